@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from codebatch.exchange.model import Export
     from codebatch.model.record import Ast, Diagnostic, Duplicate, Edge, Failure, File, Fingerprints, Metric, Symbol
     from codebatch.operations.api.batch import Batch
+    from codebatch.operations.api.record_queries import Records
     from codebatch.operations.api.store import Store, open
     from codebatch.operations.comparison.comparison import Comparison
     from codebatch.operations.gate.quality_gate import CheckResult, check
@@ -72,14 +73,13 @@ if TYPE_CHECKING:
     from codebatch.operations.queries.duplicates import DuplicateBlocks
     from codebatch.operations.queries.file_overview import Overview
     from codebatch.operations.queries.impact import Impact
-    from codebatch.operations.queries.record_types import Records
     from codebatch.operations.queries.records import FileContent, FileRecords
     from codebatch.operations.runs.execution import Listener
     from codebatch.operations.runs.import_file import import_findings
     from codebatch.operations.runs.imports import ImportResult, InvalidImport
     from codebatch.operations.runs.run import run
     from codebatch.operations.runs.run_result import RunResult
-    from codebatch.query.answers.dependencies import Cycle, Dependent, Import
+    from codebatch.query.answers.dependencies import Cycle, Dependent, FileImport
     from codebatch.query.answers.summary import Summary
     from codebatch.query.completeness import Completeness
     from codebatch.query.filters.shaping import Groups
@@ -121,13 +121,13 @@ __all__ = [
     "Failure",
     "File",
     "FileContent",
+    "FileImport",
     "FileRecords",
     "Fingerprints",
     "Groups",
     "Hotspot",
     "Hotspots",
     "Impact",
-    "Import",
     "ImportResult",
     "InternalError",
     "InvalidConfiguration",
@@ -191,6 +191,7 @@ _NAMES = {
     "exchange.model": "Export",
     "model.record": "Ast Diagnostic Duplicate Edge Failure File Fingerprints Metric Symbol",
     "operations.api.batch": "Batch",
+    "operations.api.record_queries": "Records",
     "operations.api.store": "open Store",
     "operations.comparison.comparison": "Comparison",
     "operations.gate.quality_gate": "check CheckResult",
@@ -202,14 +203,13 @@ _NAMES = {
     "operations.queries.duplicates": "DuplicateBlocks",
     "operations.queries.file_overview": "Overview",
     "operations.queries.impact": "Impact",
-    "operations.queries.record_types": "Records",
     "operations.queries.records": "FileContent FileRecords",
     "operations.runs.execution": "Listener",
     "operations.runs.import_file": "import_findings",
     "operations.runs.imports": "ImportResult InvalidImport",
     "operations.runs.run": "run",
     "operations.runs.run_result": "RunResult",
-    "query.answers.dependencies": "Cycle Dependent Import",
+    "query.answers.dependencies": "Cycle Dependent FileImport",
     "query.answers.summary": "Summary",
     "query.completeness": "Completeness",
     "query.filters.shaping": "Groups",

@@ -27,7 +27,7 @@ from codebatch.store import layout
 from codebatch.store.batches.store import create_store
 from codebatch.store.objects.pack_writer import PACK_BYTES
 from codebatch.system.files.files import RealFiles
-from codebatch.system.processes.progress_cell import Cell, Step
+from codebatch.system.processes.progress_cell import ProgressCell, Step
 from tests.specification import ROOT, SPEC, TASKS, read_rows
 
 TABLES = {"codebatch": SPEC, "codebatch_workers": TASKS}
@@ -91,7 +91,7 @@ def test_what_is_counted_fits_its_field_on_disk(limit: dict[str, float], tmp_pat
     assert limit["MESSAGE_BYTES_MAX"] < 2**32
     assert limit["ITEM_BYTES_MAX"] > FRAME_BYTES
     assert BIG_BYTES <= PACK_BYTES, "what is not streamed fits a pack"
-    cell = Cell(RealFiles(), tmp_path / "cell", create=True)
+    cell = ProgressCell(RealFiles(), tmp_path / "cell", create=True)
     step = Step(2**64 - 1, 2**64 - 1, 2**64 - 1, 2**32 - 1, 10**9 - 1, 10**9, 5, 255)
     cell.write(step)
     assert cell.read() == step

@@ -18,7 +18,7 @@ from codebatch.protocol.launch import ENVIRONMENT_KEPT, worker_environment
 from codebatch.store.batches.batches import BatchFile
 from codebatch.store.batches.holders import HolderFile
 from codebatch.store.batches.store import create_store
-from codebatch.store.results.compaction import SettledFile
+from codebatch.store.results.compaction import CompactedBatch
 from codebatch.store.results.outputs import Manifest
 from codebatch.store.results.untrusted import UntrustedFile
 from codebatch.store.snapshots.snapshots import SnapshotDocument
@@ -87,7 +87,7 @@ DOCUMENT_TYPES: dict[str, type[Document]] = {
     "plan.json": Plan,
     "holder file": HolderFile,
     "commit file": Commit,
-    "settled.json": SettledFile,
+    "settled.json": CompactedBatch,
     "manifest.json": Manifest,
     "untrusted.json": UntrustedFile,
     "index.json": IndexFile,

@@ -30,7 +30,7 @@ from codebatch.store.results.outcomes import (
     join_parts,
 )
 from codebatch.system.files.files import RealFiles
-from codebatch.system.processes.progress_cell import Cell
+from codebatch.system.processes.progress_cell import ProgressCell
 from tests import spec_reader
 from tests.cli.process import CommandLine, make_many, make_project, wait_until, write
 from tests.execution.harness import open_latest
@@ -166,7 +166,7 @@ def _compare(store: Path) -> None:
     held = LeaseReader(batch.files, batch.root)
     assert read.holders() == {holder.holder: is_live for holder, is_live in held.holders()}
     for path in (batch.root / layout.HOLDERS).glob("*.cell"):
-        cell = Cell(batch.files, path, create=False)
+        cell = ProgressCell(batch.files, path, create=False)
         assert read.step(path.stem) == tuple(cell.read())
         cell.close()
     assert read.leases() == {unit: lease.holder.holder for unit, lease in held.leases().items()}

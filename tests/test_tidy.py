@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -21,6 +22,14 @@ METHODS_MAX = 20
 LONG = re.compile(r"long as it is")
 MANY = re.compile(r"many\s+methods|long as it is")
 FUNCTION_LINES_MAX = 70
+FOLDER_FILES_MAX = 25
+WIRE_FORMATS = {
+    "codebatch/model/work/event.py",
+    "codebatch/model/work/request.py",
+    "codebatch/protocol/messages.py",
+    "codebatch/store/batches/journal.py",
+}
+"""Modules whose class names are the names of members, messages or events in a format of SPEC.md."""
 BANNED_NAMES = {"utils.py", "util.py", "helpers.py", "common.py", "misc.py", "manager.py"}
 TOP_LEVEL = {
     ".ci", ".git", ".github", ".gitignore", "LICENSE", "README.md", "SPEC.md",
@@ -90,3 +99,38 @@ def _ignored() -> set[str]:
     lines = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
     names = {line.strip("/") for line in lines}
     return names | {path.name for path in ROOT.glob("*.egg-info")}
+
+
+def test_a_class_name_is_defined_once_except_in_wire_formats() -> None:
+    modules: dict[str, list[str]] = {}
+    for path, _, tree in _read(SHIPPED):
+        for node in _iter_statements(tree):
+            if isinstance(node, ast.ClassDef) and str(path) not in WIRE_FORMATS:
+                modules.setdefault(node.name, []).append(str(path))
+    assert {name: paths for name, paths in modules.items() if len(paths) > 1} == {}
+
+
+def test_folders_are_small_enough_to_be_read_at_once() -> None:
+    counts = Counter(path.parent.relative_to(ROOT) for path in OURS)
+    assert {str(folder): count for folder, count in counts.items() if count > FOLDER_FILES_MAX} == {}
+
+
+def test_no_text_names_a_module_that_was_moved() -> None:
+    """`moved-modules.txt` lists the former names of modules, by package, as paths and as dotted names."""
+    former = (ROOT / "tests" / "moved-modules.txt").read_text(encoding="utf-8").split()
+    pattern = re.compile(rf"(?<![\w./])(?:{'|'.join(map(re.escape, former))})(?!\w)")
+    texts = [
+        *OURS,
+        *ROOT.glob("*.md"),
+        *(ROOT / ".github").rglob("*.*"),
+        *(ROOT / ".ci").iterdir(),
+        *ROOT.glob("*.toml"),
+    ]
+    texts += [*(ROOT / "codebatch" / "help").iterdir(), ROOT / "workers" / "TASKS.md"]
+    wrong = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in texts
+        if path.is_file() and path.suffix != ".png"
+        for match in pattern.finditer(path.read_text(encoding="utf-8"))
+    ]
+    assert wrong == []

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from codebatch.index import keys
-from codebatch.index.read import Index, open_index
+from codebatch.index.read import BatchIndex, open_index
 from codebatch.model.analysis.item_table import item_range
 from codebatch.query.answers.counting import count_records
 from codebatch.query.fields import record_path
@@ -168,7 +168,7 @@ def _items(records: BatchRecords, paths: Sequence[str]) -> Sequence[int]:
     return list(records.find_items([path.encode() for path in paths]).values())
 
 
-def _scattered(records: BatchRecords, index: Index, drawn: Sequence[tuple[str, str]]) -> Side:
+def _scattered(records: BatchRecords, index: BatchIndex, drawn: Sequence[tuple[str, str]]) -> Side:
     """Decode the symbols of some names at some paths, out of the frames that hold them.
 
     These are known beforehand, as sqlite knows its rows: of the frames that are posted for a name those of its path.

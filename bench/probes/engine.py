@@ -14,10 +14,10 @@ import msgspec
 from codebatch.model.outcome import Commit, HolderId, Outcome
 from codebatch.model.record_counts import Counts
 from codebatch.model.shard import Shard, ShardId
-from codebatch.scheduling.actions import Action, Assign, Complete, Spawn
+from codebatch.scheduling.actions import Action, AssignUnit, Complete, Spawn
 from codebatch.scheduling.analysis.ledger import Ledger
 from codebatch.scheduling.analysis.session import Session
-from codebatch.scheduling.events import Committed, Event, Finished, Ready, Started, WorkerId
+from codebatch.scheduling.events import Event, OutcomesCommitted, Ready, SessionStarted, UnitDone, WorkerId
 
 TASKS = {"parse": (), "analyze": ("parse",), "symbols": ("parse",), "lint": ("parse",)}
 _HOLDER = HolderId("0" * 32)
@@ -50,7 +50,7 @@ def measure(items: int, shard_items: int, jobs: int) -> Figures:
         spent += time.process_time() - began
         return actions
 
-    waiting = deque(handle(Started()))
+    waiting = deque(handle(SessionStarted()))
     start_s, spent = spent, 0.0
     workers = dispatches = events = 0
     is_complete = False
@@ -60,10 +60,10 @@ def measure(items: int, shard_items: int, jobs: int) -> Figures:
                 workers += 1
                 waiting.extend(handle(Ready(WorkerId(workers))))
                 events += 1
-            case Assign() as assign:
+            case AssignUnit() as assign:
                 dispatches += 1
-                waiting.extend(handle(Committed((_commit(assign),))))
-                waiting.extend(handle(Finished(assign.worker)))
+                waiting.extend(handle(OutcomesCommitted((_commit(assign),))))
+                waiting.extend(handle(UnitDone(assign.worker)))
                 events += 2
             case Complete():
                 is_complete = True
@@ -78,7 +78,7 @@ def measure(items: int, shard_items: int, jobs: int) -> Figures:
     )
 
 
-def _commit(assign: Assign) -> Commit:
+def _commit(assign: AssignUnit) -> Commit:
     unit = assign.unit
     outcomes = tuple(
         Outcome(shard=unit.shard, task=task, start=unit.start, end=unit.end, type="result", counts=_COUNTS)

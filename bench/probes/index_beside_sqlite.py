@@ -20,7 +20,7 @@ from codebatch.index import keys
 from codebatch.index.build import build
 from codebatch.index.generations import indexes_of
 from codebatch.index.keys import Lookup
-from codebatch.index.read import Index, open_index
+from codebatch.index.read import BatchIndex, open_index
 from codebatch.operations.project.stores import open_store
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.resolution import resolve_batch
@@ -129,7 +129,7 @@ def _rows(outputs: Outputs) -> Iterator[_Row]:
                     yield shard, frame, each.name, last, depends, each.code, each.severity, each.metric, each.value
 
 
-def _look_up(index: Index, lookups: list[Lookup]) -> float:
+def _look_up(index: BatchIndex, lookups: list[Lookup]) -> float:
     began = time.perf_counter()
     for lookup in lookups:
         index.find((lookup,))

@@ -36,7 +36,7 @@ from codebatch.store.snapshots.snapshots import load_snapshot
 from codebatch.system.files.files import RealFiles
 from codebatch_workers.runtime.execution import TaskRunner
 from codebatch_workers.runtime.project import BatchProject
-from codebatch_workers.runtime.results import Failed, Kept, UnitResults
+from codebatch_workers.runtime.results import ReusedRecords, TaskFailure, UnitResults
 from codebatch_workers.runtime.sources import iter_sources
 from codebatch_workers.syntax.source import SourceFile
 
@@ -114,7 +114,7 @@ class Pass:
             entry = self._items[index]
             with step("read object, decompress, verify"):
                 source = next(loaded)
-            assert not isinstance(source, Failed), source
+            assert not isinstance(source, TaskFailure), source
             self._share(source)
             for name in unit.tasks:
                 with step(f"task {name}, its own part"):
@@ -125,7 +125,7 @@ class Pass:
             done.items.append(entry)
         for name in unit.tasks:
             with step(f"task {name}, batched part (ruff)"):
-                partial = [result for result in done.results[name] if not isinstance(result, Kept)]
+                partial = [result for result in done.results[name] if not isinstance(result, ReusedRecords)]
                 done.results[name] = [*self._runner.complete(name, sources, partial)]
         with step("encode records, count, compress"):
             encoded = list(self._runner.encode(unit, done))

@@ -15,8 +15,8 @@ from bench.measuring import Side, alternate
 from bench.rows import Row, SkippedRow, Target, figure_row, pair_row
 from bench.setting import Setting, answer, without
 from codebatch.compare.batches import records_unlike
-from codebatch.compare.matching.finding_pairs import Told, pair_told
-from codebatch.compare.matching.trees import Trees
+from codebatch.compare.matching.finding_pairs import ReportedFinding, match_findings
+from codebatch.compare.matching.trees import TreeComparison
 from codebatch.model.record import Diagnostic
 from codebatch.operations.api.batch import Batch
 
@@ -140,13 +140,16 @@ def _git(history: History, algorithm: Literal["histogram", "myers"]) -> Side:
 
 def _compared(old: Batch, new: Batch) -> tuple[Sides, Matches]:
     """All findings of both, and which are one: those that both batches say alike at one path, and those paired."""
-    trees = Trees(old.question.records, new.question.records)
-    told: tuple[dict[bytes, list[Told]], dict[bytes, list[Told]]] = (defaultdict(list), defaultdict(list))
+    trees = TreeComparison(old.question.records, new.question.records)
+    told: tuple[dict[bytes, list[ReportedFinding]], dict[bytes, list[ReportedFinding]]] = (
+        defaultdict(list),
+        defaultdict(list),
+    )
     for task in trees.new.task_names:
         for side, found in zip(told, records_unlike(trees.old, trees.new, task, Diagnostic), strict=True):
             for path, abouts in found.items():
-                side[path] += [Told(path, task, about) for about in abouts]
-    paired = pair_told(trees, *told)
+                side[path] += [ReportedFinding(path, task, about) for about in abouts]
+    paired = match_findings(trees, *told)
     every = [sorted(map(_found, batch.diagnostics())) for batch in (old, new)]
     numbers = [_numbers(found) for found in every]
     matches = {}
@@ -176,7 +179,7 @@ def _found(about: Diagnostic) -> Found:
     return Found(about.path_bytes, about.line, about.column, about.tool, about.code, about.message)
 
 
-def _contents(trees: Trees, side: int, every: Sequence[Found]) -> dict[bytes, bytes]:
+def _contents(trees: TreeComparison, side: int, every: Sequence[Found]) -> dict[bytes, bytes]:
     paths = {found.path for found in every}
     return {path: trees.content("new" if side else "old", path) or b"" for path in paths}
 

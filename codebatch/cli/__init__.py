@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from codebatch import __version__
-from codebatch.cli.framework.commands import OWN_TITLE, Option, help_row
+from codebatch.cli.framework.commands import OWN_TITLE, HelpfulOption, help_row
 from codebatch.cli.framework.exit import EXIT_INTERRUPTED, run_to_exit_status
 from codebatch.cli.framework.groups import Group, answering_group
 from codebatch.cli.output.streams import set_up_streams
@@ -232,7 +232,7 @@ class LazyGroup(Group):
     "--version",
     prog_name="codebatch",
     message="%(prog)s %(version)s",
-    cls=Option,
+    cls=HelpfulOption,
     is_global=True,
     help="Print version",
 )

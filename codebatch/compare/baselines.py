@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from codebatch.compare.matching.findings import Finding
+from codebatch.compare.matching.findings import MatchableFinding
 from codebatch.model.digest import digest_bytes
 from codebatch.model.entry import path_fields, path_from_fields
 
@@ -26,7 +26,7 @@ _MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 Pass = Literal["all", "scope", "path"]
 
 
-class Kept(NamedTuple):
+class BaselineEntry(NamedTuple):
     """What a baseline says of a finding."""
 
     tool: str
@@ -37,7 +37,7 @@ class Kept(NamedTuple):
     ordinal: int
 
 
-class KeptPair(NamedTuple):
+class BaselineEntryPair(NamedTuple):
     """Places of a line of a baseline and of a finding, and the pass that paired them."""
 
     line: int
@@ -53,7 +53,7 @@ class BaselineError(ValueError):
         self.line = line
 
 
-class _Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class _BaselineLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tool: str
     code: str
     path: str | msgspec.UnsetType = msgspec.UNSET
@@ -63,13 +63,13 @@ class _Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ordinal: int
 
 
-def kept_of(findings: Iterable[tuple[bytes, Finding]]) -> list[Kept]:
+def baseline_entry(findings: Iterable[tuple[bytes, MatchableFinding]]) -> list[BaselineEntry]:
     """What a baseline says of findings, each with its path, in their order."""
     met: dict[Hashable, int] = defaultdict(int)
     found = []
     for path, each in findings:
         known = each.tool, each.code, path, each.scope, hash_of(each.text)
-        found.append(Kept(*known, met[known]))
+        found.append(BaselineEntry(*known, met[known]))
         met[known] += 1
     return found
 
@@ -79,12 +79,12 @@ def hash_of(text: bytes) -> str:
     return digest_bytes(text)[:HASH_DIGITS]
 
 
-def encode_baseline(kept: Iterable[Kept]) -> bytes:
+def encode_baseline(kept: Iterable[BaselineEntry]) -> bytes:
     """The lines of a baseline, sorted, each once."""
     return b"".join(sorted({_encoded(each) for each in kept}))
 
 
-def decode_baseline(data: bytes) -> list[Kept]:
+def decode_baseline(data: bytes) -> list[BaselineEntry]:
     """What a baseline says, sorted, each once; lines that are empty are passed over. Raises BaselineError."""
     found = set()
     for number, line in enumerate(data.split(b"\n"), 1):
@@ -93,10 +93,10 @@ def decode_baseline(data: bytes) -> list[Kept]:
     return sorted(found)
 
 
-def pair_kept(lines: Sequence[Kept], found: Sequence[Kept]) -> list[KeptPair]:
+def match_baseline(lines: Sequence[BaselineEntry], found: Sequence[BaselineEntry]) -> list[BaselineEntryPair]:
     """Which finding is which line's; each of them is paired once."""
     left, right = dict(enumerate(lines)), dict(enumerate(found))
-    pairs: list[KeptPair] = []
+    pairs: list[BaselineEntryPair] = []
     for by, key in _KEYS.items():
         theirs: dict[Hashable, list[int]] = defaultdict(list)
         for place, each in right.items():
@@ -108,20 +108,20 @@ def pair_kept(lines: Sequence[Kept], found: Sequence[Kept]) -> list[KeptPair]:
             if others:
                 its_other = others.pop()
                 del left[place], right[its_other]
-                pairs.append(KeptPair(place, its_other, by))
+                pairs.append(BaselineEntryPair(place, its_other, by))
     return pairs
 
 
-_KEYS: dict[Pass, Callable[[Kept], Hashable]] = {
+_KEYS: dict[Pass, Callable[[BaselineEntry], Hashable]] = {
     "all": lambda each: (each.tool, each.code, each.hash, each.path, each.scope),
     "scope": lambda each: (each.tool, each.code, each.hash, each.path),
     "path": lambda each: (each.tool, each.code, each.hash, each.scope),
 }
 
 
-def _encoded(kept: Kept) -> bytes:
+def _encoded(kept: BaselineEntry) -> bytes:
     path, path_b64 = path_fields(kept.path)
-    line = _Line(
+    line = _BaselineLine(
         tool=kept.tool,
         code=kept.code,
         path=path,
@@ -133,7 +133,7 @@ def _encoded(kept: Kept) -> bytes:
     return msgspec.json.encode(line) + b"\n"
 
 
-def _decoded(number: int, line: bytes) -> Kept:
+def _decoded(number: int, line: bytes) -> BaselineEntry:
     if line.startswith(_MARKERS):
         raise BaselineError(number, "is a merge conflict marker")
     try:
@@ -141,7 +141,7 @@ def _decoded(number: int, line: bytes) -> Kept:
         path = path_from_fields(read.path, read.path_b64)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise BaselineError(number, f"is not a valid line of a baseline: {error}") from error
-    return Kept(read.tool, read.code, path, read.scope, read.hash, read.ordinal)
+    return BaselineEntry(read.tool, read.code, path, read.scope, read.hash, read.ordinal)
 
 
-_decoder = msgspec.json.Decoder(_Line)
+_decoder = msgspec.json.Decoder(_BaselineLine)

@@ -43,7 +43,7 @@ class Condition(msgspec.Struct, frozen=True):
     metric: str = ""
 
 
-class Judged(msgspec.Struct, frozen=True, kw_only=True):
+class ConditionResult(msgspec.Struct, frozen=True, kw_only=True):
     """A condition of a check, and its result.
 
     `value` is the number of findings, or the greatest value of a metric that is new or has increased; it is null if
@@ -80,7 +80,7 @@ class Verdicts(NamedTuple):
     counts as new.
     """
 
-    judged: list[Judged]
+    judged: list[ConditionResult]
     forbidden: list[Change]
     allowed: list[Change]
 
@@ -109,10 +109,10 @@ def _severity(each: Change) -> int:
     return SEVERITY_RANK[each.new.severity] if isinstance(each.new, Diagnostic) else -1
 
 
-def _judged(condition: Condition, values: Sequence[int]) -> Judged:
+def _judged(condition: Condition, values: Sequence[int]) -> ConditionResult:
     beyond = sum(value > condition.limit for value in values)
     value = beyond if condition.is_counted else max(values, default=None)
-    return Judged(
+    return ConditionResult(
         condition=condition.text,
         value=value,
         limit=condition.limit,

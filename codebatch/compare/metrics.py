@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from codebatch.compare.differences import Change
-from codebatch.compare.places import FileMap, OfFile, iter_files, pair_places
+from codebatch.compare.places import FileMap, FilePlaces, iter_files, pair_places
 from codebatch.compare.states import State
 from codebatch.model.entry import path_fields
 from codebatch.model.record import Metric
@@ -28,7 +28,7 @@ UNLESS_0 = WORSE_OF_FUNCTIONS | _WORSE_OF_FILES | {"dependencies", "dependents"}
 _COUNTED = {True: "complexity", False: "functions"}
 
 
-class Untold(Metric, frozen=True, kw_only=True, tag="metric"):
+class ImplicitZeroMetric(Metric, frozen=True, kw_only=True, tag="metric"):
     """A metric of which a batch has no record, for it is 0."""
 
 
@@ -59,7 +59,7 @@ def _by_symbol(metrics: Sequence[Metric]) -> Mapping[str, Mapping[int, _Numbers]
 
 
 def _compare_symbol(
-    symbol: str, each: OfFile[Metric], old: Mapping[int, _Numbers], new: Mapping[int, _Numbers]
+    symbol: str, each: FilePlaces[Metric], old: Mapping[int, _Numbers], new: Mapping[int, _Numbers]
 ) -> Iterator[Change]:
     if not (symbol or each.old_path is None or each.new_path is None):
         # A file is one, be there anything that is not 0 or not.
@@ -67,7 +67,7 @@ def _compare_symbol(
     ours, theirs = sorted(old), sorted(new)
     pairs, left, right = pair_places(ours, theirs, each.lines, are_heads=True)
     for one, other in pairs:
-        places = _Place(each.old_path, ours[one]), _Place(each.new_path, theirs[other])
+        places = _MetricPlace(each.old_path, ours[one]), _MetricPlace(each.new_path, theirs[other])
         yield from _compare_numbers(old[ours[one]], new[theirs[other]], *places)
     for place in left:
         yield from (Change("removed", metric, None) for metric in _each(old[ours[place]]))
@@ -75,17 +75,19 @@ def _compare_symbol(
         yield from (Change("added", None, metric) for metric in _each(new[theirs[place]]))
 
 
-class _Place(NamedTuple):
+class _MetricPlace(NamedTuple):
     """Where numbers stand, or would stand. A file of which there are any has a path."""
 
     path: bytes | None
     line: int
 
-    def nought_of(self, metric: Metric) -> Untold:
+    def nought_of(self, metric: Metric) -> ImplicitZeroMetric:
         """A metric as it is here, where it is 0."""
         assert self.path is not None, "a function of the other file is one of this one"
         path, path_b64 = path_fields(self.path)
-        return Untold(path=path, path_b64=path_b64, metric=metric.metric, value=0, symbol=metric.symbol, line=self.line)
+        return ImplicitZeroMetric(
+            path=path, path_b64=path_b64, metric=metric.metric, value=0, symbol=metric.symbol, line=self.line
+        )
 
 
 def _each(numbers: _Numbers) -> Iterator[Metric]:
@@ -93,7 +95,9 @@ def _each(numbers: _Numbers) -> Iterator[Metric]:
         yield from metrics
 
 
-def _compare_numbers(old: _Numbers, new: _Numbers, old_place: _Place, new_place: _Place) -> Iterator[Change]:
+def _compare_numbers(
+    old: _Numbers, new: _Numbers, old_place: _MetricPlace, new_place: _MetricPlace
+) -> Iterator[Change]:
     for name in dict.fromkeys((*old, *new)):
         for one, other in zip_longest(old.get(name, ()), new.get(name, ())):
             if one is None or other is None:

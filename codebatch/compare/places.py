@@ -30,7 +30,7 @@ class FileMap(Protocol):
         """
 
 
-class OfFile(NamedTuple, Generic[R]):
+class FilePlaces(NamedTuple, Generic[R]):
     """What is said of a file of both trees, or of one of them: then the other path is None, and nothing is said."""
 
     old_path: bytes | None
@@ -48,17 +48,17 @@ class OfFile(NamedTuple, Generic[R]):
 
 def iter_files(
     old: Mapping[bytes, Sequence[R]], new: Mapping[bytes, Sequence[R]], files: FileMap
-) -> Iterator[OfFile[R]]:
+) -> Iterator[FilePlaces[R]]:
     """What is said of each file by path, the new one where it has one."""
     found = [_of_old(path, said, new, files) for path, said in old.items()]
     met = {each.new_path for each in found}
-    found += (OfFile(files.old_path(path), path, (), said, files) for path, said in new.items() if path not in met)
+    found += (FilePlaces(files.old_path(path), path, (), said, files) for path, said in new.items() if path not in met)
     return iter(sorted(found, key=lambda each: (each.new_path or each.old_path or b"", each.new_path is None)))
 
 
-def _of_old(path: bytes, said: Sequence[R], new: Mapping[bytes, Sequence[R]], files: FileMap) -> OfFile[R]:
+def _of_old(path: bytes, said: Sequence[R], new: Mapping[bytes, Sequence[R]], files: FileMap) -> FilePlaces[R]:
     its_other = files.new_path(path)
-    return OfFile(path, its_other, said, () if its_other is None else new.get(its_other, ()), files)
+    return FilePlaces(path, its_other, said, () if its_other is None else new.get(its_other, ()), files)
 
 
 def pair_places(

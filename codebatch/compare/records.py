@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from codebatch.compare.absence.file_selection import Choices
-from codebatch.compare.absence.reasons import Reasons
+from codebatch.compare.absence.file_selection import FileSelectionDiff
+from codebatch.compare.absence.reasons import AbsenceReasons
 from codebatch.compare.batches import records_unlike
 from codebatch.compare.differences import Change, Thing
 from codebatch.compare.duplicates import compare_copies
 from codebatch.compare.edges import compare_edges
-from codebatch.compare.matching.trees import Side, Trees
-from codebatch.compare.metrics import OF_TREES, Untold, compare_metrics
+from codebatch.compare.matching.trees import Side, TreeComparison
+from codebatch.compare.metrics import OF_TREES, ImplicitZeroMetric, compare_metrics
 from codebatch.compare.states import Reason
 from codebatch.compare.symbols import compare_symbols
 from codebatch.compare.tree_files import compare_files
@@ -21,16 +21,16 @@ from codebatch.model.record import Duplicate, Edge, Metric, Symbol
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.sources.records import BatchRecords
 
-_Compare = Callable[[Trees, str], Iterator[Change]]
+_Compare = Callable[[TreeComparison, str], Iterator[Change]]
 
 
-def compare_kind(trees: Trees, kind: str, tasks: Iterable[str]) -> Iterator[Change]:
+def compare_kind(trees: TreeComparison, kind: str, tasks: Iterable[str]) -> Iterator[Change]:
     """What became of the records of a kind that some tasks give, and of equal ones that were read.
 
     Files are those of the snapshots. Raises StoreCorrupt.
     """
     if kind == "file":
-        choices = Choices(trees)
+        choices = FileSelectionDiff(trees)
         for row in compare_files(*trees.unlike, trees.moved):
             side: Side = "new" if row.new is None else "old"
             alone = row.old if row.new is None else row.new if row.old is None else None
@@ -41,7 +41,7 @@ def compare_kind(trees: Trees, kind: str, tasks: Iterable[str]) -> Iterator[Chan
         yield from _with_reasons(trees, task, list(_BY_TASK[kind](trees, task)))
 
 
-def _with_reasons(trees: Trees, task: str, rows: Sequence[Change]) -> Iterator[Change]:
+def _with_reasons(trees: TreeComparison, task: str, rows: Sequence[Change]) -> Iterator[Change]:
     """Rows as they are, but what need not be on the other side is not comparable where it is missing there.
 
     So is a number of a function, or the greatest one of a file, where one of the two is of a part of the file alone.
@@ -49,8 +49,8 @@ def _with_reasons(trees: Trees, task: str, rows: Sequence[Change]) -> Iterator[C
     gone = [each for row in rows if row.old and is_missing(row.new) for each in _places(row.old)]
     come = [each for row in rows if row.new and is_missing(row.old) for each in _places(row.new)]
     both = [row.old for row in rows if row.old and _is_of_tree(row)]
-    of_gone = Reasons(trees, "old", paths=[each.path_bytes for each in (*gone, *both)])
-    of_come = Reasons(trees, "new", paths=[each.path_bytes for each in come])
+    of_gone = AbsenceReasons(trees, "old", paths=[each.path_bytes for each in (*gone, *both)])
+    of_come = AbsenceReasons(trees, "new", paths=[each.path_bytes for each in come])
     for row in rows:
         reason: Reason | None = None
         if row.old and is_missing(row.new):
@@ -79,11 +79,11 @@ def _is_of_tree(row: Change) -> bool:
     return row.state in ("worsened", "improved") and isinstance(row.old, Metric) and row.old.metric in OF_TREES
 
 
-def _metrics(trees: Trees, task: str) -> Iterator[Change]:
+def _metrics(trees: TreeComparison, task: str) -> Iterator[Change]:
     return compare_metrics(*records_unlike(trees.old, trees.new, task, Metric), trees)
 
 
-def _symbols(trees: Trees, task: str) -> Iterator[Change]:
+def _symbols(trees: TreeComparison, task: str) -> Iterator[Change]:
     def written(side: Side, symbol: Symbol) -> bytes:
         lines = trees.lines_of(side, symbol.path_bytes)[max(symbol.line - 1, 0) : symbol.end_line]
         return b"".join(b"".join(lines).split())
@@ -91,11 +91,11 @@ def _symbols(trees: Trees, task: str) -> Iterator[Change]:
     return compare_symbols(*records_unlike(trees.old, trees.new, task, Symbol), trees, written)
 
 
-def _edges(trees: Trees, task: str) -> Iterator[Change]:
+def _edges(trees: TreeComparison, task: str) -> Iterator[Change]:
     return compare_edges(*records_unlike(trees.old, trees.new, task, Edge), trees)
 
 
-def _copies(trees: Trees, task: str) -> Iterator[Change]:
+def _copies(trees: TreeComparison, task: str) -> Iterator[Change]:
     return compare_copies(*records_unlike(trees.old, trees.new, task, Duplicate), trees)
 
 
@@ -105,7 +105,7 @@ COMPARED_KINDS = (*_BY_TASK, "file")
 
 def is_missing(thing: Thing | None) -> bool:
     """Whether the batch has no record of it."""
-    return thing is None or isinstance(thing, Untold)
+    return thing is None or isinstance(thing, ImplicitZeroMetric)
 
 
 def groups_of(records: BatchRecords, tasks: Iterable[str], asked: RecordFilter) -> set[str]:

@@ -39,7 +39,7 @@ def switch_of(task: PlannedTask) -> Switch | None:
     return ask(task.config)
 
 
-class ToldOfAFile(NamedTuple):
+class PerFileLimits(NamedTuple):
     """How much lint tells of a file: a name of it once, by which rules; itself once; `findings_max` by any other."""
 
     once_a_name: frozenset[str]
@@ -48,10 +48,10 @@ class ToldOfAFile(NamedTuple):
 
 
 @cache
-def told_of_a_file() -> ToldOfAFile:
+def per_file_limits() -> PerFileLimits:
     """How much lint tells of a file at most."""
     question = load_question("told_of_a_file", SILENCING_MODULE)
-    return ToldOfAFile(*cast("Callable[[], tuple[frozenset[str], frozenset[str], int]]", question)())
+    return PerFileLimits(*cast("Callable[[], tuple[frozenset[str], frozenset[str], int]]", question)())
 
 
 def has_notes(content: bytes) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from codebatch.compare.differences import Change
-from codebatch.compare.places import FileMap, OfFile, iter_files, pair_places
+from codebatch.compare.places import FileMap, FilePlaces, iter_files, pair_places
 from codebatch.compare.states import State
 from codebatch.model.record import Symbol, SymbolType
 
@@ -39,7 +39,7 @@ def compare_symbols(
     yield from (Change("added", None, other) for other in added if id(other) not in come)
 
 
-def _compare_file(each: OfFile[Symbol], removed: list[Symbol], added: list[Symbol]) -> Iterator[Change]:
+def _compare_file(each: FilePlaces[Symbol], removed: list[Symbol], added: list[Symbol]) -> Iterator[Change]:
     ours, theirs = _by_name(each.old), _by_name(each.new)
     for name in sorted({*ours, *theirs}):
         old, new = ours.get(name, []), theirs.get(name, [])

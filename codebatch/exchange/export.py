@@ -14,13 +14,13 @@ from codebatch.exchange.ctags import export_ctags
 from codebatch.exchange.findings import Outgoing, with_fingerprints, worst_first
 from codebatch.exchange.github import export_github
 from codebatch.exchange.gitlab import export_gitlab
-from codebatch.exchange.model import Export, Form, Told
+from codebatch.exchange.model import Export, ExportedFindings, Form
 from codebatch.exchange.notebooks import on_lines_of_files
 from codebatch.exchange.rdjson import export_rdjson
 from codebatch.exchange.regressions import not_comparable, regressions, suppressed
 from codebatch.exchange.sarif import export_sarif
 from codebatch.exchange.scanning_limits import by_tool, cut
-from codebatch.exchange.sources import Sources
+from codebatch.exchange.sources import BatchSources
 from codebatch.exchange.tools import summaries_of, tools_of
 from codebatch.model.record import Severity
 from codebatch.model.text.suggestions import did_you_mean
@@ -29,7 +29,7 @@ from codebatch.operations.comparison.comparison import Comparison
 from codebatch.operations.queries.batch_query import Answer
 from codebatch.operations.queries.findings import SHOWN
 from codebatch.query.completeness import Completeness, tasks_that_give
-from codebatch.query.filters.record_options import Filters, Several, several
+from codebatch.query.filters.record_options import Filters, Several, as_tuple
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -73,7 +73,7 @@ def make_export(
     else:
         comparison = batch.compare(than, kind="diagnostic", severity=severity, code=code, tool=tool, **filters)
         chosen = _compared(comparison, form)
-    tools = tools_of(batch, filters.get("task"), () if tool is None else several("tool", tool))
+    tools = tools_of(batch, filters.get("task"), () if tool is None else as_tuple("tool", tool))
     return batch.check(_made(batch, form, chosen, tools))
 
 
@@ -100,19 +100,19 @@ def _compared(comparison: Comparison, form: Form) -> _Chosen:
 
 def _made(batch: Batch, form: Form, chosen: _Chosen, tools: dict[str, str]) -> Answer[Export]:
     records = batch.question.records
-    sources = Sources(records, chosen.lost)
+    sources = BatchSources(records, chosen.lost)
     findings = worst_first(records, chosen.findings) if form in ("sarif", "github") else chosen.findings
 
     def known(those: Sequence[Outgoing]) -> list[Outgoing]:
         tasks = tasks_that_give(batch.question.catalogue, records.task_names, ("diagnostic",))
         return on_lines_of_files(with_fingerprints(records, tasks, those, sources), sources)
 
-    def told() -> Told:
+    def told() -> ExportedFindings:
         placed = on_lines_of_files(findings, sources)
         lacking = _whole(chosen.answer, sources).lacking
         if lacking and chosen.answer.question is not batch.question:
             lacking = f"the older batch, {chosen.answer.question.batch.id}: {lacking}"
-        return Told(findings=tuple(placed), tools=tools, incomplete=lacking)
+        return ExportedFindings(findings=tuple(placed), tools=tools, incomplete=lacking)
 
     match form:
         case "sarif":
@@ -131,5 +131,5 @@ def _made(batch: Batch, form: Form, chosen: _Chosen, tools: dict[str, str]) -> A
     return Answer(question=chosen.answer.question, found=export, whole=_whole(chosen.answer, sources))
 
 
-def _whole(answer: Answer[object], sources: Sources) -> Completeness:
+def _whole(answer: Answer[object], sources: BatchSources) -> Completeness:
     return msgspec.structs.replace(answer.whole, lost=len(sources.lost))

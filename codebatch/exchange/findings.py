@@ -11,9 +11,9 @@ from codebatch.compare.matching.fingerprints import fingerprints
 from codebatch.compare.matching.scopes import NO_SCOPES, Scopes, have_scopes, read_scopes
 from codebatch.compare.matching.texts import Texts
 from codebatch.compare.states import State
-from codebatch.exchange.sources import Sources
+from codebatch.exchange.sources import BatchSources
 from codebatch.model.record import SEVERITIES, Diagnostic
-from codebatch.query.secondary_files import FilesApart
+from codebatch.query.secondary_files import SecondaryFiles
 from codebatch.query.sources.parsed_files import files_apart
 from codebatch.query.sources.records import BatchRecords
 
@@ -37,7 +37,7 @@ def worst_first(records: BatchRecords, outgoing: Iterable[Outgoing]) -> list[Out
 
     Raises StoreCorrupt.
     """
-    apart = FilesApart(files_apart(records.files))
+    apart = SecondaryFiles(files_apart(records.files))
 
     def rank(each: Outgoing) -> tuple[bool, int, bool, bytes, int, int, str, str]:
         is_apart, found = apart.of(each.path) is not None, each.found
@@ -53,7 +53,7 @@ def by_place(outgoing: Iterable[Outgoing]) -> list[Outgoing]:
 
 
 def with_fingerprints(
-    records: BatchRecords, tasks: Iterable[str], outgoing: Sequence[Outgoing], sources: Sources
+    records: BatchRecords, tasks: Iterable[str], outgoing: Sequence[Outgoing], sources: BatchSources
 ) -> list[Outgoing]:
     """The same findings with what knows them again; `sources` learns what is lost. Raises StoreCorrupt.
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from codebatch.exchange.findings import Outgoing
 from codebatch.exchange.locations import printable_text, text_of
-from codebatch.exchange.model import Export, Told
+from codebatch.exchange.model import Export, ExportedFindings
 from codebatch.exchange.summary import make_summary
 from codebatch.model.record import Severity
 from codebatch.model.text.quantities import count_of
@@ -25,7 +25,7 @@ _IN_PROPERTY = {**_IN_TEXT, ":": "%3A", ",": "%2C"}
 _SPECIAL = re.compile("[%\r\n:,]")
 
 
-def export_github(told: Told) -> Export:
+def export_github(told: ExportedFindings) -> Export:
     """Annotations of the first findings of each kind, and a summary of all."""
     lines = []
     printed: Counter[str] = Counter()

@@ -24,7 +24,7 @@ class Export(msgspec.Struct, frozen=True, kw_only=True):
     summary: bytes = b""
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class ExportedFindings(msgspec.Struct, frozen=True, kw_only=True):
     """What goes out: findings, and `tools`, those that were asked for some, each with its version or nothing.
 
     `incomplete` says what lacks of the whole, and is empty where nothing does.

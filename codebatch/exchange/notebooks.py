@@ -15,7 +15,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from codebatch.exchange.findings import Outgoing
-from codebatch.exchange.sources import Sources
+from codebatch.exchange.sources import BatchSources
 from codebatch.model.record import Diagnostic
 from codebatch.operations.queries.source_text import lines_of_cells
 
@@ -25,7 +25,7 @@ _AROUND = b" \t\r[],"
 _Notebook = tuple[list[bytes], list[list[str]]]
 
 
-def on_lines_of_files(outgoing: Sequence[Outgoing], sources: Sources) -> list[Outgoing]:
+def on_lines_of_files(outgoing: Sequence[Outgoing], sources: BatchSources) -> list[Outgoing]:
     """Return findings with those in notebooks on lines of their files. Raises StoreCorrupt."""
     notebooks: dict[bytes, _Notebook] = {}
     for path in {each.path for each in outgoing if each.found.cell is not UNSET}:

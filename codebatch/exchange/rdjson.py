@@ -12,7 +12,7 @@ import msgspec
 from codebatch.exchange.findings import Outgoing, by_place
 from codebatch.exchange.locations import text_of
 from codebatch.exchange.model import Export
-from codebatch.exchange.sources import Sources
+from codebatch.exchange.sources import BatchSources
 from codebatch.model.record import Diagnostic, Severity
 
 _SEVERITIES: dict[Severity, str] = {"error": "ERROR", "warning": "WARNING", "info": "INFO", "hint": "INFO"}
@@ -20,7 +20,7 @@ _SEVERITIES: dict[Severity, str] = {"error": "ERROR", "warning": "WARNING", "inf
 _PART = 1000
 
 
-def export_rdjson(outgoing: Iterable[Outgoing], sources: Sources) -> Export:
+def export_rdjson(outgoing: Iterable[Outgoing], sources: BatchSources) -> Export:
     """Findings by path and place, a line each; `sources` learns what is lost. Raises StoreCorrupt."""
     rows = []
     for path, each in groupby(by_place(outgoing), key=lambda each: each.path):

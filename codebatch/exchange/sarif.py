@@ -16,12 +16,11 @@ from codebatch.compare.matching.fingerprints import NAME
 from codebatch.compare.states import State
 from codebatch.exchange.findings import Outgoing
 from codebatch.exchange.locations import uri_of
-from codebatch.exchange.model import Export, Told
+from codebatch.exchange.model import Export, ExportedFindings
 from codebatch.exchange.sarif_log import (
     ArtifactLocation,
     AutomationDetails,
     BaselineState,
-    Driver,
     Invocation,
     Level,
     Location,
@@ -36,6 +35,7 @@ from codebatch.exchange.sarif_log import (
     Run,
     Suppression,
     Tool,
+    ToolDriver,
 )
 from codebatch.exchange.scanning_limits import ByTool, by_tool, fits, left_out
 from codebatch.model.record import Diagnostic, Severity
@@ -54,7 +54,7 @@ Summaries = Mapping[tuple[str, str], str]
 """What a rule finds, by tool and code."""
 
 
-def export_sarif(told: Told, found: ByTool, summaries: Summaries) -> Export:
+def export_sarif(told: ExportedFindings, found: ByTool, summaries: Summaries) -> Export:
     """Findings by tool as SARIF, as they come; of each the first ones, where all would be too much."""
     most = max(map(len, found.values()), default=0)
     while not fits(data := _encoded(told, found, most, summaries)) and most > 1:
@@ -64,12 +64,12 @@ def export_sarif(told: Told, found: ByTool, summaries: Summaries) -> Export:
     return Export(data=data, count=sum(map(len, taken.values())), excluded=tuple(left_out(everything, taken)))
 
 
-def _encoded(told: Told, found: ByTool, most: int, summaries: Summaries) -> bytes:
+def _encoded(told: ExportedFindings, found: ByTool, most: int, summaries: Summaries) -> bytes:
     runs = tuple(_run(told, tool, each[:most], summaries) for tool, each in found.items())
     return msgspec.json.encode(Log(schema=_SCHEMA, version="2.1.0", runs=runs)) + b"\n"
 
 
-def _run(told: Told, tool: str, found: Sequence[Outgoing], summaries: Summaries) -> Run:
+def _run(told: ExportedFindings, tool: str, found: Sequence[Outgoing], summaries: Summaries) -> Run:
     levels: dict[str, Level] = {}
     for each in found:
         level = _LEVELS[each.found.severity]
@@ -78,7 +78,7 @@ def _run(told: Told, tool: str, found: Sequence[Outgoing], summaries: Summaries)
     rules = tuple(_rule(tool, code, level, summaries) for code, level in levels.items())
     lacks = (Notification(level="error", message=Message(text=told.incomplete)),) if told.incomplete else None
     return Run(
-        tool=Tool(driver=Driver(name=tool, version=told.tools.get(tool) or None, rules=rules)),
+        tool=Tool(driver=ToolDriver(name=tool, version=told.tools.get(tool) or None, rules=rules)),
         automation_details=AutomationDetails(id=f"codebatch/{quote(tool, safe='')}/"),
         column_kind="unicodeCodePoints",
         invocations=(Invocation(execution_successful=not told.incomplete, tool_execution_notifications=lacks),),

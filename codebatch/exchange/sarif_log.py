@@ -10,44 +10,44 @@ Level = Literal["error", "warning", "note"]
 BaselineState = Literal["new", "updated", "unchanged"]
 
 
-class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
+class _SarifPart(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
     """What has SARIF's spelling, and nothing written of what is not set."""
 
 
-class Message(_Part, frozen=True):
+class Message(_SarifPart, frozen=True):
     text: str
 
 
-class Region(_Part, frozen=True):
+class Region(_SarifPart, frozen=True):
     start_line: int
     start_column: int | None = None
     end_line: int | None = None
     end_column: int | None = None
 
 
-class ArtifactLocation(_Part, frozen=True):
+class ArtifactLocation(_SarifPart, frozen=True):
     uri: str
     uri_base_id: str
 
 
-class PhysicalLocation(_Part, frozen=True):
+class PhysicalLocation(_SarifPart, frozen=True):
     artifact_location: ArtifactLocation
     region: Region | None = None
 
 
-class Location(_Part, frozen=True):
+class Location(_SarifPart, frozen=True):
     physical_location: PhysicalLocation
 
 
-class Suppression(_Part, frozen=True):
+class Suppression(_SarifPart, frozen=True):
     kind: Literal["inSource", "external"]
 
 
-class Properties(_Part, frozen=True):
+class Properties(_SarifPart, frozen=True):
     severity: str
 
 
-class Result(_Part, frozen=True):
+class Result(_SarifPart, frozen=True):
     rule_id: str
     rule_index: int
     level: Level
@@ -59,7 +59,7 @@ class Result(_Part, frozen=True):
     properties: Properties | None = None
 
 
-class Rule(_Part, frozen=True):
+class Rule(_SarifPart, frozen=True):
     id: str
     default_configuration: dict[str, Level]
     short_description: Message
@@ -67,31 +67,31 @@ class Rule(_Part, frozen=True):
     help: Message
 
 
-class Driver(_Part, frozen=True):
+class ToolDriver(_SarifPart, frozen=True):
     name: str
     rules: tuple[Rule, ...]
     version: str | None = None
 
 
-class Tool(_Part, frozen=True):
-    driver: Driver
+class Tool(_SarifPart, frozen=True):
+    driver: ToolDriver
 
 
-class Notification(_Part, frozen=True):
+class Notification(_SarifPart, frozen=True):
     level: Level
     message: Message
 
 
-class Invocation(_Part, frozen=True):
+class Invocation(_SarifPart, frozen=True):
     execution_successful: bool
     tool_execution_notifications: tuple[Notification, ...] | None = None
 
 
-class AutomationDetails(_Part, frozen=True):
+class AutomationDetails(_SarifPart, frozen=True):
     id: str
 
 
-class Run(_Part, frozen=True):
+class Run(_SarifPart, frozen=True):
     tool: Tool
     automation_details: AutomationDetails
     column_kind: Literal["unicodeCodePoints"]
@@ -99,7 +99,7 @@ class Run(_Part, frozen=True):
     results: tuple[Result, ...]
 
 
-class Log(_Part, frozen=True):
+class Log(_SarifPart, frozen=True):
     schema: str = msgspec.field(name="$schema")
     version: Literal["2.1.0"]
     runs: tuple[Run, ...]

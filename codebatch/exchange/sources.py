@@ -10,7 +10,7 @@ from codebatch.model.entry import Entry
 from codebatch.query.sources.records import BatchRecords
 
 
-class Sources:
+class BatchSources:
     """Reads files of a batch. `lost` are those of which the content is gone."""
 
     def __init__(self, records: BatchRecords, lost: Collection[bytes] = ()) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from codebatch.exchange.findings import Outgoing
 from codebatch.exchange.locations import printable_text, text_of
-from codebatch.exchange.model import Told
+from codebatch.exchange.model import ExportedFindings
 from codebatch.model.record import SEVERITIES
 from codebatch.model.text.quantities import count_of
 
@@ -22,7 +22,7 @@ _CHARACTERS = 200
 _MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>&@$:])")
 
 
-def make_summary(told: Told, budget: int = SUMMARY_BYTES_MAX) -> bytes:
+def make_summary(told: ExportedFindings, budget: int = SUMMARY_BYTES_MAX) -> bytes:
     """What was found, as Markdown of at most so many bytes: how much of each rule, and the first findings."""
     shown = min(len(told.findings), _SHOWN)
     while True:
@@ -34,7 +34,7 @@ def make_summary(told: Told, budget: int = SUMMARY_BYTES_MAX) -> bytes:
         shown //= 2
 
 
-def _lines(told: Told, shown: int) -> Iterator[str]:
+def _lines(told: ExportedFindings, shown: int) -> Iterator[str]:
     found = told.findings
     yield f"## codebatch: {count_of(len(found), 'finding')}"
     yield ""

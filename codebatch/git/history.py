@@ -64,7 +64,7 @@ class Version(NamedTuple):
     blob: bytes
 
 
-class Change(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class FileVersionChange(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A version of a file that a commit made, and the versions that it was made of, one of each parent.
 
     `old` is empty if the file is new. A merge has a change only if the file differs from that of every parent.
@@ -86,7 +86,7 @@ class ListedCommit(NamedTuple):
         return len(self.parents) > 1
 
 
-class Comparison(NamedTuple):
+class CommitComparison(NamedTuple):
     """A commit that is compared with one of its parents, or with each of them."""
 
     commit: bytes
@@ -106,7 +106,7 @@ def ignore_advance(done: int, planned: int) -> None:
 class CommitReading(NamedTuple):
     """Changes by the name of the commit, of all that were asked for unless `is_cut`."""
 
-    changes: dict[bytes, tuple[Change, ...]]
+    changes: dict[bytes, tuple[FileVersionChange, ...]]
     is_cut: bool
 
 
@@ -170,7 +170,7 @@ def read_commits(
     prefix = ask_git(git, directory, ("rev-parse", "--show-prefix"), _HEAD_SECONDS, is_top=begins_in(directory))[:-1]
     root = () if head.is_shallow else ("--root",)
     reader = _ChangeReader(git, directory, prefix, root, running_ns() + round(seconds_max * 1e9), bytes_max)
-    found: dict[bytes, tuple[Change, ...]] = {}
+    found: dict[bytes, tuple[FileVersionChange, ...]] = {}
     for start in range(0, len(commits), _READ_TOGETHER):
         advance(start, len(commits))
         found |= reader.read(commits[start : start + _READ_TOGETHER])
@@ -191,7 +191,7 @@ class _ChangeReader(msgspec.Struct):
     bytes_max: int
     is_cut: bool = False
 
-    def read(self, commits: Sequence[ListedCommit]) -> dict[bytes, tuple[Change, ...]]:
+    def read(self, commits: Sequence[ListedCommit]) -> dict[bytes, tuple[FileVersionChange, ...]]:
         """Return the changes of each commit that could be read."""
         others = [each.name for each in commits if not each.is_merge]
         merges = {each.name: len(each.parents) for each in commits if each.is_merge}
@@ -203,7 +203,7 @@ class _ChangeReader(msgspec.Struct):
         found = {name: changes for name, changes in found.items() if name not in moved}
         return found | self._read(moved, _RENAMES_OF_MERGES) | self._read(others, _RENAMES)
 
-    def _read(self, names: list[bytes], renames: str) -> dict[bytes, tuple[Change, ...]]:
+    def _read(self, names: list[bytes], renames: str) -> dict[bytes, tuple[FileVersionChange, ...]]:
         if not names or self.is_cut:
             return {}
         finding = (*_FIND_RENAMES, renames, "--combined-all-paths") if renames else ("--no-renames",)
@@ -225,7 +225,7 @@ class _ChangeReader(msgspec.Struct):
 def read_hunks(
     git: str,
     directory: bytes,
-    wanted: Mapping[Pair, Comparison],
+    wanted: Mapping[Pair, CommitComparison],
     paths: Collection[bytes],
     *,
     seconds_max: float = HISTORY_SECONDS_MAX,
@@ -311,9 +311,11 @@ class _Output:
             end_git(self._process)
 
 
-def _parse_raw(tokens: Iterator[bytes], prefix: bytes, *, has_renames: bool) -> tuple[dict[bytes, list[Change]], bytes]:
+def _parse_raw(
+    tokens: Iterator[bytes], prefix: bytes, *, has_renames: bool
+) -> tuple[dict[bytes, list[FileVersionChange]], bytes]:
     """Return the changes of each commit, and the last commit."""
-    found: dict[bytes, list[Change]] = {}
+    found: dict[bytes, list[FileVersionChange]] = {}
     commit = b""
     try:
         for token in tokens:
@@ -331,7 +333,7 @@ def _parse_raw(tokens: Iterator[bytes], prefix: bytes, *, has_renames: bool) -> 
                 continue
             olds = paths if len(paths) > 1 else paths * parents
             versions = (Version(path, blob) for path, blob in zip(olds, old, strict=False) if any(blob))
-            found[commit].append(Change(Version(paths[-1], new), tuple(versions)))
+            found[commit].append(FileVersionChange(Version(paths[-1], new), tuple(versions)))
     except (ValueError, IndexError, KeyError) as error:
         raise GitError("git does not report which commits changed") from error
     except StopIteration:

@@ -89,7 +89,7 @@ class GitListing(msgspec.Struct, frozen=True):
     unreadable: tuple[tuple[bytes, str], ...]
 
 
-class Index(msgspec.Struct, frozen=True):
+class GitIndex(msgspec.Struct, frozen=True):
     """What the index has below a directory. `submodules` are the commits that it names for some of the `paths`;
     `is_seen`: git looks at the files of all paths, and has left none out of the work tree.
     """
@@ -148,14 +148,14 @@ def tracked(git: str, directory: bytes, seconds: float, *, is_top: bool) -> set[
     return names - {b""}
 
 
-def read_index(git: str, directory: bytes, seconds: float, *, is_top: bool) -> Index:
+def read_index(git: str, directory: bytes, seconds: float, *, is_top: bool) -> GitIndex:
     """The index, and whether a file of it may differ without git's telling: in a sparse checkout, or where somebody has
     marked it so. Raises GitError.
     """
     told = ask_git(git, directory, ("ls-files", "-v", "-s", "-z"), seconds, is_top=is_top)
     paths = _INDEXED.findall(told)
     _checked(b"\0".join((*paths, b"")))
-    return Index(frozenset(paths), _submodules(told), _UNSEEN.search(told) is None)
+    return GitIndex(frozenset(paths), _submodules(told), _UNSEEN.search(told) is None)
 
 
 def committed_submodules(git: str, directory: bytes, seconds: float, *, is_top: bool) -> Mapping[bytes, bytes]:

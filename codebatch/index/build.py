@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from codebatch.errors import StoreCorrupt, StoreError
 from codebatch.index import keys
-from codebatch.index.generations import Base, IndexFile, Layer, find_base, generations, indexes_of
+from codebatch.index.generations import IndexBase, IndexFile, Layer, find_base, generations, indexes_of
 from codebatch.index.keys import KINDS_POSTED, TERMS_VERSION
 from codebatch.index.parts import write_parts
 from codebatch.index.terms import (
@@ -37,11 +37,11 @@ from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.ids import PassedOver
 from codebatch.store.results.outputs import Outputs, TaskOutput
-from codebatch.store.sharing import names_apart, share
+from codebatch.store.sharing import hardlink_or_copy, ignoring_link_refusals
 from codebatch.system.processes.garbage_collector import collector_paused
 
 
-class Contents(NamedTuple):
+class LayerContents(NamedTuple):
     """What a layer holds: values by key, in the order of keys; and by slot the digest of a shard file's trailer."""
 
     pairs: dict[bytes, bytes]
@@ -100,7 +100,7 @@ class _Shards:
                     self._passed_over(error.message)
                     continue
                 if keeps:
-                    with names_apart():  # Nothing but speed rests on it.
+                    with ignoring_link_refusals():  # Nothing but speed rests on it.
                         path = terms_path(self._store.root, digest)
                         self._store.files.write_volatile(path, encode_terms(digest, terms))
             yield digest, terms
@@ -129,7 +129,7 @@ def build(store: StoreDir, batch: BatchDir, outputs: Outputs, passed_over: Passe
     return _build(store, batch, _Shards(store, outputs, passed_over, is_anew=is_anew), None)
 
 
-def _build(store: StoreDir, batch: BatchDir, shards: _Shards, base: Base | None) -> Built:
+def _build(store: StoreDir, batch: BatchDir, shards: _Shards, base: IndexBase | None) -> Built:
     """Raises FileNotFoundError where the base has gone."""
     known = shards.places.keys() & base.layer.slots if base is not None else frozenset[Digest]()
     contents = unite(shards.iter_terms(known, keeps=True))
@@ -150,7 +150,7 @@ def posted_anew(store: StoreDir, outputs: Outputs, passed_over: PassedOver) -> t
     return dict(shards.iter_terms(keeps=False)), shards.damaged
 
 
-def unite(shard_terms: Iterable[tuple[Digest, Terms]]) -> Contents:
+def unite(shard_terms: Iterable[tuple[Digest, Terms]]) -> LayerContents:
     """What a layer holds of shard files that post this."""
     gathered = Gathered()
     slots: list[Digest] = []
@@ -159,10 +159,10 @@ def unite(shard_terms: Iterable[tuple[Digest, Terms]]) -> Contents:
             if terms.columns:
                 gathered.add(terms, keys.encode_postings(len(slots), terms.frames))
             slots.append(digest)
-        return Contents(gathered.by_key(), tuple(slots))
+        return LayerContents(gathered.by_key(), tuple(slots))
 
 
-def publish_index(store: StoreDir, batch_id: str, contents: Contents, base: Base | None) -> int:
+def publish_index(store: StoreDir, batch_id: str, contents: LayerContents, base: IndexBase | None) -> int:
     """Make an index of what it holds, beside a base where there is one, the current one of a batch.
 
     How long its new layer is; 0 where the base knows all. On return it is on disk. For who holds the store's lock.
@@ -175,7 +175,7 @@ def publish_index(store: StoreDir, batch_id: str, contents: Contents, base: Base
         if base is not None:
             for number in range(len(base.layer.parts)):
                 part = layout.index_part_name(layout.INDEX_BASE, number)
-                share(files, base.root / part, building / part)
+                hardlink_or_copy(files, base.root / part, building / part)
         name = layout.INDEX_BASE if base is None else layout.INDEX_OVERLAY
         made = Layer(parts=write_parts(files, building, name, contents.pairs), slots=contents.slots)
         about = IndexFile(
@@ -194,7 +194,7 @@ def publish_index(store: StoreDir, batch_id: str, contents: Contents, base: Base
         raise
     for older in generations(store, batch_id):
         if older < number:
-            with names_apart():  # What is no directory stays, and nobody asks it any more.
+            with ignoring_link_refusals():  # What is no directory stays, and nobody asks it any more.
                 files.remove_tree(indexes_of(store, batch_id) / str(older))
     return sum(part.length for part in made.parts)
 

@@ -27,7 +27,7 @@ CHANGED_PERCENT_MAX = 10
 """Of the shard files of an index so many may be in its overlay, and of the slots of its base so many dead."""
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class LayerPart(msgspec.Struct, frozen=True, kw_only=True):
     """A part of a layer: its first key, the length and crc32 of its file, and its uncompressed length `content`."""
 
     first: bytes
@@ -42,7 +42,7 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
     `slots` are the digests of the trailers of the result files that the layer covers.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[LayerPart, ...]
     slots: tuple[Digest, ...]
 
 
@@ -55,7 +55,7 @@ class IndexFile(Document, frozen=True, kw_only=True):
     overlay: Layer | None = None
 
 
-class Base(msgspec.Struct, frozen=True):
+class IndexBase(msgspec.Struct, frozen=True):
     """The base of an index that is there, and the directory in which its parts lie."""
 
     root: Path
@@ -87,7 +87,7 @@ def read_index_file(store: StoreDir, root: Path) -> IndexFile | None:
     return about if about.terms_version == TERMS_VERSION else None
 
 
-def find_base(store: StoreDir, batch_ids: Iterable[str], needed: Collection[Digest]) -> Base | None:
+def find_base(store: StoreDir, batch_ids: Iterable[str], needed: Collection[Digest]) -> IndexBase | None:
     """The base of the first of some batches' indexes that is sound and knows nearly all of some shard files, and little
     else. None where there is none.
     """
@@ -108,22 +108,22 @@ def _is_near(slots: Collection[Digest], needed: Collection[Digest]) -> bool:
     ) <= CHANGED_PERCENT_MAX * len(known)
 
 
-def _base_of(store: StoreDir, batch_id: str) -> Base | None:
+def _base_of(store: StoreDir, batch_id: str) -> IndexBase | None:
     there = generations(store, batch_id)
     if not there:
         return None
     root = indexes_of(store, batch_id) / str(there[-1])
     about = read_index_file(store, root)
-    return None if about is None else Base(root, about.base)
+    return None if about is None else IndexBase(root, about.base)
 
 
-def _is_sound(store: StoreDir, base: Base) -> bool:
+def _is_sound(store: StoreDir, base: IndexBase) -> bool:
     for number, part in enumerate(base.layer.parts):
         read_part(store.files, base.root / layout.index_part_name(layout.INDEX_BASE, number), part)
     return True
 
 
-def read_part(files: FileReader, path: Path, part: Part) -> bytes:
+def read_part(files: FileReader, path: Path, part: LayerPart) -> bytes:
     """The file of a part. Raises CorruptFile where it is not what index.json says, or FileNotFoundError."""
     # One more byte tells of any length: there are files that are longer than there is memory.
     data = files.read_range(path, 0, part.length + 1)

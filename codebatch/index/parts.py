@@ -16,7 +16,7 @@ from pathlib import Path
 from codebatch.errors import CorruptFile
 from codebatch.index import keys
 from codebatch.index.database import Database, make_database
-from codebatch.index.generations import Layer, Part, corrupt_index, read_part
+from codebatch.index.generations import Layer, LayerPart, corrupt_index, read_part
 from codebatch.index.keys import Lookup
 from codebatch.model.digest import Digest
 from codebatch.store import layout
@@ -33,19 +33,21 @@ _LEVEL = 3
 _NODE_BYTES = 12
 
 
-def write_parts(files: Files, directory: Path, name: str, pairs: Mapping[bytes, bytes]) -> tuple[Part, ...]:
+def write_parts(files: Files, directory: Path, name: str, pairs: Mapping[bytes, bytes]) -> tuple[LayerPart, ...]:
     """Write what a layer holds, by keys in their order, into a directory that nobody else knows yet.
 
     On return the bytes are on disk. Raises StoreUnwritable or StoreError.
     """
-    made: list[Part] = []
+    made: list[LayerPart] = []
 
     def contents() -> Iterator[tuple[Path, bytes]]:
         for cut in _cut(pairs):
             database = make_database(cut)
             data = compress(database, _LEVEL)
             path = directory / layout.index_part_name(name, len(made))
-            made.append(Part(first=next(iter(cut)), length=len(data), crc32=zlib.crc32(data), content=len(database)))
+            made.append(
+                LayerPart(first=next(iter(cut)), length=len(data), crc32=zlib.crc32(data), content=len(database))
+            )
             yield path, data
 
     files.write_many(contents())

@@ -36,7 +36,7 @@ class _Generation(msgspec.Struct, frozen=True):
     known: frozenset[Digest]
 
 
-class _Found(msgspec.Struct, frozen=True):
+class _FramesFound(msgspec.Struct, frozen=True):
     """The frames that hold any of what was looked for, by the shard files that an index knew."""
 
     lookups: tuple[Lookup, ...]
@@ -44,14 +44,14 @@ class _Found(msgspec.Struct, frozen=True):
     known: frozenset[Digest]
 
 
-class Index:
+class BatchIndex:
     """The index of a batch. Every method raises CorruptFile where what it asks of it is unsound."""
 
     def __init__(self, store: StoreDir, batch_id: str, generation: _Generation) -> None:
         self._store = store
         self._batch_id = batch_id
         self._generation = generation
-        self._found = _Found((), {}, generation.known)
+        self._found = _FramesFound((), {}, generation.known)
 
     def posted(self) -> dict[Digest, dict[bytes, bytes]]:
         """What each shard file posts that it knows: by key the frames, as in `Terms`."""
@@ -80,7 +80,7 @@ class Index:
         for layer in self._generation.layers:
             layer.close()
 
-    def _look_up(self, lookups: Sequence[Lookup]) -> _Found:
+    def _look_up(self, lookups: Sequence[Lookup]) -> _FramesFound:
         asked = tuple(lookups)
         found = self._found  # One object: several threads may ask.
         if found.lookups != asked:  # It is asked the same of each task.
@@ -100,12 +100,12 @@ class Index:
         raise corrupt_index(generation.root, "lacks a file")
 
 
-def _find(generation: _Generation, lookups: tuple[Lookup, ...]) -> _Found:
+def _find(generation: _Generation, lookups: tuple[Lookup, ...]) -> _FramesFound:
     found: dict[Digest, set[int]] = {}
     for layer in generation.layers:
         for digest, frames in layer.find(lookups):
             found.setdefault(digest, set()).update(frames)
-    return _Found(lookups, found, generation.known)
+    return _FramesFound(lookups, found, generation.known)
 
 
 def _posted(generation: _Generation) -> dict[Digest, dict[bytes, bytes]]:
@@ -123,13 +123,13 @@ def _check(generation: _Generation) -> None:
         layer.check()
 
 
-def open_index(store: StoreDir, batch_id: str) -> Index | None:
+def open_index(store: StoreDir, batch_id: str) -> BatchIndex | None:
     """The current index of a batch; None where there is none, or only one of another version of the terms.
 
     Raises CorruptFile where index.json is unsound, and StoreError where it cannot be read.
     """
     generation = _current(store, batch_id)
-    return None if generation is None else Index(store, batch_id, generation)
+    return None if generation is None else BatchIndex(store, batch_id, generation)
 
 
 def _current(store: StoreDir, batch_id: str) -> _Generation | None:

@@ -42,7 +42,7 @@ _diagnostic_code = attrgetter("code", "severity")
 _metric_value = attrgetter("metric", "value")
 
 
-class Column(NamedTuple):
+class TermColumn(NamedTuple):
     """Terms of one tag: how many each frame of a shard file posts, and all of them, those of the first frame first.
 
     Of each the tag and the term, of any length, and 0xFF, which UTF-8 has not, between two.
@@ -56,7 +56,7 @@ class Terms(msgspec.Struct, frozen=True):
     """What a shard file of so many frames posts: a column for each tag of which there is anything."""
 
     frames: int
-    columns: tuple[Column, ...]
+    columns: tuple[TermColumn, ...]
 
     def by_key(self) -> dict[bytes, bytes]:
         """The frames of each key: they ascend, 4 bytes each, little-endian."""
@@ -89,7 +89,7 @@ class Gathered:
         return {key: values[key] for key in sorted(values)}
 
 
-class _Line(msgspec.Struct, gc=False):
+class _TermLine(msgspec.Struct, gc=False):
     """The members of a record line that terms are made of; other members and kinds are passed over."""
 
     kind: str
@@ -102,7 +102,7 @@ class _Line(msgspec.Struct, gc=False):
     value: int = 0
 
 
-_decoder = msgspec.json.Decoder(_Line)
+_decoder = msgspec.json.Decoder(_TermLine)
 _kind = attrgetter("kind")
 # Most of what is called is called in many files, and most values are of many functions.
 _last_component = lru_cache(1 << 14)(keys.last_component)
@@ -165,7 +165,7 @@ def posted_by(records: Sequence[Record], types: Sequence[type[Record]], lines: b
     )
 
 
-def _decode(lines: bytes) -> list[_Line]:
+def _decode(lines: bytes) -> list[_TermLine]:
     try:
         return _decoder.decode_lines(lines)
     except (msgspec.MsgspecError, RecursionError) as error:
@@ -180,7 +180,7 @@ def collect_terms(frames: Iterable[Posted]) -> Terms:
     return Terms(
         len(posted),
         tuple(
-            Column(array("I", of_frames), text[len(_APART) :])
+            TermColumn(array("I", of_frames), text[len(_APART) :])
             for of_frames, text in zip(counts, texts, strict=True)
             if text
         ),
@@ -209,7 +209,7 @@ def decode_terms(data: bytes, digest: Digest) -> Terms:
     name, version, proof, frames, number = _head.unpack_from(data)
     if (name, version, proof.hex()) != (_START, TERMS_VERSION, digest):
         raise ValueError("it belongs to another shard or version")
-    columns: list[Column] = []
+    columns: list[TermColumn] = []
     at = _head.size
     for _ in range(number):
         start = at + 4 * frames + _length.size
@@ -219,7 +219,7 @@ def decode_terms(data: bytes, digest: Digest) -> Terms:
         (length,) = _length.unpack_from(data, start - _length.size)
         at = start + length
         texts = data[start:at]
-        columns.append(Column(_little(counts), texts))
+        columns.append(TermColumn(_little(counts), texts))
         if at > end or sum(columns[-1].counts) != texts.count(_APART) + 1:
             raise ValueError("it is inconsistent")
         if 2 * _APART in _APART + texts + _APART:

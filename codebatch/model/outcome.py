@@ -39,7 +39,7 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return Unit(shard=self.shard, start=start, end=end, tasks=tasks, round=self.round)
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class CommandReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Values from the JSON output of a command: a text, which may be truncated, the cost in any unit, and a session.
 
     `session` identifies the session in which the command can continue its work.
@@ -94,7 +94,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     parts: tuple[Outcome, ...] = ()
     exit_status: int | None = None
     question: Digest = Digest("")
-    result: Said | None = None
+    result: CommandReport | None = None
     until_ns: int = 0
     is_final: bool = False
 

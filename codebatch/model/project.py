@@ -13,7 +13,7 @@ search began there. `removed`: the current directory does not exist any more, so
 """
 
 
-class Project(msgspec.Struct, frozen=True):
+class ProjectRoot(msgspec.Struct, frozen=True):
     """The top directory of a project, and the directory in it that the search began at.
 
     Both are absolute paths without symbolic links, as batches record their sources. `last` is the last directory that
@@ -49,7 +49,7 @@ class Project(msgspec.Struct, frozen=True):
         return root == self.root or (self.kind != "git" and (self.holds(root) or is_below(self.start, root)))
 
 
-REMOVED = Project(b"", b"", "removed")
+REMOVED = ProjectRoot(b"", b"", "removed")
 
 
 def is_below(path: bytes, directory: bytes) -> bool:

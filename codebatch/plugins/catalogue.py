@@ -17,7 +17,7 @@ from codebatch.model.entry import Entry
 from codebatch.model.plan import ContextTable
 from codebatch.model.task import PIPELINES, Json, OwnPlace, SnapshotView, TaskDescription
 from codebatch.plugins.distributions import EntryPoint, installed_here
-from codebatch.plugins.input_audit import Watch
+from codebatch.plugins.input_audit import InputAudit
 from codebatch.plugins.user_tasks import OwnSource, OwnTask, load_own_task, read_own_source
 
 ENTRY_POINT_GROUP = "codebatch.tasks"
@@ -51,7 +51,7 @@ class TaskCatalogue:
     def __init__(
         self,
         own_places: Mapping[str, OwnPlace] | None = None,
-        watch: Watch | None = None,
+        watch: InputAudit | None = None,
         imports: Iterable[str] = (),
     ) -> None:
         self.own_places = dict(own_places or {})

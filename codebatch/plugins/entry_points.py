@@ -24,7 +24,7 @@ from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.distributions import installed_here, normalized
 from codebatch.plugins.input_audit import is_in
 from codebatch.plugins.user_tasks import OwnSource, OwnTask, importing, said
-from codebatch.system.files.regular_files import state_of
+from codebatch.system.files.regular_files import file_fingerprint
 
 _DIGESTS_MAX = 4096
 
@@ -108,7 +108,7 @@ def package_digest(package: str) -> Digest:
 
 
 def _file_digest(path: str) -> Digest:
-    return _digest_in_state(path, state_of(path))
+    return _digest_in_state(path, file_fingerprint(path))
 
 
 @functools.lru_cache(maxsize=_DIGESTS_MAX)

@@ -82,7 +82,7 @@ class Coverage(Protocol):
         """The path for people, which is not absolute."""
 
 
-class Watch:
+class InputAudit:
     """Hears what own tasks look at. `found` says what of it is in no key."""
 
     def __init__(self, store: str) -> None:

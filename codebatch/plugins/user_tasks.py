@@ -25,8 +25,8 @@ from codebatch.errors import Interrupted, InvalidConfiguration
 from codebatch.model.digest import Digest, digest_bytes, digest_pairs
 from codebatch.model.record import KINDS
 from codebatch.model.task import TASK_NAME_PATTERN, Json, NoConfig, OwnPlace, TaskDeclaration
-from codebatch.plugins.input_audit import Watch
-from codebatch.system.files.regular_files import read_regular, state_of
+from codebatch.plugins.input_audit import InputAudit
+from codebatch.system.files.regular_files import file_fingerprint, read_regular
 from codebatch.system.processes.process_state import ProcessState
 
 _PARAMETERS_MAX = 2
@@ -91,7 +91,7 @@ class OwnSource(msgspec.Struct, frozen=True):
         """One of the files that is not what it was when it was read for the digest; None where all are."""
         for called, there in place.files.items():
             with contextlib.suppress(OSError):
-                if state_of(there) == self.states[called]:
+                if file_fingerprint(there) == self.states[called]:
                     continue
             return called
         return None
@@ -137,7 +137,7 @@ def read_own_source(name: str, place: OwnPlace) -> OwnSource:
     path, _, attribute = place.python.rpartition(":")
     try:
         content = _read(path)
-        states = {called: state_of(there) for called, there in place.files.items()}
+        states = {called: file_fingerprint(there) for called, there in place.files.items()}
         read = [(called, digest_bytes(_read(there))) for called, there in place.files.items()]
         named = frozenset(_imports(content))
     except Exception as error:
@@ -152,7 +152,7 @@ def read_own_source(name: str, place: OwnPlace) -> OwnSource:
     )
 
 
-def load_own_task(name: str, place: OwnPlace, source: OwnSource, watch: Watch | None = None) -> OwnTask:
+def load_own_task(name: str, place: OwnPlace, source: OwnSource, watch: InputAudit | None = None) -> OwnTask:
     """Run the file that was read from a place and take its function.
 
     The needs of a task of project scope are for its catalogue to add. `watch` hears what the file looks at. Raises

@@ -85,7 +85,7 @@ def decode_range(frames: bytes, size: int, start: int, end: int) -> bytes:
     return b"".join(found)
 
 
-class Place(msgspec.Struct, frozen=True):
+class FrameLocation(msgspec.Struct, frozen=True):
     """Where a frame lies among others, and how many bytes it says it holds."""
 
     start: int
@@ -93,7 +93,7 @@ class Place(msgspec.Struct, frozen=True):
     bytes: int
 
 
-def iter_places(frames: bytes | memoryview, size: int) -> Iterator[Place]:
+def iter_places(frames: bytes | memoryview, size: int) -> Iterator[FrameLocation]:
     """The frames one after the other, unread. Raises ValueError where they are none of ours, or do not hold `size`."""
     start = found = 0
     while start < len(frames):
@@ -114,13 +114,13 @@ def iter_places(frames: bytes | memoryview, size: int) -> Iterator[Place]:
         end += _CHECKSUM_BYTES
         if end > len(frames):
             raise ValueError("the last frame is cut")
-        yield Place(start, end, about.content_size)
+        yield FrameLocation(start, end, about.content_size)
         start = end
     if found != size:
         raise ValueError(f"{found} bytes where {size} were expected")
 
 
-def _decompress(decompressor: zstandard.ZstdDecompressor, frames: bytes | memoryview, place: Place) -> bytes:
+def _decompress(decompressor: zstandard.ZstdDecompressor, frames: bytes | memoryview, place: FrameLocation) -> bytes:
     try:
         return decompressor.decompress(memoryview(frames)[place.start : place.end])
     except zstandard.ZstdError as error:

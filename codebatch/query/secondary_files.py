@@ -9,7 +9,7 @@ Apart = Literal["test", "foreign"]
 """`test`: tests, their data, examples, documentation; `foreign`: vendored, generated, minified, or a template."""
 
 
-class FilesApart:
+class SecondaryFiles:
     """Which files of a batch stand apart."""
 
     def __init__(self, found: Mapping[bytes, Apart]) -> None:

@@ -13,12 +13,12 @@ from codebatch.operations.api.batch import Batch
 from codebatch.operations.comparison.comparison import Comparison
 from codebatch.operations.queries.findings import SHOWN
 from codebatch.report.contents import Became, Grown, Since
-from codebatch.report.limits import Limits, cut, cut_path
+from codebatch.report.limits import ReportLimits, cut, cut_path
 
 _TOLD: tuple[State, ...] = ("severity_raised", "new", "fixed", "severity_lowered")
 
 
-class Compared:
+class ReportComparison:
     """A batch beside an older one. It is read once, and told within as many limits as one likes.
 
     Raises InvalidInput where they cannot be compared, BatchIncomplete unless both were opened with `partial`.
@@ -38,7 +38,7 @@ class Compared:
         return self.findings.is_complete
 
 
-def show_since(compared: Compared, limits: Limits) -> Since:
+def show_since(compared: ReportComparison, limits: ReportLimits) -> Since:
     """The worst of it first. Raises StoreCorrupt."""
     counts = compared.findings.counts
     return Since(

@@ -29,7 +29,7 @@ class Numbers(msgspec.Struct, frozen=True, kw_only=True):
     left_out: dict[str, tuple[int, int]]
 
 
-class Tree(msgspec.Struct, frozen=True, kw_only=True):
+class ReportTree(msgspec.Struct, frozen=True, kw_only=True):
     """The tree of the code, in columns: a row is a directory (`files` 0), a file (1) or what stands for several files
     of one directory (their number). The first is the root; every other follows its `parents`. Numbers of directories
     are 0: they are the sums of what is below. `hardest` is the greatest cognitive complexity of a function, `changes`
@@ -53,7 +53,7 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True):
     changes: list[int] | None
 
 
-class Function(msgspec.Struct, frozen=True, kw_only=True):
+class HardFunction(msgspec.Struct, frozen=True, kw_only=True):
     """A function that is hard to change (operations/hotspots/hotspots.py). Numbers that are not known are None.
 
     `category` is that of its file, as in Tree. `dependents_partial`: others may use its file without an import.
@@ -109,7 +109,7 @@ class FileCycle(msgspec.Struct, frozen=True, kw_only=True):
     shortest: list[str]
 
 
-class Rule(msgspec.Struct, frozen=True, kw_only=True):
+class ReportRule(msgspec.Struct, frozen=True, kw_only=True):
     """What was found by one rule, `apart` of it in tests and the like, and an example; `width` is how many characters
     of its line it marks.
     """
@@ -177,7 +177,7 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
     hints: int
 
 
-class Contents(msgspec.Struct, frozen=True, kw_only=True):
+class ReportContents(msgspec.Struct, frozen=True, kw_only=True):
     """All of a report. `made_at` is when its batch was made; `incomplete` says what lacks of the whole, if anything.
 
     `changes_told` is why it is not known how often files were changed, or what of that lacks.
@@ -195,11 +195,11 @@ class Contents(msgspec.Struct, frozen=True, kw_only=True):
     changes_told: str
     asked: list[str]
     numbers: Numbers
-    tree: Tree
-    functions: list[Function]
+    tree: ReportTree
+    functions: list[HardFunction]
     copies: list[Copied]
     matrix: Matrix | None
     cycles: list[FileCycle]
-    rules: list[Rule]
+    rules: list[ReportRule]
     since: Since | None
     in_all: Cut

@@ -6,15 +6,15 @@ from codebatch.model.entry import display_path
 from codebatch.operations.queries.duplicate_blocks import DuplicateBlock
 from codebatch.operations.queries.findings import RuleFindings
 from codebatch.query.filters.filters import path_bytes
-from codebatch.report.contents import Copied, Rule
+from codebatch.report.contents import Copied, ReportRule
 from codebatch.report.excerpts import Excerpts
-from codebatch.report.limits import Limits, cut, cut_path
+from codebatch.report.limits import ReportLimits, cut, cut_path
 
 SIDES = 2
 """As many copies are shown beside one another."""
 
 
-def show_copied(block: DuplicateBlock, excerpts: Excerpts, limits: Limits) -> Copied:
+def show_copied(block: DuplicateBlock, excerpts: Excerpts, limits: ReportLimits) -> Copied:
     """A copied block, with the source of its first places. Raises StoreCorrupt."""
     whole = [(place, end) for place in block.locations if isinstance(end := place.end_line, int)]
     shown = [
@@ -30,7 +30,7 @@ def show_copied(block: DuplicateBlock, excerpts: Excerpts, limits: Limits) -> Co
     )
 
 
-def show_rule(rule: RuleFindings, excerpts: Excerpts, limits: Limits) -> Rule:
+def show_rule(rule: RuleFindings, excerpts: Excerpts, limits: ReportLimits) -> ReportRule:
     """What a rule found, with the first of it as an example. Raises StoreCorrupt."""
     first = rule.findings[0]
     line, column, end_line, end_column = (
@@ -38,7 +38,7 @@ def show_rule(rule: RuleFindings, excerpts: Excerpts, limits: Limits) -> Rule:
         for name in ("line", "column", "end_line", "end_column")
     )
     is_of_one_line = end_line == line and end_column > column
-    return Rule(
+    return ReportRule(
         code=cut(rule.code, limits.text),
         tool=cut(rule.tool, limits.text),
         severity=rule.severity,

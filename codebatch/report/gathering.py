@@ -39,7 +39,7 @@ class FileSums:
 
 
 @dataclass(slots=True, kw_only=True)
-class Files:
+class ReportFiles:
     """The files of a batch: the project's `own` code, and `vendored` code.
 
     `left_out` maps each class of files that are not the project's own code to the number of files and of their lines.
@@ -58,7 +58,7 @@ def kinds_asked(batch: Batch) -> frozenset[str]:
     return frozenset(kind for kind in kinds if tasks_that_give(catalogue, batch.tasks, (kind,)))
 
 
-def gather_files(batch: Batch, rules: Iterable[RuleFindings]) -> Files:
+def gather_files(batch: Batch, rules: Iterable[RuleFindings]) -> ReportFiles:
     """The files of a batch, by path, with what was found in them. Raises StoreCorrupt."""
     records = batch.question.records
     own: dict[bytes, FileSums] = {}
@@ -90,7 +90,7 @@ def gather_files(batch: Batch, rules: Iterable[RuleFindings]) -> Files:
             sums = own.get(path_bytes(finding)) or vendored.get(path_bytes(finding))
             if sums is not None:
                 sums.findings += 1
-    return Files(own=own, vendored=vendored, left_out=left_out, partly_parsed=partly_parsed)
+    return ReportFiles(own=own, vendored=vendored, left_out=left_out, partly_parsed=partly_parsed)
 
 
 def _lines(record: JsonRecord) -> int:

@@ -8,7 +8,7 @@ PAGE_BYTES_MAX = 5_000_000
 """Of the whole file. Where a page would be greater, it is made again with smaller limits."""
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class ReportLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How many there are at most of each; characters of a text."""
 
     nodes: int = 50_000
@@ -24,9 +24,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     languages: int = 12
     text: int = 240
 
-    def halved(self) -> Limits:
+    def halved(self) -> ReportLimits:
         """Half as much of all, and at least one."""
-        return Limits(**{name: max(1, value // 2) for name, value in msgspec.structs.asdict(self).items()})
+        return ReportLimits(**{name: max(1, value // 2) for name, value in msgspec.structs.asdict(self).items()})
 
 
 def cut(text: str, length: int) -> str:

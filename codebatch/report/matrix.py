@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from codebatch.model.graph import components
-from codebatch.query.answers.dependencies import Import
+from codebatch.query.answers.dependencies import FileImport
 from codebatch.report.contents import Matrix
 from codebatch.report.limits import cut_path
 
 _Pair = tuple[str, str]
 
 
-def make_matrix(imports: Iterable[Import], directories_max: int, text: int) -> Matrix | None:
+def make_matrix(imports: Iterable[FileImport], directories_max: int, text: int) -> Matrix | None:
     """The matrix of imports that surely lead to one file; None where there are none."""
     pairs = {(each.source, each.target) for each in imports if each.resolution != "name" and each.source != each.target}
     if not pairs:

@@ -13,13 +13,13 @@ from importlib.resources import files
 
 import msgspec
 
-from codebatch.report.contents import Contents
+from codebatch.report.contents import ReportContents
 
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 _ESCAPES = {each: f"\\u{ord(each):04x}".encode() for each in "<>&\u2028\u2029"}
 
 
-def encode_page(contents: Contents) -> bytes:
+def encode_page(contents: ReportContents) -> bytes:
     """The page. The same contents give the same bytes."""
     style, script = _part("style.css"), _part("view.js")
     filled = {
@@ -32,7 +32,7 @@ def encode_page(contents: Contents) -> bytes:
     return _SLOT.sub(lambda slot: filled[slot[1]], _part("page.html")).encode()
 
 
-def encode_data(contents: Contents) -> bytes:
+def encode_data(contents: ReportContents) -> bytes:
     """Contents as JSON that may stand in HTML: what could end its element, or begin markup, is escaped."""
     encoded = msgspec.json.encode(contents)
     for character, escape in _ESCAPES.items():

@@ -15,21 +15,21 @@ from codebatch.operations.hotspots.churn import Churn, churn
 from codebatch.operations.hotspots.hotspots import Hotspot, Hotspots
 from codebatch.operations.queries.batch_query import Answer, shown_paths
 from codebatch.operations.queries.duplicates import DuplicateBlocks
-from codebatch.operations.queries.findings import Findings
-from codebatch.query.answers.dependencies import Cycle, Import
+from codebatch.operations.queries.findings import FindingsByRule
+from codebatch.query.answers.dependencies import Cycle, FileImport
 from codebatch.query.completeness import Completeness, completeness
-from codebatch.report.changes import Compared, show_since, utc
-from codebatch.report.contents import Contents, Cut, FileCycle, Function, Numbers
+from codebatch.report.changes import ReportComparison, show_since, utc
+from codebatch.report.contents import Cut, FileCycle, HardFunction, Numbers, ReportContents
 from codebatch.report.examples import show_copied, show_rule
 from codebatch.report.excerpts import Excerpts
-from codebatch.report.gathering import PRODUCTION, Files, FileSums, gather_files, kinds_asked
-from codebatch.report.limits import PAGE_BYTES_MAX, Limits, cut, cut_path
+from codebatch.report.gathering import PRODUCTION, FileSums, ReportFiles, gather_files, kinds_asked
+from codebatch.report.limits import PAGE_BYTES_MAX, ReportLimits, cut, cut_path
 from codebatch.report.matrix import make_matrix
 from codebatch.report.page import encode_page
 from codebatch.report.tree import cut_tree
 
 
-def make_report(batch: Batch, limits: Limits | None = None, *, older: Batch | str | None = None) -> Answer[bytes]:
+def make_report(batch: Batch, limits: ReportLimits | None = None, *, older: Batch | str | None = None) -> Answer[bytes]:
     """Return the report of a batch as one HTML file of at most PAGE_BYTES_MAX bytes.
 
     It includes the changes since an `older` batch.
@@ -37,7 +37,7 @@ def make_report(batch: Batch, limits: Limits | None = None, *, older: Batch | st
     To report on an incomplete batch, open both batches with `partial`. The same batches and the same git history give
     the same bytes. Raises InvalidInput, BatchIncomplete or StoreCorrupt.
     """
-    limits = limits or Limits()
+    limits = limits or ReportLimits()
     found = _find(batch, limits, None if older is None else batch.older(older))
     while True:
         excerpts = Excerpts(batch, limits.text)
@@ -52,24 +52,24 @@ def make_report(batch: Batch, limits: Limits | None = None, *, older: Batch | st
     return batch.check(Answer(question=batch.question, found=page, whole=whole))
 
 
-class _Found(NamedTuple):
+class _ReportInputs(NamedTuple):
     """What a report is made of, before it is cut; None is what the batch was not asked for."""
 
-    files: Files
-    findings: Findings | None
+    files: ReportFiles
+    findings: FindingsByRule | None
     hotspots: Hotspots | None
     all_hotspots: Hotspots | None
     copies: DuplicateBlocks | None
-    imports: Sequence[Import]
+    imports: Sequence[FileImport]
     cycles: Sequence[Cycle]
     history: Churn
-    compared: Compared | None
+    compared: ReportComparison | None
 
 
-def _find(batch: Batch, limits: Limits, older: Batch | None) -> _Found:
+def _find(batch: Batch, limits: ReportLimits, older: Batch | None) -> _ReportInputs:
     has_imports, has_metrics = "dependencies" in batch.tasks, "analyze" in batch.tasks
     findings = batch.findings().found if "diagnostic" in kinds_asked(batch) else None
-    return _Found(
+    return _ReportInputs(
         files=gather_files(batch, findings.rules if findings else ()),
         findings=findings,
         hotspots=batch.hotspots(limit=limits.functions).found if has_metrics else None,
@@ -80,7 +80,7 @@ def _find(batch: Batch, limits: Limits, older: Batch | None) -> _Found:
         imports=batch.imports().found if has_imports else [],
         cycles=batch.import_cycles().found if has_imports else [],
         history=churn(batch.question),
-        compared=None if older is None else Compared(batch, older),
+        compared=None if older is None else ReportComparison(batch, older),
     )
 
 
@@ -90,7 +90,7 @@ def _whole(batch: Batch, excerpts: Excerpts) -> Completeness:
     return msgspec.structs.replace(whole, lost=len(excerpts.lost))
 
 
-def _contents(batch: Batch, found: _Found, excerpts: Excerpts, limits: Limits) -> Contents:
+def _contents(batch: Batch, found: _ReportInputs, excerpts: Excerpts, limits: ReportLimits) -> ReportContents:
     about = batch.question.batch.about
     text = limits.text
     files = list(found.files.own.values())
@@ -99,7 +99,7 @@ def _contents(batch: Batch, found: _Found, excerpts: Excerpts, limits: Limits) -
     copies = [show_copied(each, excerpts, limits) for each in blocks[: limits.copies]]
     shown_rules = [show_rule(each, excerpts, limits) for each in rules[: limits.rules]]
     names = (display_path(os.path.basename(source.rstrip(b"/"))) or "/" for source in about.sources)
-    return Contents(
+    return ReportContents(
         title=cut(", ".join(names), text),
         batch_id=about.batch_id,
         snapshot_id=about.snapshot_id,
@@ -134,7 +134,7 @@ def _contents(batch: Batch, found: _Found, excerpts: Excerpts, limits: Limits) -
     )
 
 
-def _functions(found: _Found, limits: Limits) -> list[Function]:
+def _functions(found: _ReportInputs, limits: ReportLimits) -> list[HardFunction]:
     """Return the hotspots of production code, then those of other code."""
     production = found.hotspots.rows if found.hotspots else ()
     others = found.all_hotspots.rows if found.all_hotspots else ()
@@ -147,8 +147,8 @@ def _functions(found: _Found, limits: Limits) -> list[Function]:
     return functions
 
 
-def _function(found: Hotspot, category: int, text: int) -> Function:
-    return Function(
+def _function(found: Hotspot, category: int, text: int) -> HardFunction:
+    return HardFunction(
         name=cut(str(found.symbol), text),
         path=cut_path(display_path(path_from_fields(found.path, found.path_b64)), text),
         line=found.line if isinstance(found.line, int) else 1,
@@ -161,7 +161,7 @@ def _function(found: Hotspot, category: int, text: int) -> Function:
     )
 
 
-def _numbers(batch: Batch, found: Files, files: Sequence[FileSums], limits: Limits) -> Numbers:
+def _numbers(batch: Batch, found: ReportFiles, files: Sequence[FileSums], limits: ReportLimits) -> Numbers:
     summary = batch.summary().found
     languages = Counter[str]()
     for each in files:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from codebatch.query.answers.import_rules import may_be_used_without_import
-from codebatch.report.contents import Tree
+from codebatch.report.contents import ReportTree
 from codebatch.report.gathering import PRODUCTION, FileSums
-from codebatch.report.limits import Limits, cut
+from codebatch.report.limits import ReportLimits, cut
 
 DEPTH_MAX = 40
 """Directories below this are told in the name of what is in them."""
@@ -18,7 +18,7 @@ _COLUMNS = {
 }
 
 
-def cut_tree(files: Sequence[FileSums], limits: Limits, changes: Mapping[bytes, int] | None) -> Tree:
+def cut_tree(files: Sequence[FileSums], limits: ReportLimits, changes: Mapping[bytes, int] | None) -> ReportTree:
     """The tree of files that hold code. Those that are too many, the ones with least code, are one row of the nearest
     directory that is kept.
     """
@@ -55,11 +55,11 @@ def _above(path: str) -> list[tuple[str, ...]]:
 class _Rows:
     """Makes the rows of a tree."""
 
-    def __init__(self, limits: Limits, changes: Mapping[bytes, int] | None) -> None:
+    def __init__(self, limits: ReportLimits, changes: Mapping[bytes, int] | None) -> None:
         self._limits = limits
         self._changes = changes
         self._directories: dict[tuple[str, ...], int] = {}
-        self.tree = Tree(
+        self.tree = ReportTree(
             names=[],
             parents=[],
             files=[],

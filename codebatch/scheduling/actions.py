@@ -14,7 +14,7 @@ class Spawn(msgspec.Struct, frozen=True):
     """Start a worker."""
 
 
-class Assign(msgspec.Struct, frozen=True):
+class AssignUnit(msgspec.Struct, frozen=True):
     """Give a unit to an idle worker, to be leased under this epoch."""
 
     worker: WorkerId
@@ -22,13 +22,13 @@ class Assign(msgspec.Struct, frozen=True):
     epoch: int
 
 
-class Survey(msgspec.Struct, frozen=True):
+class SurveyWorker(msgspec.Struct, frozen=True):
     """Tell where a running worker stands, as Surveyed."""
 
     worker: WorkerId
 
 
-class Shrink(msgspec.Struct, frozen=True):
+class ShrinkUnit(msgspec.Struct, frozen=True):
     """Tell a running worker that its unit ends earlier now."""
 
     worker: WorkerId
@@ -65,4 +65,4 @@ class Break(msgspec.Struct, frozen=True):
     deaths: int
 
 
-Action = Spawn | Assign | Survey | Shrink | Fail | Retire | Complete | Drained | Break
+Action = Spawn | AssignUnit | SurveyWorker | ShrinkUnit | Fail | Retire | Complete | Drained | Break

@@ -15,7 +15,7 @@ UnitKey = tuple[ShardId, int]
 """A unit's identity for leases: its shard and first item. Its end may shrink while it runs."""
 
 
-class Started(msgspec.Struct, frozen=True):
+class SessionStarted(msgspec.Struct, frozen=True):
     """The session begins; leases of other live processes are known by now."""
 
 
@@ -25,21 +25,21 @@ class Ready(msgspec.Struct, frozen=True):
     worker: WorkerId
 
 
-class Refused(msgspec.Struct, frozen=True):
+class LeaseRefused(msgspec.Struct, frozen=True):
     """A worker could not lease its unit: epoch `epoch` of it was taken by another process."""
 
     worker: WorkerId
     epoch: int
 
 
-class Finished(msgspec.Struct, frozen=True):
+class UnitDone(msgspec.Struct, frozen=True):
     """A worker has no unit any more; its commits were reported before. A worn one must be replaced."""
 
     worker: WorkerId
     is_worn: bool = False
 
 
-class Committed(msgspec.Struct, frozen=True):
+class OutcomesCommitted(msgspec.Struct, frozen=True):
     """Outcomes became durable, by whomever, or names were taken by bytes that say nothing.
 
     What one look at the disk finds is one event.
@@ -49,7 +49,7 @@ class Committed(msgspec.Struct, frozen=True):
     unreadable: tuple[Register, ...] = ()
 
 
-class Lost(msgspec.Struct, frozen=True):
+class WorkerLost(msgspec.Struct, frozen=True):
     """A worker is dead. `items` are what it worked on, shard-relative, and `task` is what at; None: it is not known."""
 
     worker: WorkerId
@@ -59,7 +59,7 @@ class Lost(msgspec.Struct, frozen=True):
     task: str | None = None
 
 
-class Released(msgspec.Struct, frozen=True):
+class UnitReleased(msgspec.Struct, frozen=True):
     """The holder of a foreign unit is dead or stuck; `epoch` was its last."""
 
     key: UnitKey
@@ -87,4 +87,15 @@ class DrainRequested(msgspec.Struct, frozen=True):
     """Begin nothing new; units that run may finish their item and commit."""
 
 
-Event = Started | Ready | Refused | Finished | Committed | Lost | Released | Surveyed | ProgressReport | DrainRequested
+Event = (
+    SessionStarted
+    | Ready
+    | LeaseRefused
+    | UnitDone
+    | OutcomesCommitted
+    | WorkerLost
+    | UnitReleased
+    | Surveyed
+    | ProgressReport
+    | DrainRequested
+)

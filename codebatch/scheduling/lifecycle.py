@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from enum import Enum
 
-from codebatch.scheduling.outcome_counts import Tally
+from codebatch.scheduling.outcome_counts import OutcomeCounts
 
 
 class BatchState(str, Enum):
@@ -24,7 +24,7 @@ class BatchState(str, Enum):
         return self not in (BatchState.PENDING, BatchState.RUNNING)
 
 
-def batch_state(tally: Tally, *, is_started: bool) -> BatchState:
+def batch_state(tally: OutcomeCounts, *, is_started: bool) -> BatchState:
     """The state of a batch. `is_started`: it ever had a holder."""
     if tally.open:
         return BatchState.RUNNING if is_started or tally.open < tally.planned else BatchState.PENDING

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Tally(msgspec.Struct, frozen=True, kw_only=True):
+class OutcomeCounts(msgspec.Struct, frozen=True, kw_only=True):
     """How many (item, task) pairs are planned, and how many ended how."""
 
     planned: int

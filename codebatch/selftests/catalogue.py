@@ -10,7 +10,7 @@ import msgspec
 
 from codebatch.errors import InvalidInput
 from codebatch.selftests.documents import check_documents, check_objects
-from codebatch.selftests.findings import Findings, Status
+from codebatch.selftests.findings import SelftestFindings, Status
 from codebatch.selftests.index import check_answers, check_optional, check_rebuilt, check_writes
 from codebatch.selftests.names import check_names
 from codebatch.selftests.program import check_program
@@ -33,7 +33,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     inspects: str
     needs: Needs
     writes: str = ""
-    check: Callable[[Subject, Findings], None]
+    check: Callable[[Subject, SelftestFindings], None]
     status: Status = "ENFORCED"
 
     @property

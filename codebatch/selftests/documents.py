@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codebatch.selftests.findings import Findings
+from codebatch.selftests.findings import SelftestFindings
 from codebatch.selftests.subject import Subject
 from codebatch.store import layout
 from codebatch.store.batches.batches import batch_ids, is_work, open_batch, snapshot_of
@@ -16,7 +16,7 @@ from codebatch.store.work.requests import Requests
 from codebatch.store.work.work_batches import read_work
 
 
-def check_documents(subject: Subject, findings: Findings) -> None:
+def check_documents(subject: Subject, findings: SelftestFindings) -> None:
     """Every document decodes as the type of its format, with its checksum, and is of the thing that it lies in."""
     store = subject.store
     findings.count("documents")
@@ -32,7 +32,7 @@ def check_documents(subject: Subject, findings: Findings) -> None:
             findings.count("documents", 2)
 
 
-def _check_batch(store: StoreDir, batch_id: str, findings: Findings) -> None:
+def _check_batch(store: StoreDir, batch_id: str, findings: SelftestFindings) -> None:
     batch = open_batch(store, batch_id)
     findings.count("documents", 2)
     batch.plan()
@@ -45,7 +45,7 @@ def _check_batch(store: StoreDir, batch_id: str, findings: Findings) -> None:
         snapshot_of(store, batch)
 
 
-def check_objects(subject: Subject, findings: Findings) -> None:
+def check_objects(subject: Subject, findings: SelftestFindings) -> None:
     """Every object that a snapshot or a record names is in a pack, and has the bytes that its name is the hash of."""
     store = subject.store
     wanted: dict[str, str] = {}

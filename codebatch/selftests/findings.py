@@ -82,7 +82,7 @@ class BundleResult(msgspec.Struct, frozen=True, kw_only=True):
     results: tuple[GateResult, ...]
 
 
-class Findings:
+class SelftestFindings:
     """What a gate has found so far: failures, counts of what it looked at, and why it could not look, if so."""
 
     def __init__(self) -> None:

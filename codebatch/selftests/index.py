@@ -14,7 +14,7 @@ from codebatch.model.record_counts import add_counts
 from codebatch.operations.runs.indexing import verify_index
 from codebatch.query.filters.filters import JsonRecord, RecordFilter
 from codebatch.query.sources.records import BatchRecords
-from codebatch.selftests.findings import Findings
+from codebatch.selftests.findings import SelftestFindings
 from codebatch.selftests.subject import Subject
 from codebatch.store import layout
 from codebatch.store.batches.store import StoreDir
@@ -23,7 +23,7 @@ from codebatch.store.results.outputs import current_outputs
 QUESTIONS_OF_A_SORT_MAX = 8
 
 
-def check_answers(subject: Subject, findings: Findings) -> None:
+def check_answers(subject: Subject, findings: SelftestFindings) -> None:
     """A sample of names, beginnings of names and codes is asked for with the index and without."""
     store, batch = subject.store, subject.batch
     if open_index(store, batch.id) is None:
@@ -67,7 +67,7 @@ def _answer(records: BatchRecords, asked: RecordFilter) -> Iterator[JsonRecord]:
     return (record for task in records.task_names for record in records.iter_records(task, asked))
 
 
-def check_optional(subject: Subject, findings: Findings) -> None:
+def check_optional(subject: Subject, findings: SelftestFindings) -> None:
     """Asked without an index, each kind and a sample of codes has as many records as are counted of it."""
     records = BatchRecords(subject.store, subject.batch)
     counts = add_counts(map(records.counts, records.task_names))
@@ -80,14 +80,14 @@ def check_optional(subject: Subject, findings: Findings) -> None:
             findings.fail("the answer is incomplete", location=option, expected=expected, actual=actual)
 
 
-def check_rebuilt(subject: Subject, findings: Findings) -> None:
+def check_rebuilt(subject: Subject, findings: SelftestFindings) -> None:
     """An index that is made anew of the records has the same keys and values. Nothing is written."""
     verified = verify_index(subject.store, subject.batch, subject.listener.note)
     findings.count("shard files", verified.shard_files)
     findings.count("terms", verified.terms)
 
 
-def check_writes(subject: Subject, findings: Findings) -> None:
+def check_writes(subject: Subject, findings: SelftestFindings) -> None:
     """While an index is made, with nobody else in the store, nothing outside of indexes/ comes, goes or changes."""
     store, batch = subject.store, subject.batch
     outputs = current_outputs(batch)

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Literal, Union
 
 from codebatch.model.shard import SHARD_ID_PATTERN
-from codebatch.selftests.findings import Findings
+from codebatch.selftests.findings import SelftestFindings
 from codebatch.selftests.subject import Subject
 from codebatch.store import layout
-from codebatch.system.files.os_errors import reading
+from codebatch.system.files.os_errors import wrap_read_errors
 
 Leaf = Literal["file", "link", "anything"]
 """`anything`: a directory that is not looked into, for it may go at any time and nothing rests on it."""
@@ -74,14 +74,14 @@ _OF_STORE: Names = {
 }
 
 
-def check_names(subject: Subject, findings: Findings) -> None:
+def check_names(subject: Subject, findings: SelftestFindings) -> None:
     """Every name is one that the layout has, at its place; links are followed nowhere."""
     _check(subject.store.root, "", _OF_STORE, findings)
 
 
-def _check(root: Path, place: str, names: Names, findings: Findings) -> None:
+def _check(root: Path, place: str, names: Names, findings: SelftestFindings) -> None:
     try:
-        with reading(root / place), os.scandir(root / place) as found:
+        with wrap_read_errors(root / place), os.scandir(root / place) as found:
             entries = sorted(found, key=lambda entry: entry.name)
     except FileNotFoundError:  # It went meanwhile.
         return

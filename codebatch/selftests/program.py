@@ -9,8 +9,8 @@ from codebatch.errors import InvalidConfiguration
 from codebatch.model.record import KINDS
 from codebatch.model.task import PIPELINES
 from codebatch.plugins.entry_points import describe_task
-from codebatch.selftests.findings import Findings
-from codebatch.selftests.subject import Command, Subject
+from codebatch.selftests.findings import SelftestFindings
+from codebatch.selftests.subject import Subject, SubjectCommand
 
 OF_EVERY_COMMAND = frozenset(("--store", "--json", "--quiet"))
 
@@ -18,7 +18,7 @@ OF_EVERY_COMMAND = frozenset(("--store", "--json", "--quiet"))
 _TOLD_IN_HELP = re.compile(r"(?:^\s*|`)codebatch ([a-z][a-z-]*)", re.MULTILINE)
 
 
-def check_program(subject: Subject, findings: Findings) -> None:
+def check_program(subject: Subject, findings: SelftestFindings) -> None:
     """Every command that is told of is there, with help and the options of all, as `api --json` has it.
 
     And every pipeline can be planned.
@@ -47,7 +47,7 @@ def check_program(subject: Subject, findings: Findings) -> None:
 
 
 def _check_described(
-    commands: Collection[Command], described: Mapping[str, frozenset[str]], findings: Findings
+    commands: Collection[SubjectCommand], described: Mapping[str, frozenset[str]], findings: SelftestFindings
 ) -> None:
     """Every command is in `api --json` with the options that it has, and nothing else is; a group is none."""
     names = {command.name for command in commands}
@@ -69,7 +69,7 @@ def _check_described(
         findings.fail("`api --json` lists a command that does not exist", location=name)
 
 
-def _check_pipelines(subject: Subject, findings: Findings) -> None:
+def _check_pipelines(subject: Subject, findings: SelftestFindings) -> None:
     catalogue = subject.execution.configuration.catalogue
     for pipeline in PIPELINES.values():
         findings.count("pipelines")

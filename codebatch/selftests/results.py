@@ -11,7 +11,7 @@ from codebatch.model.shard import ProjectWork
 from codebatch.model.text.quantities import count_of
 from codebatch.operations.maintenance.verification import verify
 from codebatch.query.sources.records import BatchRecords
-from codebatch.selftests.findings import Findings
+from codebatch.selftests.findings import SelftestFindings
 from codebatch.selftests.subject import Subject
 from codebatch.store.results.outputs import Outputs, TaskOutput, current_outputs
 
@@ -19,7 +19,7 @@ SAMPLE_SHARE = 0.05
 """Of the files of a batch, that `resume-equals` executes again."""
 
 
-def check_covered(subject: Subject, findings: Findings) -> None:
+def check_covered(subject: Subject, findings: SelftestFindings) -> None:
     """The plan has every file that it is of, and every task a result of each: none open, cancelled or failed."""
     batch = subject.batch
     plan, records = batch.plan(), BatchRecords(subject.store, batch)
@@ -50,7 +50,7 @@ def check_covered(subject: Subject, findings: Findings) -> None:
         _check_rows(plan, outputs, findings)
 
 
-def _check_rows(plan: Plan, outputs: Outputs, findings: Findings) -> None:
+def _check_rows(plan: Plan, outputs: Outputs, findings: SelftestFindings) -> None:
     """Each file of a file task's outputs has a row for each item of its shard."""
     for task in outputs.manifest.tasks:
         if task.scope != "file":
@@ -75,7 +75,7 @@ def _check_rows(plan: Plan, outputs: Outputs, findings: Findings) -> None:
                     )
 
 
-def check_order(subject: Subject, findings: Findings) -> None:
+def check_order(subject: Subject, findings: SelftestFindings) -> None:
     """Each task of the plan stands behind those that it needs, once; the outputs have the same tasks in that order."""
     batch = subject.batch
     plan = batch.plan()
@@ -96,7 +96,7 @@ def check_order(subject: Subject, findings: Findings) -> None:
             findings.fail("the order of the outputs differs from the plan", expected=expected, actual=actual)
 
 
-def check_outputs(subject: Subject, findings: Findings) -> None:
+def check_outputs(subject: Subject, findings: SelftestFindings) -> None:
     """Every byte of the outputs: frames against rows, counts against records, digests against all of them."""
     batch = subject.batch
     outputs = current_outputs(batch)
@@ -113,7 +113,7 @@ def check_outputs(subject: Subject, findings: Findings) -> None:
         findings.fail("the digest of the results does not match the digests of the tasks", expected=told, actual=said)
 
 
-def _check_task(outputs: Outputs, task: TaskOutput, findings: Findings) -> None:
+def _check_task(outputs: Outputs, task: TaskOutput, findings: SelftestFindings) -> None:
     tables: list[bytes] = []
     for index, shard in enumerate(task.shards):
         location = str(outputs.path_of(task, index))
@@ -138,7 +138,7 @@ def _check_task(outputs: Outputs, task: TaskOutput, findings: Findings) -> None:
         findings.fail("the counts of a task do not match its shards", location=task.task)
 
 
-def check_again(subject: Subject, findings: Findings) -> None:
+def check_again(subject: Subject, findings: SelftestFindings) -> None:
     """A sample of the files, executed again without taking anything over, gives the same bytes."""
     batch = subject.batch
     verified = verify(subject.execution, subject.store, batch, SAMPLE_SHARE, subject.listener)

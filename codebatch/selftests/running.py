@@ -14,7 +14,7 @@ from codebatch.errors import (
     StoreUnwritable,
 )
 from codebatch.selftests.catalogue import GATES, Gate
-from codebatch.selftests.findings import BundleResult, Findings, GateEnvironment, GateResult
+from codebatch.selftests.findings import BundleResult, GateEnvironment, GateResult, SelftestFindings
 from codebatch.selftests.subject import Subject
 from codebatch.system.clock import running_ns
 
@@ -26,7 +26,7 @@ def run_gate(gate: Gate, subject: Subject) -> GateResult:
     fails it. Raises Stopped.
     """
     began_ns = running_ns()
-    findings = Findings()
+    findings = SelftestFindings()
     try:
         gate.check(subject, findings)
         if not any(findings.details.values()):

@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from codebatch.errors import CodebatchError, StoreCorrupt, StoreNotFound
 from codebatch.operations.project.stores import StorePlace
-from codebatch.operations.runs.execution import Execution, Listener
+from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.selftests.findings import GateContext
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store import StoreDir
 
 
-class Command(NamedTuple):
+class SubjectCommand(NamedTuple):
     """A command as its user sees it: its words, its help, its options."""
 
     name: str
@@ -30,7 +30,7 @@ class Program(NamedTuple):
     `described` are those of `api --json`, by name, with the options that it says each has; None where some are broken.
     """
 
-    commands: tuple[Command, ...]
+    commands: tuple[SubjectCommand, ...]
     told: tuple[str, ...]
     broken: tuple[str, ...] = ()
     described: Mapping[str, frozenset[str]] | None = None
@@ -48,7 +48,7 @@ class Subject:
         place: StorePlace,
         reference: str | None,
         *,
-        execution: Callable[[], Execution],
+        execution: Callable[[], ExecutionSettings],
         program: Callable[[], Program],
         listener: Listener,
     ) -> None:
@@ -91,7 +91,7 @@ class Subject:
             return error
 
     @cached_property
-    def execution(self) -> Execution:
+    def execution(self) -> ExecutionSettings:
         """How batches are executed here. Raises InvalidConfiguration."""
         return self._execution()
 

@@ -11,7 +11,7 @@ from codebatch.errors import SnapshotUnstable
 from codebatch.model.entry import display_path, is_lfs_pointer
 from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.selection import READ_FLAGS
-from codebatch.snapshotting.stat_cache import ABSENT, FLAG_LFS_POINTER, NO_KEY, Row, Stat, stat_of
+from codebatch.snapshotting.stat_cache import ABSENT, FLAG_LFS_POINTER, NO_KEY, FileStat, Row, stat_of
 from codebatch.snapshotting.walk import unreadable
 from codebatch.store.objects.frames import CHUNK_BYTES
 from codebatch.store.objects.pack_writer import PackWriter, SizeChangedError
@@ -26,7 +26,7 @@ class _ChangedError(Exception):
     """The path is not what it was a moment ago."""
 
 
-def capture(directories: Directories, path: bytes, found: Stat, writer: PackWriter) -> Row:
+def capture(directories: Directories, path: bytes, found: FileStat, writer: PackWriter) -> Row:
     """Store the content of a file or link whose lstat gave `found`; a row of NO_KEY where it is neither any more.
 
     A path that changes meanwhile is looked at again, three times in all. Raises SnapshotUnstable, SourceUnreadable.
@@ -83,7 +83,7 @@ def _capture_file(name: bytes, parent: int, writer: PackWriter) -> Row:
     return Row(stat_of(before), key, flags)
 
 
-def _capture_link(name: bytes, parent: int, found: Stat, writer: PackWriter) -> Row:
+def _capture_link(name: bytes, parent: int, found: FileStat, writer: PackWriter) -> Row:
     try:
         target = os.readlink(name, dir_fd=parent)
     except FileNotFoundError:

@@ -13,7 +13,7 @@ from codebatch.model.text.quantities import count_of
 from codebatch.snapshotting.stat_cache import FLAG_LFS_POINTER, FLAG_SUBMODULE, NO_KEY, Row, is_special
 
 
-class Skipped(msgspec.Struct, frozen=True):
+class SkippedEntry(msgspec.Struct, frozen=True):
     """A path that was listed and is not in the snapshot, and why."""
 
     path: bytes
@@ -38,14 +38,14 @@ def is_plain(row: Row) -> bool:
     return not row.flags and (not mode or stat.S_ISREG(mode) or stat.S_ISLNK(mode))
 
 
-def skipped_of(rows: dict[bytes, Row]) -> list[Skipped]:
+def skipped_of(rows: dict[bytes, Row]) -> list[SkippedEntry]:
     """What was listed and is neither file, directory nor link."""
     special = [(path, row) for path, row in sorted(rows.items()) if is_special(row.stat.mode)]
     kinds = ((stat.S_ISFIFO, "fifo"), (stat.S_ISSOCK, "socket"), (stat.S_ISCHR, "device"), (stat.S_ISBLK, "device"))
-    return [Skipped(path, name) for path, row in special for test, name in kinds if test(row.stat.mode)]
+    return [SkippedEntry(path, name) for path, row in special for test, name in kinds if test(row.stat.mode)]
 
 
-def notes_of(rows: dict[bytes, Row], skipped: list[Skipped]) -> list[str]:
+def notes_of(rows: dict[bytes, Row], skipped: list[SkippedEntry]) -> list[str]:
     """What the user should know about the content, counted, with one example each."""
     notes = []
     for reason, count in sorted(Counter(item.reason for item in skipped).items()):

@@ -21,9 +21,9 @@ from codebatch.git.repository import GitBlockedError, GitError, GitList, GitSile
 from codebatch.model.entry import PATH_BYTES_MAX, display_path
 from codebatch.model.nearest_directories import parent_of
 from codebatch.snapshotting.directories import Directories
-from codebatch.snapshotting.roots import Sources
-from codebatch.snapshotting.selection import Rules
-from codebatch.snapshotting.stat_cache import IGNORE_FILE, MODE_GIT, MODE_WALK, Stat, is_special, stat_at
+from codebatch.snapshotting.roots import SourceRoots
+from codebatch.snapshotting.selection import SelectionRules
+from codebatch.snapshotting.stat_cache import IGNORE_FILE, MODE_GIT, MODE_WALK, FileStat, is_special, stat_at
 from codebatch.snapshotting.walk import (
     GITIGNORE,
     GitIgnore,
@@ -52,7 +52,7 @@ _CACHE_TAG = b"CACHEDIR.TAG"
 _STORE_FILE_BYTES_MAX = 4096
 
 
-class Answer(msgspec.Struct, frozen=True):
+class GitListingAnswer(msgspec.Struct, frozen=True):
     """One directory's list: paths below the base; those that are repositories of their own; those that are special.
 
     `why_walk` is empty where git said it all.
@@ -66,10 +66,10 @@ class Answer(msgspec.Struct, frozen=True):
     special: list[bytes]
 
 
-class Tree(msgspec.Struct):
+class ListedTree(msgspec.Struct):
     """What is there now. `stats` has every listed path that the rules take, also those that are ABSENT or special."""
 
-    stats: dict[bytes, Stat] = msgspec.field(default_factory=dict)
+    stats: dict[bytes, FileStat] = msgspec.field(default_factory=dict)
     submodules: set[bytes] = msgspec.field(default_factory=set)
     special: set[bytes] = msgspec.field(default_factory=set)
     listings: list[tuple[bytes, str, bytes]] = msgspec.field(default_factory=list)
@@ -86,7 +86,7 @@ class TreeLister:
     It has many methods, because git, the directory walk and the rules all apply to one list.
     """
 
-    def __init__(self, sources: Sources, directories: Directories, rules: Rules) -> None:
+    def __init__(self, sources: SourceRoots, directories: Directories, rules: SelectionRules) -> None:
         self._sources = sources
         self._directories = directories
         self._rules = rules
@@ -96,7 +96,7 @@ class TreeLister:
         self._failed: dict[bytes, str] = {}
         self._unheard: dict[bytes, str] = {}
         self._patience = _GIT_SECONDS
-        self._answers: dict[bytes, Answer] = {}
+        self._answers: dict[bytes, GitListingAnswer] = {}
         self._worktrees = LinkedWorktrees(sources.base)
 
     def __enter__(self) -> TreeLister:
@@ -137,7 +137,7 @@ class TreeLister:
         for directory in self._sources.directories:
             walked = Walked([], [], [])
             for _ in iter_walk(self._directories, directory, self._rules, walked):
-                tree = Tree()
+                tree = ListedTree()
                 for path in walked.paths:
                     if self._rules.leaves_out(path) is None:
                         self._add(tree, path)
@@ -147,9 +147,9 @@ class TreeLister:
         # What a walk does not find, git may know of: files that are tracked and ignored, repositories inside.
         return any(stat.S_ISREG(found.mode) for found in self.list_all().stats.values())
 
-    def list_all(self) -> Tree:
+    def list_all(self) -> ListedTree:
         """List everything that was named. Raises SourceUnreadable."""
-        tree = Tree()
+        tree = ListedTree()
         self._rules.add_ignore_file(b"")
         for path in self._sources.files:
             self._add(tree, path)
@@ -176,7 +176,7 @@ class TreeLister:
         tree.notes = list(dict.fromkeys((*tree.notes, *self._worktrees.notes)))
         return tree
 
-    def _add_listed(self, tree: Tree, answer: Answer) -> list[bytes]:
+    def _add_listed(self, tree: ListedTree, answer: GitListingAnswer) -> list[bytes]:
         """lstat what a list names; returns those that are directories."""
         takes = self._rules.takes
         for path in answer.special:
@@ -188,14 +188,14 @@ class TreeLister:
             if path not in tree.stats and takes(path) and self._add(tree, path)
         ]
 
-    def _note_gitignores(self, tree: Tree, answer: Answer) -> None:
+    def _note_gitignores(self, tree: ListedTree, answer: GitListingAnswer) -> None:
         """Remember what the .gitignore files look like that are not taken: no row tells when one changes."""
         for path in answer.paths:
             if path.endswith(GITIGNORE) and path not in tree.stats and os.path.basename(path) == GITIGNORE:
                 with contextlib.suppress(OSError):
                     self._rules.rule_files[path] = stat_at(self._directories, path)
 
-    def _add(self, tree: Tree, path: bytes) -> bool:
+    def _add(self, tree: ListedTree, path: bytes) -> bool:
         """lstat one path into the tree; whether it is a directory."""
         if len(path) > PATH_BYTES_MAX:
             raise too_long(path)
@@ -208,7 +208,7 @@ class TreeLister:
             tree.special.add(path)
         return stat.S_ISDIR(found.mode)
 
-    def _sort_out_directories(self, tree: Tree, listing: bytes, found: list[bytes]) -> list[bytes]:
+    def _sort_out_directories(self, tree: ListedTree, listing: bytes, found: list[bytes]) -> list[bytes]:
         """What git named as one thing and is a directory: returns those to list in their own right.
 
         A submodule that was checked out has a `.git`. One that was not is an entry, unless somebody put files there.
@@ -250,12 +250,12 @@ class TreeLister:
                 ),
             ) from error
 
-    def _answer(self, directory: bytes) -> Answer:
+    def _answer(self, directory: bytes) -> GitListingAnswer:
         if directory not in self._answers:
             self._answers[directory] = self._ask_git(directory)
         return self._answers[directory]
 
-    def _ask_git(self, directory: bytes) -> Answer:
+    def _ask_git(self, directory: bytes) -> GitListingAnswer:
         """A directory's list from git, or from a walk where git cannot or should not say."""
         if self._git is None:
             return self._walk(directory, "git is not installed")
@@ -273,7 +273,7 @@ class TreeLister:
         paths = [prefix + name for name in names if name and not name.endswith(b"/")]
         special = self._special(directory, paths)
         why = self._unheard.get(directory, "")
-        return Answer(MODE_GIT, why, hashlib.sha256(raw).digest(), paths, repositories, special)
+        return GitListingAnswer(MODE_GIT, why, hashlib.sha256(raw).digest(), paths, repositories, special)
 
     def _special(self, listing: bytes, paths: list[bytes]) -> list[bytes]:
         """Special files beside what git lists, to be said: git passes over them in silence."""
@@ -332,12 +332,12 @@ class TreeLister:
         names.update(path[cut:] + b"/" for path in walked.repositories)
         return b"".join(name + b"\0" for name in sorted(names))
 
-    def _walk(self, directory: bytes, why: str) -> Answer:
+    def _walk(self, directory: bytes, why: str) -> GitListingAnswer:
         walked = walk(self._directories, directory, self._rules)
         paths = sorted(walked.paths)
         whole = hashlib.sha256(b"\0".join(paths + sorted(walked.special))).digest()
         nested = [path for path in sorted(walked.repositories) if not self._worktrees.has(path)]
-        return Answer(MODE_WALK, why, whole, paths, nested, sorted(walked.special))
+        return GitListingAnswer(MODE_WALK, why, whole, paths, nested, sorted(walked.special))
 
     def _learn_rules(self, paths: Iterable[bytes]) -> None:
         """Heed the .codebatchignore files and the stores that a list names."""
@@ -389,7 +389,7 @@ def by_directory(paths: Iterable[bytes]) -> list[bytes]:
     return sorted(paths, key=lambda path: (path[: path.rfind(b"/") + 1], path))
 
 
-def _notes(directory: bytes, answer: Answer) -> Iterator[str]:
+def _notes(directory: bytes, answer: GitListingAnswer) -> Iterator[str]:
     """Yield why git did not list the files of a directory, if it did not."""
     if answer.why_walk:
         where = display_path(directory) or "the project"

@@ -13,8 +13,8 @@ from codebatch.model.entry import display_path
 from codebatch.model.nearest_directories import innermost, parent_of
 from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.listing import TreeLister
-from codebatch.snapshotting.roots import Sources, resolve_sources, store_below
-from codebatch.snapshotting.selection import Rules, SourceRules, parents_of
+from codebatch.snapshotting.roots import SourceRoots, resolve_sources, store_below
+from codebatch.snapshotting.selection import SelectionRules, SourceRules, parents_of
 from codebatch.snapshotting.stat_cache import MODE_GIT, is_special
 from codebatch.snapshotting.walk import GitIgnore, ignored_by, is_git
 from codebatch.snapshotting.worktrees import LinkedWorktrees
@@ -38,7 +38,7 @@ def why(roots: Sequence[Path], path: Path, rules: SourceRules, *, store_root: Pa
         return Why(included=False, rule="it is outside the given paths", mode="")
     with Directories(sources.base) as directories:
         store = None if store_root is None else store_below(sources.base, store_root)
-        chosen = Rules(rules, directories, store)
+        chosen = SelectionRules(rules, directories, store)
         with TreeLister(sources, directories, chosen) as lister:
             tree = lister.list_all()
             mode = "named" if relative in sources.files else _listing(tree.listings, relative)[1]
@@ -59,7 +59,7 @@ _INCLUDED = {
 _IS_DIRECTORY = "it is a directory; only files are included"
 
 
-def _exclusion(rules: Rules, directories: Directories, ignored: _Ignored, path: bytes) -> str:
+def _exclusion(rules: SelectionRules, directories: Directories, ignored: _Ignored, path: bytes) -> str:
     """The first reason that holds, outermost first."""
     if not path:
         return _IS_DIRECTORY
@@ -92,7 +92,7 @@ def _exclusion(rules: Rules, directories: Directories, ignored: _Ignored, path: 
 class _Ignored:
     """The .gitignore files as each listing heeded them."""
 
-    def __init__(self, sources: Sources, listings: list[tuple[bytes, str, bytes]]) -> None:
+    def __init__(self, sources: SourceRoots, listings: list[tuple[bytes, str, bytes]]) -> None:
         self._base = sources.base
         self._listings = listings
         self.worktrees = LinkedWorktrees(sources.base)
@@ -108,7 +108,7 @@ class _Ignored:
             return ignore.rule_for(target, is_directory=is_directory)
 
 
-def _below_roots(sources: Sources, target: bytes) -> bytes | None:
+def _below_roots(sources: SourceRoots, target: bytes) -> bytes | None:
     """The path below the base of something below a root, None for anything else."""
     real = os.path.join(os.path.realpath(os.path.dirname(target)), os.path.basename(target))
     for candidate in (target, real):

@@ -13,7 +13,7 @@ from codebatch.errors import InvalidInput, UnreadablePath
 from codebatch.snapshotting.walk import is_git
 
 
-class Sources(msgspec.Struct, frozen=True, array_like=True):
+class SourceRoots(msgspec.Struct, frozen=True, array_like=True):
     """Paths below `base`, sorted. The empty directory is the base itself."""
 
     base: bytes
@@ -26,7 +26,7 @@ class Sources(msgspec.Struct, frozen=True, array_like=True):
         return tuple(os.path.join(self.base, path) if path else self.base for path in self.directories + self.files)
 
 
-def resolve_sources(roots: Sequence[Path], store_root: Path | None) -> Sources:
+def resolve_sources(roots: Sequence[Path], store_root: Path | None) -> SourceRoots:
     """Find the base of what was named. A named link to a directory is followed, one to a file is taken as a link.
 
     Raises InvalidInput where something is not there, is neither file nor directory, or lies in the store or in `.git`.
@@ -58,7 +58,7 @@ def resolve_sources(roots: Sequence[Path], store_root: Path | None) -> Sources:
         if any(map(is_git, path.split(b"/"))):
             raise InvalidInput(f"{os.fsdecode(path)} is in a .git directory, which is always excluded")
     base = os.path.commonpath([*directories, *(os.path.dirname(file) for file in files)])
-    return Sources(
+    return SourceRoots(
         base,
         tuple(sorted(_below(base, path) for path in directories)),
         tuple(sorted(_below(base, path) for path in files)),
@@ -71,7 +71,7 @@ class Selection(msgspec.Struct, frozen=True):
     Without any, all that is frozen is worked on.
     """
 
-    sources: Sources
+    sources: SourceRoots
     paths: tuple[bytes, ...]
 
     @property
@@ -95,7 +95,7 @@ def select(
         return Selection(named, ())
     below = sorted(_below(project, root.rstrip(b"/")) for root in named.roots)
     paths = [path for path in below if not any(path.startswith(other + b"/") for other in below)]
-    return Selection(Sources(project, (b"",), ()), () if b"" in below else tuple(paths))
+    return Selection(SourceRoots(project, (b"",), ()), () if b"" in below else tuple(paths))
 
 
 def store_below(base: bytes, store_root: Path) -> bytes | None:

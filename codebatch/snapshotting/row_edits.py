@@ -8,7 +8,7 @@ from itertools import accumulate
 
 import msgspec
 
-from codebatch.snapshotting.stat_cache import Columns, Row, Stat, StatCache
+from codebatch.snapshotting.stat_cache import Columns, FileStat, Row, StatCache
 
 _WORDS = ("<Q", "<q", "<q", "<q", "<Q")
 _KEY_BYTES = 32
@@ -35,7 +35,7 @@ class RowEdits:
         if at is None:
             return None
         words = (struct.unpack_from(word, column, 8 * at)[0] for word, column in zip(_WORDS, self._words, strict=True))
-        return Row(Stat(*words), bytes(self._keys[_KEY_BYTES * at : _KEY_BYTES * (at + 1)]), self._flags[at])
+        return Row(FileStat(*words), bytes(self._keys[_KEY_BYTES * at : _KEY_BYTES * (at + 1)]), self._flags[at])
 
     def put(self, path: bytes, row: Row) -> None:
         """Another row for a path that has one."""

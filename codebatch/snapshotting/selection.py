@@ -23,7 +23,7 @@ from codebatch.model.gitignore import (
 )
 from codebatch.model.nearest_directories import Nearest, parent_of, unknown_from_top
 from codebatch.snapshotting.directories import Directories
-from codebatch.snapshotting.stat_cache import ABSENT, IGNORE_FILE, Stat, stat_of
+from codebatch.snapshotting.stat_cache import ABSENT, IGNORE_FILE, FileStat, stat_of
 from codebatch.store.layout import REPORT_FILE
 from codebatch.system.files.regular_files import read_regular
 
@@ -52,7 +52,7 @@ class Verdict(msgspec.Struct, frozen=True):
     path: bytes
 
 
-class Rules:
+class SelectionRules:
     """The rules of one snapshot. `.codebatchignore` files are added as they are found.
 
     `notes` name a line of each of these files that can match no path.
@@ -71,7 +71,7 @@ class Rules:
         self._directories = directories
         self._stores = set() if store is None else {store}
         self._files: Nearest[PatternList] = Nearest()
-        self.rule_files: dict[bytes, Stat] = {}
+        self.rule_files: dict[bytes, FileStat] = {}
         self.notes: list[str] = []
         self._verdicts: dict[bytes, Verdict | None] = {b"": None}
         self._included = {b"": False}
@@ -182,7 +182,7 @@ def parents_of(path: bytes) -> list[bytes]:
     return [b"/".join(parts[: end + 1]) for end in range(len(parts))]
 
 
-def read_ignore_file(directories: Directories, directory: bytes, name: bytes) -> tuple[bytes | None, Stat]:
+def read_ignore_file(directories: Directories, directory: bytes, name: bytes) -> tuple[bytes | None, FileStat]:
     """An ignore file's bytes and stat; None where it is no regular file (git heeds no linked ones either)."""
     path = directory + b"/" + name if directory else name
     try:

@@ -21,17 +21,17 @@ from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry, SnapshotId, display_path, encode_entry
 from codebatch.snapshotting.capture import capture
 from codebatch.snapshotting.directories import Directories
-from codebatch.snapshotting.entries import Skipped, entry_of, is_plain, notes_of, skipped_of
-from codebatch.snapshotting.listing import Tree, TreeLister, by_directory
-from codebatch.snapshotting.roots import Sources, resolve_sources, store_below
+from codebatch.snapshotting.entries import SkippedEntry, entry_of, is_plain, notes_of, skipped_of
+from codebatch.snapshotting.listing import ListedTree, TreeLister, by_directory
+from codebatch.snapshotting.roots import SourceRoots, resolve_sources, store_below
 from codebatch.snapshotting.row_edits import RowEdits
-from codebatch.snapshotting.selection import Rules, SourceRules
+from codebatch.snapshotting.selection import SelectionRules, SourceRules
 from codebatch.snapshotting.stat_cache import (
     FLAG_SUBMODULE,
     MODE_GIT,
     NO_KEY,
+    FileStat,
     Row,
-    Stat,
     StatCache,
     cache_path,
     is_racy,
@@ -45,7 +45,7 @@ from codebatch.snapshotting.walk import unreadable
 from codebatch.store import layout
 from codebatch.store.objects.object_store import ObjectStore
 from codebatch.store.objects.pack_writer import PackWriter
-from codebatch.store.snapshots.index_frames import Index, make_index, splice_index
+from codebatch.store.snapshots.index_frames import SnapshotIndex, make_index, splice_index
 from codebatch.store.snapshots.snapshots import (
     Snapshot,
     SnapshotDocument,
@@ -57,12 +57,12 @@ from codebatch.store.snapshots.snapshots import (
 from codebatch.system.files.files import Files
 from codebatch.system.processes.garbage_collector import collector_paused
 
-__all__ = ["Progress", "Skipped", "SnapshotResult", "SourceRules", "take_snapshot", "takes_a_file"]
+__all__ = ["SkippedEntry", "SnapshotProgress", "SnapshotResult", "SourceRules", "take_snapshot", "takes_a_file"]
 
 REPORT_EVERY_FILES = 500
 
 
-class Progress(msgspec.Struct, frozen=True, kw_only=True):
+class SnapshotProgress(msgspec.Struct, frozen=True, kw_only=True):
     """How far a snapshot is: paths looked at, of how many, and bytes read so far."""
 
     paths_done: int
@@ -83,7 +83,7 @@ class SnapshotResult(msgspec.Struct, frozen=True, kw_only=True):
     entries: int
     read_files: int
     reused: bool
-    skipped: list[Skipped]
+    skipped: list[SkippedEntry]
     notes: list[str]
     stat_cache: str
 
@@ -95,7 +95,7 @@ def take_snapshot(
     rules: SourceRules,
     *,
     now: Callable[[], float],
-    report: Callable[[Progress], None] | None = None,
+    report: Callable[[SnapshotProgress], None] | None = None,
     objects: ObjectStore | None = None,
 ) -> SnapshotResult:
     """Freeze what lies below the roots. On return the snapshot and its objects are on disk.
@@ -106,7 +106,7 @@ def take_snapshot(
     """
     sources = resolve_sources(roots, store_root)
     with Directories(sources.base) as directories:
-        chosen = Rules(rules, directories, store_below(sources.base, store_root))
+        chosen = SelectionRules(rules, directories, store_below(sources.base, store_root))
         with TreeLister(sources, directories, chosen) as lister:
             for directory in sources.directories:
                 lister.start(directory)
@@ -122,7 +122,7 @@ def takes_a_file(roots: Sequence[Path], rules: SourceRules) -> bool:
     """Whether a snapshot would have a file in it: asked before there is a store. Raises as `take_snapshot` does."""
     sources = resolve_sources(roots, None)
     with Directories(sources.base) as directories:
-        chosen = Rules(rules, directories, None)
+        chosen = SelectionRules(rules, directories, None)
         with TreeLister(sources, directories, chosen) as lister:
             return lister.lists_a_file()
 
@@ -134,7 +134,7 @@ class _Taker:
         self,
         files: Files,
         store_root: Path,
-        sources: Sources,
+        sources: SourceRoots,
         rules: SourceRules,
         directories: Directories,
         objects: ObjectStore | None,
@@ -179,7 +179,7 @@ class _Taker:
         if changed:
             may_be_store = any(lister.lists_a_cache_tag(directory, mode) for directory, mode, _ in cache.listings)
             return None if may_be_store else self._splice(cache, last, changed, now)
-        skipped = [Skipped(path, reason) for path, reason in cache.skipped]
+        skipped = [SkippedEntry(path, reason) for path, reason in cache.skipped]
         return self._result(last.document, 0, skipped, list(cache.notes), reused=True)
 
     def _splice(
@@ -221,12 +221,16 @@ class _Taker:
             ),
             document,
         )
-        skipped = [Skipped(path, reason) for path, reason in cache.skipped]
+        skipped = [SkippedEntry(path, reason) for path, reason in cache.skipped]
         read_files = sum(stat.S_ISREG(row.stat.mode) for row in rows)
         return self._result(document, read_files, skipped, list(cache.notes), reused=False)
 
     def take(
-        self, lister: TreeLister, rules: Rules, now: Callable[[], float], report: Callable[[Progress], None] | None
+        self,
+        lister: TreeLister,
+        rules: SelectionRules,
+        now: Callable[[], float],
+        report: Callable[[SnapshotProgress], None] | None,
     ) -> SnapshotResult:
         """List, read, seal, publish, remember."""
         stamp_ns = stamp(self._files, self._cache_path, self._sources.base)
@@ -240,7 +244,9 @@ class _Taker:
         self._remember(tree, rules, rows, document, stamp_ns, skipped, notes)
         return self._result(document, read_files, skipped, notes, reused=False)
 
-    def _read(self, tree: Tree, report: Callable[[Progress], None] | None) -> tuple[dict[bytes, Row], int]:
+    def _read(
+        self, tree: ListedTree, report: Callable[[SnapshotProgress], None] | None
+    ) -> tuple[dict[bytes, Row], int]:
         """A row for every listed path; what the cache does not know is read. On return the objects are durable."""
         known = {} if self._cache is None or self._rehash else self._cache.rows()
         rows: dict[bytes, Row] = {}
@@ -260,13 +266,13 @@ class _Taker:
                     read_files += stat.S_ISREG(found.mode)
                     bytes_read += found.size
                 if report is not None and done % REPORT_EVERY_FILES == 0:
-                    report(Progress(paths_done=done, paths=len(tree.stats), bytes_read=bytes_read))
+                    report(SnapshotProgress(paths_done=done, paths=len(tree.stats), bytes_read=bytes_read))
         if report is not None:
-            report(Progress(paths_done=len(tree.stats), paths=len(tree.stats), bytes_read=bytes_read))
+            report(SnapshotProgress(paths_done=len(tree.stats), paths=len(tree.stats), bytes_read=bytes_read))
         return rows, read_files
 
     def _publish(
-        self, index: Index, listings: Collection[tuple[bytes, str, bytes]], now: Callable[[], float]
+        self, index: SnapshotIndex, listings: Collection[tuple[bytes, str, bytes]], now: Callable[[], float]
     ) -> SnapshotDocument:
         source = SnapshotSource(
             base=display_path(self._sources.base),
@@ -278,12 +284,12 @@ class _Taker:
 
     def _remember(
         self,
-        tree: Tree,
-        rules: Rules,
+        tree: ListedTree,
+        rules: SelectionRules,
         rows: dict[bytes, Row],
         document: SnapshotDocument,
         stamp_ns: int,
-        skipped: list[Skipped],
+        skipped: list[SkippedEntry],
         notes: list[str],
     ) -> None:
         looked_at = [row.stat for row in rows.values()] + list(rules.rule_files.values())
@@ -318,7 +324,13 @@ class _Taker:
             save_stat_cache(self._files, self._cache_path, cache)
 
     def _result(
-        self, document: SnapshotDocument, read_files: int, skipped: list[Skipped], notes: list[str], *, reused: bool
+        self,
+        document: SnapshotDocument,
+        read_files: int,
+        skipped: list[SkippedEntry],
+        notes: list[str],
+        *,
+        reused: bool,
     ) -> SnapshotResult:
         return SnapshotResult(
             snapshot_id=SnapshotId(document.snapshot_id),
@@ -333,14 +345,14 @@ class _Taker:
             stat_cache=self._cache_path.name,
         )
 
-    def _stat(self, path: bytes) -> Stat:
+    def _stat(self, path: bytes) -> FileStat:
         try:
             return stat_at(self._directories, path)
         except OSError as error:
             raise unreadable(path, error.strerror) from error
 
 
-def _has_entries_below(tree: Tree, submodule: bytes) -> bool:
+def _has_entries_below(tree: ListedTree, submodule: bytes) -> bool:
     """Whether somebody put files where a submodule was not checked out."""
     prefix = submodule + b"/"
     return any(path.startswith(prefix) and found.mode for path, found in tree.stats.items())

@@ -31,8 +31,8 @@ from codebatch.snapshotting.stat_cache import (
     IGNORE_FILE,
     MODE_GIT,
     NO_KEY,
+    FileStat,
     Row,
-    Stat,
     StatCache,
     directory_changed_ns,
     read_stat_cache,
@@ -42,7 +42,7 @@ from codebatch.store import layout
 from codebatch.system.files.files import Files
 
 if TYPE_CHECKING:
-    from codebatch.snapshotting.selection import Rules, SourceRules
+    from codebatch.snapshotting.selection import SelectionRules, SourceRules
     from codebatch.snapshotting.walk import GitIgnore
     from codebatch.snapshotting.worktrees import LinkedWorktrees
     from codebatch.store.snapshots.snapshots import Snapshot
@@ -100,7 +100,7 @@ def changes_since(
     found: list[bytes] = []
     is_cut = sum(cache.counts) > PATHS_MAX
     try:
-        with _Look(cache, about, store_root) as look:
+        with _TreeCheck(cache, about, store_root) as look:
             try:
                 changes = (path for path in look.iter_changes() if os.path.join(base, path) not in but)
                 for path in () if is_cut else islice(changes, CHANGES_MAX):
@@ -146,7 +146,7 @@ def _read(files: Files, store_root: Path, name: str) -> tuple[StatCache, _Source
         return None
 
 
-class _Look:
+class _TreeCheck:
     """One look at a tree. A context manager."""
 
     def __init__(self, cache: StatCache, about: _SourceKey, store_root: Path) -> None:
@@ -164,18 +164,18 @@ class _Look:
         self._directories_left = DIRECTORIES_MAX
         self._names_left = ADDED_MAX
 
-    def __enter__(self) -> _Look:
+    def __enter__(self) -> _TreeCheck:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._opened.close()
 
     @cached_property
-    def _rules(self) -> Rules:
+    def _rules(self) -> SelectionRules:
         from codebatch.snapshotting.roots import store_below
-        from codebatch.snapshotting.selection import Rules
+        from codebatch.snapshotting.selection import SelectionRules
 
-        return Rules(self._about.rules, self._directories, store_below(self._base, self._store_root))
+        return SelectionRules(self._about.rules, self._directories, store_below(self._base, self._store_root))
 
     @cached_property
     def _ignored(self) -> dict[bytes, GitIgnore]:
@@ -197,7 +197,7 @@ class _Look:
     def iter_changes(self) -> Iterator[bytes]:
         """The paths that differ, those that were there before first. Raises OSError, SourceUnreadable or _TooMuch."""
         rows: dict[bytes, Row] | None = None
-        touched: dict[bytes, Stat] = {}
+        touched: dict[bytes, FileStat] = {}
         told: set[bytes] = set()
         for path in self._cache.iter_changed(self._base, self._touched):
             rows = rows or self._cache.all_rows()
@@ -261,7 +261,7 @@ class _Look:
         )
         return not is_alike or hashlib.sha256(self._content(path, now)).digest() != row.key
 
-    def _content(self, path: bytes, now: Stat) -> bytes:
+    def _content(self, path: bytes, now: FileStat) -> bytes:
         self._bytes_left -= now.size
         self._files_left -= 1
         if min(self._bytes_left, self._files_left) < 0:

@@ -48,7 +48,7 @@ _CRC_BYTES = 4
 _OTHER_CLOCK_MARGIN_NS = 2_000_000_000
 
 
-class Stat(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class FileStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The fields of lstat(2) that tell a changed file. All zero where there is nothing."""
 
     mode: int
@@ -58,13 +58,13 @@ class Stat(msgspec.Struct, frozen=True, array_like=True, gc=False):
     inode: int
 
 
-ABSENT = Stat(0, 0, 0, 0, 0)
+ABSENT = FileStat(0, 0, 0, 0, 0)
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
     """One path that was listed. `key` is the sha256 of its object; NO_KEY where it is no entry or has no object."""
 
-    stat: Stat
+    stat: FileStat
     key: bytes
     flags: int
 
@@ -82,7 +82,7 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     index_digest: str
     packs: list[tuple[str, int]]
     listings: list[tuple[bytes, str, bytes]]
-    rule_files: list[tuple[bytes, Stat]]
+    rule_files: list[tuple[bytes, FileStat]]
     skipped: list[tuple[bytes, str]]
     notes: list[str]
     directories: list[bytes]
@@ -139,20 +139,20 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         """The paths whose rows may not be believed."""
         if self.racy:
             for path, row in zip(self.iter_paths(), self._iter_stats(), strict=True):
-                if is_racy(Stat(*row), self.stamp_ns):
+                if is_racy(FileStat(*row), self.stamp_ns):
                     yield path
 
     def rows(self) -> dict[bytes, Row]:
         """Every row that may be believed, by path."""
         return {
-            path: Row(Stat(*row), key, flags)
+            path: Row(FileStat(*row), key, flags)
             for path, row, key, flags in self._iter_rows()
             if row[2] < self.stamp_ns and row[3] < self.stamp_ns
         }
 
     def all_rows(self) -> dict[bytes, Row]:
         """Every row, by path."""
-        return {path: Row(Stat(*row), key, flags) for path, row, key, flags in self._iter_rows()}
+        return {path: Row(FileStat(*row), key, flags) for path, row, key, flags in self._iter_rows()}
 
     def iter_paths(self) -> Iterator[bytes]:
         """The paths of the rows, in their order."""
@@ -264,12 +264,12 @@ def stamp(files: Files, path: Path, base: bytes) -> int:
     return found.st_mtime_ns - (0 if os.stat(base).st_dev == found.st_dev else _OTHER_CLOCK_MARGIN_NS)
 
 
-def stat_of(found: os.stat_result) -> Stat:
+def stat_of(found: os.stat_result) -> FileStat:
     """The five fields of a row."""
-    return Stat(found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+    return FileStat(found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
 
-def stat_at(directories: Directories, path: bytes) -> Stat:
+def stat_at(directories: Directories, path: bytes) -> FileStat:
     """What lstat(2) says of a path of a tree. ABSENT where nothing is, or where a parent is a file or a link now.
 
     Raises OSError.
@@ -281,7 +281,7 @@ def stat_at(directories: Directories, path: bytes) -> Stat:
         return ABSENT
 
 
-def is_racy(found: Stat, stamp_ns: int) -> bool:
+def is_racy(found: FileStat, stamp_ns: int) -> bool:
     """Whether what is there is not older than a look's stamp."""
     return found.mode != 0 and max(found.mtime_ns, found.ctime_ns) >= stamp_ns
 

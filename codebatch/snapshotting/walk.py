@@ -12,7 +12,7 @@ from codebatch.model.entry import PATH_BYTES_MAX, display_path
 from codebatch.model.gitignore import SHOWN_BYTES, PatternList, decide_chain, describe, parse_ignore_file
 from codebatch.model.nearest_directories import Nearest, parent_of, unknown_from_top
 from codebatch.snapshotting.directories import Directories
-from codebatch.snapshotting.selection import Rules, read_ignore_file
+from codebatch.snapshotting.selection import SelectionRules, read_ignore_file
 from codebatch.snapshotting.stat_cache import IGNORE_FILE
 
 GITIGNORE = b".gitignore"
@@ -26,7 +26,7 @@ class Walked(msgspec.Struct, frozen=True):
     special: list[bytes]
 
 
-def walk(directories: Directories, top: bytes, rules: Rules, above: tuple[PatternList, ...] = ()) -> Walked:
+def walk(directories: Directories, top: bytes, rules: SelectionRules, above: tuple[PatternList, ...] = ()) -> Walked:
     """List what lies below `top` (a path below the base). A directory that the rules leave out is not entered.
 
     `above` are ignore files further up that have a say too, the nearest first.
@@ -41,7 +41,7 @@ def walk(directories: Directories, top: bytes, rules: Rules, above: tuple[Patter
 
 
 def iter_walk(
-    directories: Directories, top: bytes, rules: Rules, walked: Walked, above: tuple[PatternList, ...] = ()
+    directories: Directories, top: bytes, rules: SelectionRules, walked: Walked, above: tuple[PatternList, ...] = ()
 ) -> Iterator[None]:
     """`walk` into `walked`, which may be looked at after each directory."""
     ignore_files: Nearest[PatternList] = Nearest()
@@ -56,7 +56,7 @@ def _visit(
     directories: Directories,
     directory: bytes,
     top: bytes,
-    rules: Rules,
+    rules: SelectionRules,
     ignore_files: Nearest[PatternList],
     above: tuple[PatternList, ...],
     walked: Walked,

@@ -9,7 +9,7 @@ from codebatch.errors import StoreError, StoreUnwritable, UnknownId
 
 
 @contextlib.contextmanager
-def missing_where_unsound() -> Iterator[None]:
+def treating_damage_as_missing() -> Iterator[None]:
     """What of a base cannot be read is not there. Raises StoreUnwritable."""
     try:
         yield

@@ -29,14 +29,14 @@ _GITFILE_BYTES_MAX = 8192
 _NAME_LENGTH_MAX = 0xFFF
 
 
-class Origin(msgspec.Struct, frozen=True, kw_only=True):
+class StoreOrigin(msgspec.Struct, frozen=True, kw_only=True):
     """What the kernel says of a store's witness: its inode, and its time of change in nanoseconds."""
 
     inode: int
     changed_ns: int
 
 
-def make_origin(files: Files, root: Path, document: str) -> Origin:
+def make_origin(files: Files, root: Path, document: str) -> StoreOrigin:
     """Make the witness, or take the one that another maker of the same store made; what it says.
 
     Raises StoreUntrusted where its name is another's.
@@ -52,7 +52,7 @@ def make_origin(files: Files, root: Path, document: str) -> Origin:
     return origin
 
 
-def check_origin(files: Files, root: Path, origin: Origin, document: str) -> None:
+def check_origin(files: Files, root: Path, origin: StoreOrigin, document: str) -> None:
     """Refuse a store that was found where it was not made, or that another user or git had a hand in.
 
     Raises StoreUntrusted.
@@ -85,11 +85,11 @@ def refuse_tracked(root: Path) -> None:
         )
 
 
-def _origin(files: Files, root: Path) -> Origin | None:
+def _origin(files: Files, root: Path) -> StoreOrigin | None:
     found = files.stat(root / layout.WITNESS)
     if found is None or not stat.S_ISLNK(found.st_mode):
         return None
-    return Origin(inode=found.st_ino, changed_ns=found.st_ctime_ns)
+    return StoreOrigin(inode=found.st_ino, changed_ns=found.st_ctime_ns)
 
 
 def _foreign(root: Path, problem: str) -> StoreUntrusted:

@@ -16,7 +16,7 @@ _NO_LINK = {errno.EMLINK, errno.EPERM, errno.EXDEV}
 _NO_NAME = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
-def share(files: Files, source: Path, target: Path) -> bool:
+def hardlink_or_copy(files: Files, source: Path, target: Path) -> bool:
     """Give a write-once file a further name, or where it gets none a copy; False where another file has the name.
 
     The name is durable after `sync_directory`.
@@ -39,7 +39,7 @@ def try_link(files: Files, source: Path, target: Path) -> bool | None:
 
 
 @contextlib.contextmanager
-def names_apart(told: Callable[[StoreError], object] | None = None) -> Iterator[None]:
+def ignoring_link_refusals(told: Callable[[StoreError], object] | None = None) -> Iterator[None]:
     """Pass over that a name is refused for itself alone, which is `told`: others may be had. Raises StoreUnwritable."""
     try:
         yield

@@ -11,12 +11,12 @@ MATCH_SECONDS_MAX = 1.0
 """CPU time that looking for one pattern may take."""
 
 
-class TooSlow(Exception):
+class MatchTimeout(Exception):
     """A pattern was not matched in its time."""
 
 
 @contextlib.contextmanager
-def in_time(seconds: float = MATCH_SECONDS_MAX) -> Iterator[None]:
+def cpu_time_limit(seconds: float = MATCH_SECONDS_MAX) -> Iterator[None]:
     """Have what is matched inside raise TooSlow after so many seconds of our CPU time: `re` looks for signals.
 
     Only the main thread hears signals: in another one there is no end to it.
@@ -34,4 +34,4 @@ def in_time(seconds: float = MATCH_SECONDS_MAX) -> Iterator[None]:
 
 
 def _end(*_: object) -> None:
-    raise TooSlow
+    raise MatchTimeout

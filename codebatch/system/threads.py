@@ -12,7 +12,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Call(Generic[T]):
+class ThreadCall(Generic[T]):
     """A call that a thread makes, or has made."""
 
     def __init__(self, function: Callable[[], T]) -> None:
@@ -48,7 +48,7 @@ class Threads:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._calls: SimpleQueue[Call[object] | None] = SimpleQueue()
+        self._calls: SimpleQueue[ThreadCall[object] | None] = SimpleQueue()
         self._started: list[threading.Thread] = []
 
     def __enter__(self) -> Threads:
@@ -57,10 +57,10 @@ class Threads:
     def __exit__(self, kind: type[BaseException] | None, value: object, traceback: TracebackType | None) -> None:
         self.end()
 
-    def submit(self, function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> Call[T]:
+    def submit(self, function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> ThreadCall[T]:
         """Have a call made, in the order of submission."""
-        call = Call(lambda: function(*arguments, **options))
-        self._calls.put(cast("Call[object]", call))
+        call = ThreadCall(lambda: function(*arguments, **options))
+        self._calls.put(cast("ThreadCall[object]", call))
         if len(self._started) < self._most:
             thread = threading.Thread(target=self._work, daemon=True)
             try:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from codebatch.system.processes.command_processes import Ended, NotStarted, Start
+from codebatch.system.processes.command_processes import NotStarted, ProcessEnded, ProcessStart
 
 NS = 1_000_000_000
 
@@ -115,7 +115,7 @@ class TwinCommands:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
 
-    def start(self, start: Start) -> TwinRunning:
+    def start(self, start: ProcessStart) -> TwinRunning:
         acts = self._machine.programs.get(tuple(start.arguments))
         if acts is None:
             raise NotStarted(f"{start.arguments[0]}: No such file or directory")
@@ -170,9 +170,9 @@ class TwinRunning:
             self._group.left.clear()
         return [f"{pid} {one.name}" for pid, one in self._group.left.items()]
 
-    def close(self) -> Ended | None:
+    def close(self) -> ProcessEnded | None:
         self._output = b""
-        return None if self._group.status is None else Ended(exit_status=self._group.status)
+        return None if self._group.status is None else ProcessEnded(exit_status=self._group.status)
 
     def _go_on(self) -> None:
         while self._group.status is None and self._due_ns <= self._machine.now_ns():

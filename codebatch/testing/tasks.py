@@ -42,7 +42,7 @@ def run_task(
     create_store(RealFiles(), tree / ".codebatch")  # So that settings above make it a part of no other project.
     ran = msgspec.json.decode(_codebatch(project, "run", "../tree", "-j", "1"), type=_Batch)
     asked = _codebatch(project, "query", "outputs", "--task", _NAME, "--batch", ran.batch_id)
-    return msgspec.json.decode(asked, type=_Answer).records
+    return msgspec.json.decode(asked, type=_QueryAnswer).records
 
 
 class _Batch(msgspec.Struct):
@@ -51,7 +51,7 @@ class _Batch(msgspec.Struct):
     batch_id: str
 
 
-class _Answer(msgspec.Struct):
+class _QueryAnswer(msgspec.Struct):
     """What is needed of the answer of `query`."""
 
     records: list[Record]

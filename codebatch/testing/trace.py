@@ -20,7 +20,7 @@ from codebatch.system.files.system_calls import SHARED_MODE, SystemCalls, open_a
 from codebatch.testing.disk import Disk, DiskCalls
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TracedCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A call that was done. `process` and `fd` say which open file a write goes to; `number` is a size, or flags."""
 
     process: int
@@ -124,7 +124,7 @@ class TracedCalls:
     def _note(
         self, call: str, *, path: str = "", target: str = "", fd: int = -1, number: int = 0, data: bytes = b""
     ) -> None:
-        line = Call(process=os.getpid(), call=call, path=path, target=target, fd=fd, number=number, data=data)
+        line = TracedCall(process=os.getpid(), call=call, path=path, target=target, fd=fd, number=number, data=data)
         os.write(self._trace, msgspec.json.encode(line) + b"\n")
 
     @contextmanager
@@ -136,16 +136,16 @@ class TracedCalls:
             fcntl.flock(self._trace, fcntl.LOCK_UN)
 
 
-def read_trace(trace: Path) -> list[Call]:
+def read_trace(trace: Path) -> list[TracedCall]:
     """The calls of a trace, in order."""
-    return [msgspec.json.decode(line, type=Call) for line in trace.read_bytes().splitlines()]
+    return [msgspec.json.decode(line, type=TracedCall) for line in trace.read_bytes().splitlines()]
 
 
 # What is replayed is replayed again and again, each time a call further.
 _path = functools.lru_cache(maxsize=10_000)(Path)
 
 
-def replay(disk: Disk, calls: Iterable[Call]) -> None:
+def replay(disk: Disk, calls: Iterable[TracedCall]) -> None:
     """Do on a disk what a trace says."""
     processes: dict[int, DiskCalls] = {}
     descriptors: dict[tuple[int, int], int] = {}

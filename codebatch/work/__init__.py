@@ -14,7 +14,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from codebatch.query.status.work_status import CommandStanding, WorkStanding
+    from codebatch.query.status.work_status import CommandStatus, WorkBatchStatus
     from codebatch.work.api import (
         answer,
         attempts,
@@ -31,24 +31,24 @@ if TYPE_CHECKING:
         start,
         unpause,
     )
-    from codebatch.work.control.attempts import AttemptMade
+    from codebatch.work.control.attempts import AttemptInfo
     from codebatch.work.control.batches import WorkBatch
     from codebatch.work.control.listener import CommandEnded, CommandRunning, CommandStopped, WorkListener, WorkProgress
     from codebatch.work.control.questions import OpenQuestion
-    from codebatch.work.control.run import WorkRan
+    from codebatch.work.control.run import WorkRunResult
 
 __all__ = [
-    "AttemptMade",
+    "AttemptInfo",
     "CommandEnded",
     "CommandRunning",
-    "CommandStanding",
+    "CommandStatus",
     "CommandStopped",
     "OpenQuestion",
     "WorkBatch",
+    "WorkBatchStatus",
     "WorkListener",
     "WorkProgress",
-    "WorkRan",
-    "WorkStanding",
+    "WorkRunResult",
     "answer",
     "attempts",
     "cancel",
@@ -66,15 +66,15 @@ __all__ = [
 ]
 
 _NAMES = {
-    "query.status.work_status": "CommandStanding WorkStanding",
+    "query.status.work_status": "CommandStatus WorkBatchStatus",
     "work.api": (
         "answer attempts cancel change get iter_batches iter_events pause questions resume retry skip start unpause"
     ),
-    "work.control.attempts": "AttemptMade",
+    "work.control.attempts": "AttemptInfo",
     "work.control.batches": "WorkBatch",
     "work.control.listener": "CommandEnded CommandRunning CommandStopped WorkListener WorkProgress",
     "work.control.questions": "OpenQuestion",
-    "work.control.run": "WorkRan",
+    "work.control.run": "WorkRunResult",
 }
 """By module."""
 

@@ -12,14 +12,14 @@ from codebatch.operations.project.stores import StorePlace, open_store
 from codebatch.operations.runs.events import Seen
 from codebatch.query.filters.arguments import path_of
 from codebatch.store.batches.resolution import resolve_batch
-from codebatch.work.control.attempts import AttemptMade, attempts_of
-from codebatch.work.control.batches import WorkBatch, iter_work, look_at, refuse_unnamed, resolve_live
+from codebatch.work.control.attempts import AttemptInfo, attempts_of
+from codebatch.work.control.batches import WorkBatch, iter_work, load_work_batch, refuse_unnamed, resolve_live
 from codebatch.work.control.cancel import cancel_batch
 from codebatch.work.control.follow import cursor_of, followed_of, iter_followed
 from codebatch.work.control.listener import WorkListener
 from codebatch.work.control.questions import OpenQuestion, answer_question, open_questions
 from codebatch.work.control.requests import change_batch, pause_batch, retry_tasks, skip_tasks, unpause_batch
-from codebatch.work.control.run import WorkRan, resume_work, run_files
+from codebatch.work.control.run import WorkRunResult, resume_work, run_files
 from codebatch.work.definition.settings import WorkOptions
 
 
@@ -44,7 +44,7 @@ def start(
     parallel_batches: bool = False,
     trust: bool = False,
     listener: WorkListener | None = None,
-) -> WorkRan:
+) -> WorkRunResult:
     """Run the tasks of task lists in a new batch, and return when the run ends.
 
     `files` are task lists; by default, the task list of the current project is used. The arguments are the options of
@@ -101,7 +101,7 @@ def get(batch: str | None = None, *, store: str | Path | None = None) -> WorkBat
     the batch is an analysis. Raises InvalidId, UnknownId, AmbiguousId or StoreError.
     """
     opened = open_store(store)
-    return look_at(opened, resolve_batch(opened, batch, kind="work"))
+    return load_work_batch(opened, resolve_batch(opened, batch, kind="work"))
 
 
 def iter_batches(*, store: str | Path | None = None) -> Iterator[WorkBatch]:
@@ -137,7 +137,7 @@ def resume(
     reload: bool = False,
     trust: bool = False,
     listener: WorkListener | None = None,
-) -> WorkRan:
+) -> WorkRunResult:
     """Resume a batch, and run tasks again that failed or were cancelled.
 
     The default is the latest batch. If `store` is given, `batch` is required.
@@ -269,6 +269,6 @@ def questions(batch: str | None = None, *, store: str | Path | None = None) -> l
     return open_questions(get(batch, store=store))
 
 
-def attempts(*tasks: str, batch: str | None = None, store: str | Path | None = None) -> list[AttemptMade]:
+def attempts(*tasks: str, batch: str | None = None, store: str | Path | None = None) -> list[AttemptInfo]:
     """Return the attempts of some tasks of a batch, by default of all tasks."""
     return attempts_of(get(batch, store=store), tasks)

@@ -14,8 +14,8 @@ import pytest
 import codebatch
 from codebatch.cli import cli
 from codebatch.cli.framework.exit import run_to_exit_status
-from codebatch.coordinator.analysis.execution import Executed
-from codebatch.operations.runs.execution import Execution
+from codebatch.coordinator.analysis.execution import RunOutcome
+from codebatch.operations.runs.execution import ExecutionSettings
 from tests.operations.git_project import Project
 from tests.operations.git_repositories import git, make_repository
 from tests.operations.inline import inline, run
@@ -163,7 +163,7 @@ def test_batch_of_a_commit_does_not_answer_for_the_project(
     project.commit({"src/a.py": b"import os\n"})
     shutil.rmtree(project.store)
     with monkeypatch.context() as patch:
-        patch.setattr(Execution, "execute", lambda *_: Executed(130, 0, 0))
+        patch.setattr(ExecutionSettings, "execute", lambda *_: RunOutcome(130, 0, 0))
         project.run()
     commands("check", "HEAD~1", status=3)
     part = run(project.tree / "src", project.store, configured=project.tree).batch
@@ -244,7 +244,7 @@ def test_base_that_was_stopped_is_run_to_its_end(
 ) -> None:
     """A killed run leaves a batch of the commit without results. It must not answer for the commit."""
     with monkeypatch.context() as patch:
-        patch.setattr(Execution, "execute", lambda *_: Executed(130, 0, 0))
+        patch.setattr(ExecutionSettings, "execute", lambda *_: RunOutcome(130, 0, 0))
         assert "stopped before the base was analysed" in commands("diff", "HEAD~1", "HEAD", status=130).notes
     assert len(commands.batches()) == 2
     told = commands("diff", "HEAD~1", "HEAD", "--json")

@@ -13,7 +13,7 @@ import pytest
 
 from codebatch.protocol.launch import ATTEMPT_VARIABLE
 from codebatch.system.processes import proc
-from codebatch.system.processes.command_processes import Commands, Ended, NotStarted, Running, Start
+from codebatch.system.processes.command_processes import Commands, NotStarted, ProcessEnded, ProcessStart, Running
 from codebatch.system.processes.memory import kill_marked
 from codebatch.system.processes.processes import be_subreaper
 from codebatch.testing.commands import Act, Exits, Holds, Ignores, Leaves, Machine, Takes, TwinCommands, Writes
@@ -50,7 +50,7 @@ class Stage:
         mark = f"{os.getpid()}.{self._directory.name}.{self._marks}"
         environment = {**os.environ, ATTEMPT_VARIABLE: mark, **variables}
         return self._commands.start(
-            Start(
+            ProcessStart(
                 arguments=arguments,
                 directory=directory or self._directory,
                 environment=environment,
@@ -105,7 +105,7 @@ def real(tmp_path: Path) -> Iterator[Stage]:
 def ended(running: Running) -> int:
     """How a command ended, which has."""
     end = running.close()
-    assert isinstance(end, Ended)
+    assert isinstance(end, ProcessEnded)
     return end.exit_status
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from codebatch.model.record import CommandReason
 from codebatch.model.work.command import Command, CommandId, RetryRule
-from codebatch_workers.commands.attempt import Result
+from codebatch_workers.commands.attempt import AttemptResult
 from codebatch_workers.commands.failures import WAIT_SECONDS, WAIT_SECONDS_MAX, FailureVerdict, judge_failure
 
 NOW_NS = 1_782_824_700 * 1_000_000_000
@@ -18,7 +18,9 @@ def _judge(
     output: bytes, reason: CommandReason = "exit", status: int = 1, *, retry: RetryRule | None = None, wait: str = ""
 ) -> FailureVerdict:
     command = Command(id=CommandId("a"), run="x", retry_if=retry, wait_if=wait)
-    return judge_failure(command, Result(type="failed", reason=reason, exit_status=status), output, lambda: NOW_NS)
+    return judge_failure(
+        command, AttemptResult(type="failed", reason=reason, exit_status=status), output, lambda: NOW_NS
+    )
 
 
 @pytest.mark.parametrize(

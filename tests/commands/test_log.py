@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from codebatch.system.files.files import RealFiles
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from codebatch.testing.disk import Disk
-from codebatch_workers.commands.log import EVIDENCE_BYTES, AttemptLog
+from codebatch_workers.commands.log import EVIDENCE_BYTES, AttemptLogWriter
 
 ROOT = Path("/logs")
 
 
-def logged(writes: list[bytes], bytes_max: int) -> tuple[bytes, AttemptLog]:
+def logged(writes: list[bytes], bytes_max: int) -> tuple[bytes, AttemptLogWriter]:
     """The log of some writes."""
     files = RealFiles(Disk().calls())
     files.make_directory(ROOT)
     files.make_directory(ROOT / "scratch")
-    log = AttemptLog(files, ROOT / "log", ROOT / "scratch", bytes_max)
+    log = AttemptLogWriter(files, ROOT / "log", ROOT / "scratch", bytes_max)
     for data in writes:
         log.write(data)
     log.close()
@@ -54,7 +54,7 @@ def test_what_a_full_disk_refuses_is_left_out_and_counted() -> None:
 
     files = RealFiles(WatchedCalls(Disk().calls(), watch))
     files.make_directory(ROOT)
-    log = AttemptLog(files, ROOT / "log", ROOT / "scratch", 1000)
+    log = AttemptLogWriter(files, ROOT / "log", ROOT / "scratch", 1000)
     log.write(b"before\n")
     refusing = True
     log.write(b"meanwhile\n")

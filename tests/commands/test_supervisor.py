@@ -38,7 +38,7 @@ from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
 from codebatch.system.processes import proc
 from codebatch.system.processes.processes import be_subreaper
-from codebatch.system.processes.progress_cell import Cell
+from codebatch.system.processes.progress_cell import ProgressCell
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from codebatch_workers.commands.run import COMMIT_SECONDS
 from codebatch_workers.commands.supervisor import Supervisor
@@ -203,7 +203,7 @@ def test_the_cell_says_what_runs(tmp_path: Path) -> None:
         coordinator.assign()
         wait_began(place)
         path = place.batch.root / layout.HOLDERS / layout.cell_name(coordinator.worker.holder)
-        cell = Cell(place.batch.files, path, create=False)
+        cell = ProgressCell(place.batch.files, path, create=False)
         child = cell.read_child()
         assert child is not None
         assert child.pid == int(place.log().split()[0])

@@ -6,19 +6,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.compare.baselines import BaselineError, Kept, decode_baseline, encode_baseline, kept_of, pair_kept
-from codebatch.compare.matching.findings import Finding
+from codebatch.compare.baselines import (
+    BaselineEntry,
+    BaselineError,
+    baseline_entry,
+    decode_baseline,
+    encode_baseline,
+    match_baseline,
+)
+from codebatch.compare.matching.findings import MatchableFinding
 
 _text = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
-_kept = st.builds(Kept, _text, _text, st.binary(max_size=5), _text, _text, st.integers(0, 3))
+_kept = st.builds(BaselineEntry, _text, _text, st.binary(max_size=5), _text, _text, st.integers(0, 3))
 
 
-def _of(*rows: tuple[bytes, str, bytes]) -> list[Kept]:
+def _of(*rows: tuple[bytes, str, bytes]) -> list[BaselineEntry]:
     """What is kept of findings of one rule, each with its path, scope and line text."""
     findings = (
-        (path, Finding("t", "C", line, 1, "m", scope, text, b"", b"")) for line, (path, scope, text) in enumerate(rows)
+        (path, MatchableFinding("t", "C", line, 1, "m", scope, text, b"", b""))
+        for line, (path, scope, text) in enumerate(rows)
     )
-    return kept_of(findings)
+    return baseline_entry(findings)
 
 
 _A, _B = (b"a.py", "f", b"x=1"), (b"a.py", "g", b"y=1")
@@ -39,21 +47,23 @@ _PAIRED = {
 @pytest.mark.parametrize("case", _PAIRED)
 def test_which_finding_is_which_lines(case: str) -> None:
     lines, found, passes = _PAIRED[case]
-    assert [pair.by for pair in pair_kept(_of(*lines), _of(*found))] == passes
+    assert [pair.by for pair in match_baseline(_of(*lines), _of(*found))] == passes
 
 
 def test_of_findings_that_are_alike_the_first_are_the_known_ones() -> None:
-    assert [pair.found for pair in pair_kept(_of(_A), _of(_A, _A, _A))] == [0]
-    assert [(pair.line, pair.found) for pair in pair_kept(_of(_A, _A), _of(_A, _A, _A))] == [(0, 0), (1, 1)]
+    assert [pair.found for pair in match_baseline(_of(_A), _of(_A, _A, _A))] == [0]
+    assert [(pair.line, pair.found) for pair in match_baseline(_of(_A, _A), _of(_A, _A, _A))] == [(0, 0), (1, 1)]
 
 
 def test_another_rule_is_another_finding() -> None:
     (one,) = _of(_A)
-    assert pair_kept([one], [one._replace(code="D")]) == pair_kept([one], [one._replace(tool="u")]) == []
+    assert match_baseline([one], [one._replace(code="D")]) == match_baseline([one], [one._replace(tool="u")]) == []
 
 
 @given(st.lists(_kept), st.lists(_kept))
-def test_lines_come_back_sorted_and_two_files_are_joined_line_by_line(one: list[Kept], other: list[Kept]) -> None:
+def test_lines_come_back_sorted_and_two_files_are_joined_line_by_line(
+    one: list[BaselineEntry], other: list[BaselineEntry]
+) -> None:
     data = encode_baseline(one)
     assert decode_baseline(data) == sorted({*one})
     assert data.splitlines() == sorted({*data.splitlines()})
@@ -63,10 +73,10 @@ def test_lines_come_back_sorted_and_two_files_are_joined_line_by_line(one: list[
 
 
 @given(st.lists(_kept), st.lists(_kept))
-def test_each_line_and_each_finding_is_paired_once(lines: list[Kept], found: list[Kept]) -> None:
-    pairs = pair_kept(lines, found)
+def test_each_line_and_each_finding_is_paired_once(lines: list[BaselineEntry], found: list[BaselineEntry]) -> None:
+    pairs = match_baseline(lines, found)
     assert len({pair.line for pair in pairs}) == len({pair.found for pair in pairs}) == len(pairs)
-    assert len(pair_kept(lines, lines)) == len(lines)
+    assert len(match_baseline(lines, lines)) == len(lines)
 
 
 _LINE = encode_baseline(_of(_A))

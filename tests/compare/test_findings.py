@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.compare.matching.findings import Finding, Pass, pair_anywhere, pair_in_file
+from codebatch.compare.matching.findings import MatchableFinding, Pass, pair_anywhere, pair_in_file
 from codebatch.compare.matching.lines import NOWHERE
 
 
-def _finding(line: int = 1, column: int = 1, **said: str | bytes) -> Finding:
-    base = Finding("ruff", "B018", line, column, "Found useless expression", "", b"x", b"w", b"y")
+def _finding(line: int = 1, column: int = 1, **said: str | bytes) -> MatchableFinding:
+    base = MatchableFinding("ruff", "B018", line, column, "Found useless expression", "", b"x", b"w", b"y")
     return base._replace(**said)  # type: ignore[arg-type]
 
 
@@ -35,7 +35,9 @@ def _finding(line: int = 1, column: int = 1, **said: str | bytes) -> Finding:
         (_finding(0, text=b"a", message="m"), _finding(1, text=b"b"), [0], None),
     ],
 )
-def test_pass_that_pairs(old: Finding, new: Finding, paired_lines: list[int], by: Pass | None) -> None:
+def test_pass_that_pairs(
+    old: MatchableFinding, new: MatchableFinding, paired_lines: list[int], by: Pass | None
+) -> None:
     pairing = pair_in_file([old], [new], paired_lines)
     assert [each.by for each in pairing.pairs] == ([by] if by else [])
     assert (pairing.old, pairing.new) == (([], []) if by else ([0], [0]))
@@ -78,7 +80,9 @@ _FINDINGS = st.lists(
 
 
 @given(old=_FINDINGS, new=_FINDINGS, paired=st.permutations([0, 1, 2, NOWHERE, 3, 4]))
-def test_each_is_paired_once_and_nothing_is_lost(old: list[Finding], new: list[Finding], paired: Sequence[int]) -> None:
+def test_each_is_paired_once_and_nothing_is_lost(
+    old: list[MatchableFinding], new: list[MatchableFinding], paired: Sequence[int]
+) -> None:
     pairing = pair_in_file(old, new, paired)
     assert sorted([*(each.old for each in pairing.pairs), *pairing.old]) == [*range(len(old))]
     assert sorted([*(each.new for each in pairing.pairs), *pairing.new]) == [*range(len(new))]
@@ -89,7 +93,7 @@ def test_each_is_paired_once_and_nothing_is_lost(old: list[Finding], new: list[F
 
 
 @given(found=_FINDINGS, shift=st.integers(0, 5))
-def test_an_edit_above_makes_nothing_new(found: list[Finding], shift: int) -> None:
+def test_an_edit_above_makes_nothing_new(found: list[MatchableFinding], shift: int) -> None:
     moved = [each._replace(line=each.line + shift) for each in found if each.line]
     written = [each for each in found if each.line]
     random.Random(shift).shuffle(moved)

@@ -7,12 +7,12 @@ from hashlib import sha256
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.compare.matching.findings import Finding
+from codebatch.compare.matching.findings import MatchableFinding
 from codebatch.compare.matching.fingerprints import TEXT_BYTES_MAX, fingerprints
 
 
-def found(text: bytes, line: int = 1, column: int = 1, *, code: str = "F401", scope: str = "") -> Finding:
-    return Finding("ruff", code, line, column, "told", scope, text, b"", b"")
+def found(text: bytes, line: int = 1, column: int = 1, *, code: str = "F401", scope: str = "") -> MatchableFinding:
+    return MatchableFinding("ruff", code, line, column, "told", scope, text, b"", b"")
 
 
 def test_a_fingerprint_is_as_the_specification_says() -> None:
@@ -32,5 +32,5 @@ def test_of_a_text_that_is_minified_the_beginning_counts() -> None:
 
 
 @given(st.lists(st.builds(found, st.sampled_from((b"", b"a", b"ab")), st.integers(0, 2), code=st.sampled_from("xy"))))
-def test_no_two_of_a_file_are_alike(findings: list[Finding]) -> None:
+def test_no_two_of_a_file_are_alike(findings: list[MatchableFinding]) -> None:
     assert len(set(fingerprints(findings))) == len(findings)

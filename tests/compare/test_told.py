@@ -11,8 +11,8 @@ from typing import cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.compare.matching.finding_pairs import Told, ToldByPath, pair_told
-from codebatch.compare.matching.trees import Side, Trees
+from codebatch.compare.matching.finding_pairs import ReportedFinding, ToldByPath, match_findings
+from codebatch.compare.matching.trees import Side, TreeComparison
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
 from codebatch.model.record import Diagnostic
@@ -23,7 +23,7 @@ _NO_SYMBOLS = cast("BatchRecords", SimpleNamespace(task_names=()))
 Files = Mapping[bytes, bytes]
 
 
-class _Trees(Trees):
+class _Trees(TreeComparison):
     """Trees in memory."""
 
     def __init__(self, old: Files, new: Files) -> None:
@@ -58,17 +58,17 @@ _places = st.lists(
 _batches = st.tuples(_trees, _places)
 
 
-def _told(files: Files, places: list[tuple[int, int, int, str, str]]) -> list[Told]:
+def _told(files: Files, places: list[tuple[int, int, int, str, str]]) -> list[ReportedFinding]:
     paths = sorted(files)
     return [
-        Told(path, "lint" if at < 2 else "other", _diagnostic(path, line, column, code, message))
+        ReportedFinding(path, "lint" if at < 2 else "other", _diagnostic(path, line, column, code, message))
         for at, line, column, code, message in places
         for path in [paths[at % len(paths)]]
     ]
 
 
-def _by_path(told: Iterable[Told]) -> ToldByPath:
-    found: dict[bytes, list[Told]] = defaultdict(list)
+def _by_path(told: Iterable[ReportedFinding]) -> ToldByPath:
+    found: dict[bytes, list[ReportedFinding]] = defaultdict(list)
     for each in told:
         found[each.path].append(each)
     return found
@@ -95,13 +95,13 @@ def test_each_finding_is_in_one_pair_or_left_and_the_mirror_image_is_the_same(
 ) -> None:
     files = [{path: b"\n".join(lines) for path, lines in tree.items()} for tree, _ in (old, new)]
     ours, theirs = _told(files[0], old[1]), _told(files[1], new[1])
-    paired = pair_told(_Trees(*files), _by_path(ours), _by_path(theirs))
+    paired = match_findings(_Trees(*files), _by_path(ours), _by_path(theirs))
     assert {*ours} == {pair.old for pair in paired.pairs} | {*paired.old}
     assert {*theirs} == {pair.new for pair in paired.pairs} | {*paired.new}
     assert len(ours) == len(paired.pairs) + len(paired.old)
     assert len(theirs) == len(paired.pairs) + len(paired.new)
     assert all(pair.old.code == pair.new.code for pair in paired.pairs)
-    mirrored = pair_told(_Trees(*files[::-1]), _by_path(theirs), _by_path(ours))
+    mirrored = match_findings(_Trees(*files[::-1]), _by_path(theirs), _by_path(ours))
     assert {(pair.new, pair.old, pair.by) for pair in mirrored.pairs} == {*paired.pairs}
 
 
@@ -112,7 +112,7 @@ def test_what_is_the_same_is_paired_with_itself(
     files = {path: b"\n".join(lines) for path, lines in batch[0].items()}
     lines = {path: text.count(b"\n") + 1 for path, text in files.items()}
     told = [each for each in _told(files, batch[1]) if 0 < each.about.line <= lines[each.path]]
-    paired = pair_told(_Trees(files, files), _by_path(told), _by_path(told))
+    paired = match_findings(_Trees(files, files), _by_path(told), _by_path(told))
     assert all((pair.old.about, pair.by) == (pair.new.about, "line") for pair in paired.pairs)
     assert (paired.old, paired.new) == ([], [])
 
@@ -120,12 +120,12 @@ def test_what_is_the_same_is_paired_with_itself(
 def test_what_two_tasks_tell_is_paired_within_each_first() -> None:
     """Two imports of one program tell the same; one of them is not in the other batch, where a line came above."""
     trees = _Trees({b"a.c": b"x\ny\n"}, {b"a.c": b"\nx\ny\n"})
-    one, other = (Told(b"a.c", task, _diagnostic(b"a.c", 2, 1, "X", "m")) for task in ("one", "other"))
+    one, other = (ReportedFinding(b"a.c", task, _diagnostic(b"a.c", 2, 1, "X", "m")) for task in ("one", "other"))
     for task in ("one", "other"):
-        left = Told(b"a.c", task, _diagnostic(b"a.c", 3, 1, "X", "m"))
+        left = ReportedFinding(b"a.c", task, _diagnostic(b"a.c", 3, 1, "X", "m"))
         for told in ([one, other], [other, one]):
-            paired = pair_told(trees, _by_path(told), _by_path([left]))
+            paired = match_findings(trees, _by_path(told), _by_path([left]))
             assert [(pair.old.task, pair.new) for pair in paired.pairs] == [(task, left)]
             assert [each.task for each in paired.old] == [{"one": "other", "other": "one"}[task]]
-    renamed = Told(b"a.c", "renamed", _diagnostic(b"a.c", 3, 1, "X", "m"))
-    assert [pair.old for pair in pair_told(trees, _by_path([one]), _by_path([renamed])).pairs] == [one]
+    renamed = ReportedFinding(b"a.c", "renamed", _diagnostic(b"a.c", 3, 1, "X", "m"))
+    assert [pair.old for pair in match_findings(trees, _by_path([one]), _by_path([renamed])).pairs] == [one]

@@ -19,7 +19,7 @@ from codebatch.operations.api.batch import compare_batches
 from codebatch.operations.comparison.comparison import Comparison
 from codebatch_workers.lint.config import LintConfig
 from codebatch_workers.lint.rule import Finding, TextRule
-from codebatch_workers.lint.unreported import Asked, Wanted, why_withheld
+from codebatch_workers.lint.unreported import UnreportedFinding, UnreportedQuery, why_withheld
 from codebatch_workers.syntax.source import SourceFile
 from tests.compare.withheld_cases import CASES, Row
 
@@ -159,7 +159,10 @@ def test_a_rule_is_asked_of_a_file_once_for_all_that_is_wanted_of_it() -> None:
 
     rule = TextRule(code="r", severity="error", summary="s", find=find)
     file = SourceFile(b"a.c", b"x\ny\nz\n", executable=False, contexts={})
-    wanted = [Wanted(line, "codebatch", "r", message) for line, message in ((1, "m 9"), (2, "m 9"), (3, "m"), (1, "n"))]
-    (answer,) = why_withheld(LintConfig(), {"r": rule}, [Asked(file, wanted, is_marked=False)])
+    wanted = [
+        UnreportedFinding(line, "codebatch", "r", message)
+        for line, message in ((1, "m 9"), (2, "m 9"), (3, "m"), (1, "n"))
+    ]
+    (answer,) = why_withheld(LintConfig(), {"r": rule}, [UnreportedQuery(file, wanted, is_marked=False)])
     assert answer == ["withheld", "withheld", "", ""]
     assert asked == [file]

@@ -11,7 +11,7 @@ from typing import cast
 import pytest
 
 from codebatch.coordinator.processes import limits
-from codebatch.coordinator.processes.limits import Guard, Limits, default_memory_bytes
+from codebatch.coordinator.processes.limits import Guard, ResourceLimits, default_memory_bytes
 from codebatch.coordinator.processes.worker_backend import NONSENSE
 from codebatch.coordinator.processes.workers import Death, WorkerProcess
 from codebatch.protocol.messages import MessageBuffer, Stop, encode_message
@@ -20,7 +20,7 @@ from codebatch.store.batches.batches import BatchDir, BatchFile
 from codebatch.store.batches.holders import HolderFile, new_holder_id
 from codebatch.system.files.files import RealFiles
 from codebatch.system.host import Host, this_host
-from codebatch.system.processes.progress_cell import PHASE_BATCHED, PHASE_ITEM, PHASE_PROJECT, Cell, Step
+from codebatch.system.processes.progress_cell import PHASE_BATCHED, PHASE_ITEM, PHASE_PROJECT, ProgressCell, Step
 from codebatch.system.stopwatch import Stopwatch
 
 
@@ -45,7 +45,7 @@ def test_a_new_step_begins_anew() -> None:
 
 
 def test_a_batched_step_may_take_a_tenth_more_for_each_further_file() -> None:
-    limits = Limits(project_seconds=100.0, file_seconds=30.0, memory_bytes=1)
+    limits = ResourceLimits(project_seconds=100.0, file_seconds=30.0, memory_bytes=1)
     assert limits.seconds_for(Step(0, 0, 0, 0, 4, 5, PHASE_ITEM)) == 30.0
     assert limits.seconds_for(Step(0, 0, 0, 0, 0, 64, PHASE_BATCHED)) == pytest.approx(219.0)
 
@@ -72,7 +72,7 @@ def test_only_a_kill_that_is_nobodys_here_came_from_outside(
 ) -> None:
     counts = iter([5, 5 + oom_kills])
     monkeypatch.setattr(limits, "oom_kills", lambda: next(counts))
-    guard = Guard(Limits(project_seconds=100.0, file_seconds=30.0, memory_bytes=1))
+    guard = Guard(ResourceLimits(project_seconds=100.0, file_seconds=30.0, memory_bytes=1))
     death = Death(returncode=returncode, memory_peak_bytes=0)
     assert guard.reason_of(_killed_for(killed_for), death) == expected
 
@@ -81,11 +81,11 @@ def test_a_holder_of_another_host_is_never_taken_for_stuck(tmp_path: Path) -> No
     """Its cell is on our disk, and its clock is not ours."""
     (tmp_path / layout.HOLDERS).mkdir()
     batch = BatchDir(RealFiles(), tmp_path, cast("BatchFile", None))
-    guard = Guard(Limits(project_seconds=1.0, file_seconds=1.0, memory_bytes=1))
+    guard = Guard(ResourceLimits(project_seconds=1.0, file_seconds=1.0, memory_bytes=1))
     seen = {}
     for host in (this_host(), Host(name="elsewhere", boot="x")):
         about = HolderFile(holder=new_holder_id(), role="worker", pid=1, host=host, since_ns=1)
-        Cell(batch.files, tmp_path / layout.HOLDERS / layout.cell_name(about.holder), create=True).close()
+        ProgressCell(batch.files, tmp_path / layout.HOLDERS / layout.cell_name(about.holder), create=True).close()
         for now in range(10):
             guard.look(float(now))
             seen[host] = guard.is_stuck(batch, about)
@@ -97,10 +97,10 @@ def test_a_holder_of_another_host_has_the_time_of_its_step(tmp_path: Path) -> No
     batch = BatchDir(RealFiles(), tmp_path, cast("BatchFile", None))
     elsewhere = Host(name="elsewhere", boot="x")
     about = HolderFile(holder=new_holder_id(), role="worker", pid=1, host=elsewhere, since_ns=1)
-    cell = Cell(batch.files, tmp_path / layout.HOLDERS / layout.cell_name(about.holder), create=True)
+    cell = ProgressCell(batch.files, tmp_path / layout.HOLDERS / layout.cell_name(about.holder), create=True)
     silent_from: dict[int, int] = {}
     for phase in (PHASE_ITEM, PHASE_PROJECT):
-        guard = Guard(Limits(project_seconds=100.0, file_seconds=30.0, memory_bytes=1))
+        guard = Guard(ResourceLimits(project_seconds=100.0, file_seconds=30.0, memory_bytes=1))
         cell.write(Step(1, 0, 0, 0, 0, 1, phase))
         for now in range(200):
             guard.look(float(now))
@@ -115,7 +115,7 @@ def test_two_torn_messages_of_one_length_are_not_one() -> None:
     killed_for: list[str] = []
     worker = SimpleNamespace(id=1, buffer=buffer, killed_for="", step=lambda: None, kill=killed_for.append)
     worker.process = SimpleNamespace(pid=os.getpid())
-    guard = Guard(Limits(project_seconds=100.0, file_seconds=30.0, memory_bytes=1 << 40))
+    guard = Guard(ResourceLimits(project_seconds=100.0, file_seconds=30.0, memory_bytes=1 << 40))
     message = encode_message(Stop())
     for now in range(20):
         guard.look(float(now))

@@ -11,8 +11,8 @@ import pytest
 
 from codebatch.coordinator.analysis.costs import estimate
 from codebatch.coordinator.analysis.loop import Coordinator
-from codebatch.coordinator.analysis.progress_counter import Phase, Progress, Scope
-from codebatch.coordinator.processes.worker_backend import Died, Heard, Member, Tick
+from codebatch.coordinator.analysis.progress_counter import Phase, RunProgress, RunScope
+from codebatch.coordinator.processes.worker_backend import Heard, Tick, WorkerExited, WorkerHandle
 from codebatch.errors import EnvironmentBroken
 from codebatch.model.outcome import Commit, HolderId, Outcome, Register, encode_commit
 from codebatch.model.plan import items_of
@@ -20,7 +20,7 @@ from codebatch.protocol.messages import Assign, Drain, GaveUp, ToWorker
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.scheduling.actions import Fail
 from codebatch.scheduling.analysis.session import STARTS_FAILED_MAX
-from codebatch.scheduling.events import Lost, Ready, Started, WorkerId
+from codebatch.scheduling.events import Ready, SessionStarted, WorkerId, WorkerLost
 from codebatch.store import layout
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.holders import HolderFile, LeaseReader, new_holder_id
@@ -61,12 +61,12 @@ class _Crew:
     def end(self) -> None:
         pass
 
-    def start(self, worker: WorkerId) -> Member:
+    def start(self, worker: WorkerId) -> WorkerHandle:
         self.asked.append(worker)
         if len(self.started) == self._starts_max:
             raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
         self.started.append(worker)
-        return Member(holder=HolderId(f"{worker:032x}"), pid=1)
+        return WorkerHandle(holder=HolderId(f"{worker:032x}"), pid=1)
 
     def send(self, worker: WorkerId, message: ToWorker) -> None:
         self.sent.append((worker, message))
@@ -76,7 +76,7 @@ class _Crew:
         if self.heard:
             return [self.heard.pop(0)]
         assert self.drained, "nobody is ever heard"
-        return [Died(worker=worker, returncode=-9, how="SIGKILL") for worker in self.drained]
+        return [WorkerExited(worker=worker, returncode=-9, how="SIGKILL") for worker in self.drained]
 
     def step(self, worker: WorkerId) -> Step | None:
         return self.steps.get(worker)
@@ -103,7 +103,7 @@ class _Listener:
     def phase(self, phase: Phase, done: int = 0, planned: int = 0) -> None:
         pass
 
-    def update(self, progress: Progress) -> None:
+    def update(self, progress: RunProgress) -> None:
         pass
 
 
@@ -129,7 +129,7 @@ class _Bench:
             costs=estimate(plan, entries, None),
             cost_per_worker=cost_per_worker,
             starts_max=STARTS_MAX,
-            scope=Scope(),
+            scope=RunScope(),
             watcher=self.listener,
             wall_ns=lambda: 0,
         )
@@ -168,7 +168,7 @@ def test_a_register_that_cannot_be_read_is_taken_and_its_work_queued_one_round_u
     bench: _Bench, make: Callable[[Register], bytes]
 ) -> None:
     """Else what was queued is not open as it was, and nobody queues what is."""
-    bench.coordinator._handle(Started())
+    bench.coordinator._handle(SessionStarted())
     register = Register(bench.shard, 0, "parse", 1)
     _link(bench, register, make(register))
     bench.coordinator._learn()
@@ -182,9 +182,9 @@ def test_a_register_that_cannot_be_read_is_taken_and_its_work_queued_one_round_u
 
 def test_a_failure_whose_name_is_taken_by_nothing_is_tried_one_round_up(bench: _Bench) -> None:
     """Else the item counts as being failed here for ever, and the run never ends."""
-    bench.coordinator._handle(Started())
+    bench.coordinator._handle(SessionStarted())
     _link(bench, Register(bench.shard, 0, "parse", 1), b"torn")
-    deaths = [Lost(WorkerId(number), (0, 1), "crash", task="parse") for number in (1, 2)]
+    deaths = [WorkerLost(WorkerId(number), (0, 1), "crash", task="parse") for number in (1, 2)]
     for death in deaths:
         bench.coordinator._handle(Ready(death.worker))
         bench.coordinator._handle(death)
@@ -197,13 +197,15 @@ def test_a_failure_whose_name_is_taken_by_nothing_is_tried_one_round_up(bench: _
 
 def test_where_a_worker_gives_up_the_others_are_told_to_drain(bench: _Bench) -> None:
     """Else each goes on to the end of its unit, for minutes, on a disk that refuses what comes of it."""
-    bench.coordinator._handle(Started())
+    bench.coordinator._handle(SessionStarted())
     bench.coordinator._receive(WorkerId(1), GaveUp(code="store_unwritable", message="full", hint=None))
     assert bench.crew.drained == [WorkerId(1), WorkerId(2)]
 
 
 def test_where_the_machine_is_blamed_who_lives_is_told_to_drain(bench: _Bench) -> None:
-    bench.crew.heard = [Died(worker=WorkerId(number), returncode=-9, how="SIGKILL") for number in (1, *range(3, 8))]
+    bench.crew.heard = [
+        WorkerExited(worker=WorkerId(number), returncode=-9, how="SIGKILL") for number in (1, *range(3, 8))
+    ]
     with pytest.raises(EnvironmentBroken):
         bench.coordinator.run()
     assert bench.crew.drained == [WorkerId(2)]
@@ -226,7 +228,7 @@ def test_a_coordinator_that_cannot_be_made_holds_nothing(tmp_path: Path) -> None
 def slow(tmp_path: Path) -> Iterator[_Bench]:
     """A coordinator of ten items whose first worker has all of them; by cost alone there is no other."""
     made = _Bench(tmp_path, _Crew(starts_max=3), cost_per_worker=1e9, items=10)
-    made.coordinator._handle(Started())
+    made.coordinator._handle(SessionStarted())
     made.coordinator._handle(Ready(WorkerId(1)))
     yield made
     made.coordinator.close()
@@ -273,6 +275,8 @@ def test_a_machine_that_refuses_every_process_ends_the_run(tmp_path: Path) -> No
 
 def test_where_the_machine_is_blamed_the_last_words_are_told(bench: _Bench) -> None:
     words = "Traceback:\n  File\nOSError: [Errno 24] Too many open files\n"
-    bench.crew.heard = [Died(worker=WorkerId(n), returncode=1, how="exit status 1", stderr=words) for n in range(1, 8)]
+    bench.crew.heard = [
+        WorkerExited(worker=WorkerId(n), returncode=1, how="exit status 1", stderr=words) for n in range(1, 8)
+    ]
     with pytest.raises(EnvironmentBroken, match=r"last worker: OSError: \[Errno 24\] Too many open files$"):
         bench.coordinator.run()

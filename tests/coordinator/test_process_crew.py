@@ -8,8 +8,8 @@ from typing import cast
 
 import pytest
 
-from codebatch.coordinator.analysis.process_backend import ProcessCrew
-from codebatch.coordinator.processes.limits import Limits
+from codebatch.coordinator.analysis.process_backend import ProcessWorkerBackend
+from codebatch.coordinator.processes.limits import ResourceLimits
 from codebatch.coordinator.processes.signals import SignalCounter
 from codebatch.coordinator.processes.worker_backend import DrainAsked, KilledFor, Tick
 from codebatch.coordinator.processes.workers import Death, WorkerProcess
@@ -23,14 +23,14 @@ from tests.proof.plans import make_batch
 
 
 @pytest.fixture
-def crew(tmp_path: Path) -> ProcessCrew:
+def crew(tmp_path: Path) -> ProcessWorkerBackend:
     store, _ = create_store(RealFiles(), tmp_path / "store")
-    return ProcessCrew(
+    return ProcessWorkerBackend(
         make_batch(store, [b"a"], shard_items=1),
         store_root=str(store.root),
         coordinator=HolderId("0" * 32),
         own_places={},
-        limits=Limits(file_seconds=1.0, project_seconds=1.0, memory_bytes=1 << 30),
+        limits=ResourceLimits(file_seconds=1.0, project_seconds=1.0, memory_bytes=1 << 30),
         workers_max=1,
         running_ns=lambda: 0,
     )
@@ -50,7 +50,7 @@ class _Unburied:
         raise StoreUnwritable("read-only")
 
 
-def test_every_worker_is_killed_though_none_can_be_tidied_up_after(crew: ProcessCrew) -> None:
+def test_every_worker_is_killed_though_none_can_be_tidied_up_after(crew: ProcessWorkerBackend) -> None:
     log: list[str] = []
     before = signal.getsignal(signal.SIGINT)
     crew.begin()
@@ -77,7 +77,7 @@ class _LateSignal(SignalCounter):
         self._count = count
 
 
-def test_a_signal_between_two_looks_is_heard_once(crew: ProcessCrew) -> None:
+def test_a_signal_between_two_looks_is_heard_once(crew: ProcessWorkerBackend) -> None:
     crew._signals = _LateSignal()
     crew.begin()
     try:
@@ -86,7 +86,7 @@ def test_a_signal_between_two_looks_is_heard_once(crew: ProcessCrew) -> None:
         crew.end()
 
 
-def test_time_is_told_ten_times_a_second_at_most(crew: ProcessCrew) -> None:
+def test_time_is_told_ten_times_a_second_at_most(crew: ProcessWorkerBackend) -> None:
     """Time in which we were stopped says nothing of the workers, which were stopped too."""
     clock = [0]
     crew._running_ns = lambda: clock[0]

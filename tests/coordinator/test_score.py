@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.coordinator.analysis.progress_counter import RunningUnit, Scope, Score
+from codebatch.coordinator.analysis.progress_counter import ProgressCounter, RunningUnit, RunScope
 from codebatch.coordinator.processes.worker_backend import finished_items
 from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType, Unit
 from codebatch.model.plan import Plan
@@ -40,18 +40,18 @@ def test_what_is_told_is_what_stands_in_the_chains(tmp_path: Path) -> None:
         ledger.add(made)
         return made
 
-    def told(score: Score) -> tuple[int, int, int]:
+    def told(score: ProgressCounter) -> tuple[int, int, int]:
         progress = score.progress((), workers=0)
         return progress.done["parse"], progress.records, progress.failures
 
     costs = _costs(plan)
-    score = Score(plan, ledger, costs, Scope())
+    score = ProgressCounter(plan, ledger, costs, RunScope())
     score.note([commit(2, 3, "failed"), commit(1, 3), commit(0, 3)])
     assert told(score) == (3, 3, 0)
-    score = Score(plan, ledger, costs, Scope())
+    score = ProgressCounter(plan, ledger, costs, RunScope())
     score.note([commit(0, 2, round_=2)])
     assert told(score) == (3, 3, 1), "behind it begins what was garbage before"
-    score = Score(plan, ledger, costs, Scope(retry_failed=True))
+    score = ProgressCounter(plan, ledger, costs, RunScope(retry_failed=True))
     assert told(score) == (2, 2, 0)
     score.note([commit(2, 3, "failed", round_=2)])
     assert told(score) == (3, 3, 1)
@@ -68,7 +68,7 @@ def test_results_count_once_whether_a_worker_holds_them_or_the_ledger(tmp_path: 
     plan = make_batch(store, [b"a", b"b", b"c"], shard_items=3).plan()
     ledger = Ledger(plan.work().values(), {task.name: task.needs for task in plan.tasks})
     files = tuple(task.name for task in plan.tasks if task.scope == "file")
-    score = Score(plan, ledger, _costs(plan), Scope())
+    score = ProgressCounter(plan, ledger, _costs(plan), RunScope())
     unit = Unit(shard=plan.shards[0].id, start=0, end=3, tasks=files)
 
     def told(items: int) -> tuple[int, int, float]:
@@ -98,8 +98,8 @@ def test_results_outside_the_scope_of_a_run_are_not_planned(tmp_path: Path) -> N
     )
     commit = Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(outside,))
     ledger.add(commit)
-    scope = Scope(tasks=frozenset({"parse"}), shards=frozenset({plan.shards[0].id}))
-    score = Score(plan, ledger, _costs(plan), scope)
+    scope = RunScope(tasks=frozenset({"parse"}), shards=frozenset({plan.shards[0].id}))
+    score = ProgressCounter(plan, ledger, _costs(plan), scope)
     progress = score.progress((), workers=0)
     assert (progress.results_done, progress.results_planned, progress.work_done) == (0, 1, 0.0)
     assert progress.done["parse"] == 1

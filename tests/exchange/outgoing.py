@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from codebatch.exchange.findings import Outgoing
-from codebatch.exchange.model import Told
-from codebatch.exchange.sources import Sources
+from codebatch.exchange.model import ExportedFindings
+from codebatch.exchange.sources import BatchSources
 from codebatch.model.entry import path_fields
 from codebatch.model.record import Diagnostic, Severity
 
@@ -48,12 +48,14 @@ FINDINGS = (
 CONTENTS = {b"src/a.py": b"\xef\xbb\xbfone\ntwo\n    three\nfour\n", HOSTILE_PATH: "a\U00010410é = b\n".encode()}
 
 
-def told(*findings: Outgoing, incomplete: str = "") -> Told:
+def told(*findings: Outgoing, incomplete: str = "") -> ExportedFindings:
     """What goes out, of two tools of which one's version is known."""
-    return Told(findings=findings or FINDINGS, tools={"codebatch": "", "ruff": "0.17.5"}, incomplete=incomplete)
+    return ExportedFindings(
+        findings=findings or FINDINGS, tools={"codebatch": "", "ruff": "0.17.5"}, incomplete=incomplete
+    )
 
 
-class Held(Sources):
+class Held(BatchSources):
     """Sources of some contents alone."""
 
     def __init__(self, contents: dict[bytes, bytes]) -> None:

@@ -19,7 +19,7 @@ from codebatch.exchange.ctags import export_ctags
 from codebatch.exchange.findings import Outgoing
 from codebatch.exchange.github import ANNOTATIONS_MAX, export_github
 from codebatch.exchange.gitlab import export_gitlab
-from codebatch.exchange.model import Export, Told
+from codebatch.exchange.model import Export, ExportedFindings
 from codebatch.exchange.rdjson import byte_column, export_rdjson
 from codebatch.exchange.sarif import export_sarif
 from codebatch.exchange.scanning_limits import by_tool, cut
@@ -45,12 +45,12 @@ SYMBOLS: list[JsonRecord] = [
 ]  # fmt: skip
 
 
-def _sarif(asked: Told) -> Export:
+def _sarif(asked: ExportedFindings) -> Export:
     found = cut(by_tool(asked.findings, asked.tools))
     return export_sarif(asked, found, {("ruff", "F401"): "an import that is not used"})
 
 
-def _sarif_runs(asked: Told) -> list[dict[str, Any]]:
+def _sarif_runs(asked: ExportedFindings) -> list[dict[str, Any]]:
     log = json.loads(_sarif(asked).data)
     SARIF.validate(log)
     runs = log["runs"]
@@ -230,7 +230,7 @@ def test_tags_are_sorted_whatever_names_there_are(rows: list[tuple[str, int, int
 
 
 def test_nothing_is_a_file_of_nothing() -> None:
-    none = Told(findings=(), tools={}, incomplete="")
+    none = ExportedFindings(findings=(), tools={}, incomplete="")
     assert json.loads(_sarif(none).data)["runs"] == []
     assert export_github(none).data == b""
     assert make_summary(none) == b"## codebatch: 0 findings\n\n"

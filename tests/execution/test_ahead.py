@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from codebatch.system.processes.background_fork import Ahead, has_other_processor
+from codebatch.system.processes.background_fork import BackgroundFork, has_other_processor
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -24,14 +24,14 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 def test_answer_is_another_process_s_and_may_fill_a_pipe() -> None:
-    answer = Ahead(lambda: Answer(os.getpid(), b"x" * 1_000_000)).wait(Answer)
+    answer = BackgroundFork(lambda: Answer(os.getpid(), b"x" * 1_000_000)).wait(Answer)
     assert answer.by != os.getpid()
     assert answer.text == b"x" * 1_000_000
 
 
 def test_what_was_changed_meanwhile_is_not_seen_by_it() -> None:
     known = [b"before"]
-    ahead = Ahead(lambda: Answer(0, known[0]))
+    ahead = BackgroundFork(lambda: Answer(0, known[0]))
     known[0] = b"after"
     assert ahead.wait(Answer).text == b"before"
 
@@ -53,12 +53,12 @@ def test_where_it_dies_or_raises_the_function_is_called_here(end: Callable[[], N
             end()
         return Answer(os.getpid())
 
-    assert Ahead(function).wait(Answer).by == here
+    assert BackgroundFork(function).wait(Answer).by == here
 
 
 def test_what_it_raises_is_raised() -> None:
     with pytest.raises(ValueError, match=r"^$"):
-        Ahead(_raises).wait(type(None))
+        BackgroundFork(_raises).wait(type(None))
 
 
 def test_where_no_process_can_be_made_the_function_is_called_here(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,7 +67,7 @@ def test_where_no_process_can_be_made_the_function_is_called_here(monkeypatch: p
 
     monkeypatch.setattr(os, "fork", refuse)
     opened = len(os.listdir("/proc/self/fd"))
-    assert Ahead(lambda: Answer(os.getpid())).wait(Answer).by == os.getpid()
+    assert BackgroundFork(lambda: Answer(os.getpid())).wait(Answer).by == os.getpid()
     assert len(os.listdir("/proc/self/fd")) == opened
 
 
@@ -76,7 +76,7 @@ def test_where_no_pipe_can_be_made_the_function_is_called_here(monkeypatch: pyte
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
     monkeypatch.setattr(os, "pipe", refuse)
-    assert Ahead(lambda: Answer(os.getpid())).wait(Answer).by == os.getpid()
+    assert BackgroundFork(lambda: Answer(os.getpid())).wait(Answer).by == os.getpid()
 
 
 def test_it_ends_where_who_wanted_its_answer_has_gone() -> None:
@@ -84,7 +84,7 @@ def test_it_ends_where_who_wanted_its_answer_has_gone() -> None:
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
-        Ahead(lambda: Answer(0, b"x" * 1_000_000))
+        BackgroundFork(lambda: Answer(0, b"x" * 1_000_000))
         os._exit(0)
     os.close(writing)
     os.waitpid(pid, 0)
@@ -96,10 +96,10 @@ def test_it_ends_where_who_wanted_its_answer_has_gone() -> None:
 def test_ctrl_c_ends_it_at_once_and_without_a_word() -> None:
     code = """
 import os, signal
-from codebatch.system.processes.background_fork import Ahead
+from codebatch.system.processes.background_fork import BackgroundFork
 signal.signal(signal.SIGINT, signal.default_int_handler)  # Who started us may have it ignored.
 os.register_at_fork(after_in_child=lambda: os.kill(os.getpid(), signal.SIGINT))
-print(Ahead(os.getpid).wait(int) == os.getpid())
+print(BackgroundFork(os.getpid).wait(int) == os.getpid())
 """
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=True)
     assert (ended.stdout, ended.stderr) == (b"True\n", b"")
@@ -113,7 +113,7 @@ def test_whoever_reads_what_we_write_does_not_wait_for_it() -> None:
     os.dup2(writing, 1)
     os.close(writing)
     try:
-        ahead = Ahead(lambda: Answer(len(os.read(release, 1))))
+        ahead = BackgroundFork(lambda: Answer(len(os.read(release, 1))))
     finally:
         os.dup2(before, 1)
         os.close(before)
@@ -129,7 +129,7 @@ def test_whoever_reads_what_we_write_does_not_wait_for_it() -> None:
 def test_none_is_left_behind() -> None:
     children = Path("/proc/thread-self/children")
     before = children.read_text(encoding="ascii")
-    Ahead(lambda: Answer(1)).wait(Answer)
+    BackgroundFork(lambda: Answer(1)).wait(Answer)
     assert children.read_text(encoding="ascii") == before
 
 

@@ -34,7 +34,7 @@ from codebatch_workers.runtime.execution import TaskRunner
 from codebatch_workers.runtime.previous_batch import BatchBefore
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.record_validation import Task
-from codebatch_workers.runtime.results import Failed, Kept, UnitResults
+from codebatch_workers.runtime.results import ReusedRecords, TaskFailure, UnitResults
 from codebatch_workers.runtime.sources import load_source
 from codebatch_workers.runtime.task_calls import EVIDENCE_CHARACTERS_MAX
 from codebatch_workers.runtime.user_tasks import OwnTasks
@@ -116,7 +116,7 @@ def done(runner: Runner, files: Mapping[str, bytes], *tasks: str) -> tuple[Unit,
         for name, result in runner.run_item(file, tasks).items():
             results.results[name].append(result)
     for name in tasks:
-        partial = [result for result in results.results[name] if not isinstance(result, Kept)]
+        partial = [result for result in results.results[name] if not isinstance(result, ReusedRecords)]
         results.results[name] = [*runner.complete(name, sources, partial)]
     return unit, results
 
@@ -133,7 +133,7 @@ def told(outcomes: Sequence[EncodedOutcome]) -> list[tuple[str, int, int, str]]:
 def test_tool_that_falls_over_one_file_has_its_answers_about_the_others() -> None:
     _, results = done(Runner({"tool": Tool()}, {}), {"a": b"", "bad": b"", "c": b""}, "tool")
     first, bad, last = results.results["tool"]
-    assert isinstance(bad, Failed)
+    assert isinstance(bad, TaskFailure)
     assert "the tool fell over" in bad.evidence
     for name, result in (("a", first), ("c", last)):
         assert isinstance(result, list)
@@ -144,9 +144,8 @@ def test_tool_that_falls_over_one_file_has_its_answers_about_the_others() -> Non
 
 def test_tool_that_answers_about_fewer_files_has_failed_at_all() -> None:
     _, results = done(Runner({"tool": Silent()}, {}), {"a": b"", "b": b""}, "tool")
-    assert ["was given 1 files" in each.evidence for each in results.results["tool"] if isinstance(each, Failed)] == [
-        True, True
-    ]  # fmt: skip
+    failures = [each for each in results.results["tool"] if isinstance(each, TaskFailure)]
+    assert ["was given 1 files" in each.evidence for each in failures] == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -239,7 +238,7 @@ def test_results_that_are_all_kept_rest_on_nothing_that_was_seen_here(monkeypatc
     runner = Runner({"one": Each(lambda _: [])}, {})
     unit, results = done(runner, {"a": b""}, "one")
     (made,) = runner.encode(unit, results)
-    results.results["one"] = [Kept(b"")]
+    results.results["one"] = [ReusedRecords(b"")]
     (kept,) = runner.encode(unit, results)
     assert (made.outcome.inputs_outside_key, kept.outcome.inputs_outside_key) == ("the clock", "")
 
@@ -429,4 +428,4 @@ def test_file_is_loaded_as_it_stands_in_the_snapshot() -> None:
     def lost(_: Entry) -> bytes:
         raise ObjectMissing("gone")
 
-    assert load_source(entry, lost, {}) == Failed(reason="object", evidence="gone")
+    assert load_source(entry, lost, {}) == TaskFailure(reason="object", evidence="gone")

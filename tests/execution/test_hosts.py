@@ -23,8 +23,8 @@ ELSEWHERE = Host(name="elsewhere", boot="00000000-0000-0000-0000-000000000000")
 _WAIT = """
 import json
 from pathlib import Path
-from codebatch.coordinator.processes.limits import Limits
-from codebatch.coordinator.analysis.progress_counter import Scope
+from codebatch.coordinator.processes.limits import ResourceLimits
+from codebatch.coordinator.analysis.progress_counter import RunScope
 from codebatch.coordinator.analysis.execution import execute
 from codebatch.errors import CodebatchError
 from codebatch.store.batches.resolution import resolve_batch
@@ -33,10 +33,10 @@ from codebatch.system.files.files import RealFiles
 from codebatch.plugins.catalogue import TaskCatalogue
 
 store = open_store(RealFiles(), Path("store"))
-limits = Limits(file_seconds=30, project_seconds=60, memory_bytes=1 << 30, host_seconds=0.5)
+limits = ResourceLimits(file_seconds=30, project_seconds=60, memory_bytes=1 << 30, host_seconds=0.5)
 try:
     batch = resolve_batch(store, None)
-    execute(store, batch, catalogue=TaskCatalogue(), jobs=1, limits=limits, scope=Scope(), watcher=None)
+    execute(store, batch, catalogue=TaskCatalogue(), jobs=1, limits=limits, scope=RunScope(), watcher=None)
 except CodebatchError as error:
     print(json.dumps([error.exit_status, error.code, error.message, error.hint]))
 """

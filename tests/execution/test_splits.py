@@ -28,7 +28,7 @@ from codebatch.store.results.outputs import Outputs
 from codebatch.store.snapshots.snapshots import Snapshot, load_snapshot
 from codebatch.system.files.files import RealFiles
 from codebatch_workers.runtime.execution import TaskRunner
-from codebatch_workers.runtime.results import Failed, Kept, UnitResults
+from codebatch_workers.runtime.results import ReusedRecords, TaskFailure, UnitResults
 from codebatch_workers.runtime.sources import iter_sources
 
 ITEMS = 24
@@ -62,13 +62,13 @@ def _commit(store: StoreDir, batch: BatchDir, plan: Plan, snapshot: Snapshot, un
     sources = []
     loaded = ((items[item], plan.context_of(item)) for item in range(unit.start, unit.end))
     for item, source in enumerate(iter_sources(loaded, lambda e: store.objects().read(e.object, e.size)), unit.start):
-        assert not isinstance(source, Failed)
+        assert not isinstance(source, TaskFailure)
         for name, result in runner.run_item(source, unit.tasks).items():
             done.results[name].append(result)
         sources.append(source)
         done.items.append(items[item])
     for name in unit.tasks:
-        partial = [result for result in done.results[name] if not isinstance(result, Kept)]
+        partial = [result for result in done.results[name] if not isinstance(result, ReusedRecords)]
         done.results[name] = [*runner.complete(name, sources, partial)]
     committer = Committer(store.files, batch.root, new_holder_id())
     committer.commit(list(runner.encode(unit, done)), epoch=1, round_=1)
@@ -136,7 +136,7 @@ def test_files_are_read_ahead_in_their_order_and_a_large_one_alone() -> None:
 
     found: dict[bytes, int] = {}
     for source in iter_sources(((entry, {}) for entry in entries), read_one):
-        assert not isinstance(source, Failed)
+        assert not isinstance(source, TaskFailure)
         found[source.path] = len(read)
     assert list(found) == [entry.path for entry in entries]
     assert list(found.values()) == [32] * 32 + [40] * 8 + [41] + [43] * 2

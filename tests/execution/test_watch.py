@@ -34,11 +34,11 @@ from codebatch.model.outcome import Unit
 from codebatch.model.shard import ShardId
 from codebatch.model.task import OwnPlace
 from codebatch.plugins.catalogue import TaskCatalogue
-from codebatch.plugins.input_audit import Watch
+from codebatch.plugins.input_audit import InputAudit
 from codebatch.plugins.key_coverage import KeyCoverage
 from codebatch.plugins.user_tasks import read_own_source
 from codebatch_workers.runtime.execution import TaskRunner
-from codebatch_workers.runtime.results import Kept, UnitResults
+from codebatch_workers.runtime.results import ReusedRecords, UnitResults
 from codebatch_workers.syntax.source import SourceFile
 
 
@@ -69,10 +69,10 @@ class AllBut:
 
 
 @pytest.fixture(scope="module")
-def watch(tmp_path_factory: pytest.TempPathFactory) -> Watch:
+def watch(tmp_path_factory: pytest.TempPathFactory) -> InputAudit:
     """One for all: a hook stays until the process ends."""
     "a".encode("idna")  # Which reads a module once.
-    return Watch(str(tmp_path_factory.mktemp("store")))
+    return InputAudit(str(tmp_path_factory.mktemp("store")))
 
 
 @pytest.fixture
@@ -207,7 +207,7 @@ _never = threading.Event()
     ],
 )  # fmt: skip
 def test_what_lies_outside_is_heard(
-    watch: Watch, place: Path, request: pytest.FixtureRequest, look: Callable[[], object], heard: str
+    watch: InputAudit, place: Path, request: pytest.FixtureRequest, look: Callable[[], object], heard: str
 ) -> None:
     (place.parent / "here").mkdir()
     (place.parent / "words_of_a_neighbour.py").write_text("")
@@ -259,14 +259,14 @@ def _thread_that_ends() -> None:
     ],
 )
 def test_what_is_covered_or_made_or_says_nothing_is_not(
-    watch: Watch, place: Path, request: pytest.FixtureRequest, look: Callable[[], object]
+    watch: InputAudit, place: Path, request: pytest.FixtureRequest, look: Callable[[], object]
 ) -> None:
     watch.judge(request.node.name, Below(place), frozenset())
     watch.during(request.node.name, look)
     assert watch.found(request.node.name) == ""
 
 
-def test_a_name_that_is_no_utf_8_is_told_as_text(watch: Watch, place: Path) -> None:
+def test_a_name_that_is_no_utf_8_is_told_as_text(watch: InputAudit, place: Path) -> None:
     watch.judge("bytes", Below(place), frozenset())
     path = Path(os.fsdecode(b"../\xff"))
     path.touch()
@@ -274,7 +274,7 @@ def test_a_name_that_is_no_utf_8_is_told_as_text(watch: Watch, place: Path) -> N
     assert watch.found("bytes") == "open \\udcff"
 
 
-def test_each_task_answers_for_itself_by_what_it_looked_at_first(watch: Watch, place: Path) -> None:
+def test_each_task_answers_for_itself_by_what_it_looked_at_first(watch: InputAudit, place: Path) -> None:
     for task in ("first", "second", "third"):
         watch.judge(task, Below(place), frozenset())
     Path("../words").read_text()
@@ -299,7 +299,7 @@ class Broken(Below):
         raise importlib.metadata.PackageNotFoundError(path)
 
 
-def test_what_nobody_can_tell_of_is_not_covered_and_raises_nothing_in_the_task(watch: Watch, place: Path) -> None:
+def test_what_nobody_can_tell_of_is_not_covered_and_raises_nothing_in_the_task(watch: InputAudit, place: Path) -> None:
     watch.during("loaded by broken", Path("known").read_text)
     for task in ("broken", "loaded by broken"):
         watch.judge(task, Broken(place), frozenset())
@@ -307,7 +307,9 @@ def test_what_nobody_can_tell_of_is_not_covered_and_raises_nothing_in_the_task(w
     assert [watch.found(task) for task in ("broken", "loaded by broken")] == ["open", "open"]
 
 
-def test_what_is_looked_at_while_a_task_is_loaded_is_judged_when_its_key_is_known(watch: Watch, place: Path) -> None:
+def test_what_is_looked_at_while_a_task_is_loaded_is_judged_when_its_key_is_known(
+    watch: InputAudit, place: Path
+) -> None:
     watch.during("loaded", Path("known").read_text)
     watch.during("loaded", Path("../words").read_text)
     assert watch.found("loaded") == ""
@@ -316,7 +318,7 @@ def test_what_is_looked_at_while_a_task_is_loaded_is_judged_when_its_key_is_know
 
 
 def test_a_module_that_one_task_brought_into_memory_counts_for_all_that_import_the_like(
-    watch: Watch, place: Path, monkeypatch: pytest.MonkeyPatch
+    watch: InputAudit, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (place.parent / "lib_of_two.py").write_text("import part_of_lib\n")
     (place.parent / "part_of_lib.py").write_text("")
@@ -411,7 +413,7 @@ def test_a_neighbour_is_covered_where_its_files_are_in_the_key(
 _names = map("words-{}".format, itertools.count())
 
 
-def _marks(watch: Watch | None, place: OwnPlace, scratch: Path, paths: Sequence[str] = ("a", "b")) -> list[str]:
+def _marks(watch: InputAudit | None, place: OwnPlace, scratch: Path, paths: Sequence[str] = ("a", "b")) -> list[str]:
     """Of each outcome of an own task over some files, of which the one called `kept` is served, what it rests on."""
     name = next(_names)  # A watch forgets nothing of a task.
     planned = resolve_tasks(TaskCatalogue({name: place}), ("parse", name))
@@ -421,7 +423,7 @@ def _marks(watch: Watch | None, place: OwnPlace, scratch: Path, paths: Sequence[
     for path in paths:
         results.items.append(Entry(path.encode(), "file", False, 1, Digest("")))
         if path == "kept":
-            results.results[name].append(Kept(b""))
+            results.results[name].append(ReusedRecords(b""))
         else:
             file = SourceFile(path.encode(), b"x", executable=False, contexts={})
             results.results[name].append(runner.run_item(file, [name])[name])
@@ -429,7 +431,7 @@ def _marks(watch: Watch | None, place: OwnPlace, scratch: Path, paths: Sequence[
     return [one.outcome.inputs_outside_key for one in runner.encode(unit, results)]
 
 
-def test_what_is_found_bears_the_mark_of_what_it_rests_on(watch: Watch, tmp_path: Path) -> None:
+def test_what_is_found_bears_the_mark_of_what_it_rests_on(watch: InputAudit, tmp_path: Path) -> None:
     read = f"import pathlib; pathlib.Path({str(tmp_path / 'tools' / 'words.txt')!r}).read_text()"
     files = {"tools/words.txt": str(tmp_path / "tools" / "words.txt")}
     (tmp_path / "scratch").mkdir()

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from codebatch.coordinator.analysis.merge import merge_outputs
-from codebatch.index.read import Index, open_index
+from codebatch.index.read import BatchIndex, open_index
 from codebatch.model.outcome import Outcome
 from codebatch.model.record import TAGS, Diagnostic, Edge, File, Metric, Record, Symbol
 from codebatch.model.record_counts import Counts
@@ -104,7 +104,7 @@ def make_saying(
     return batch
 
 
-def opened(store: StoreDir, batch: BatchDir) -> Index:
+def opened(store: StoreDir, batch: BatchDir) -> BatchIndex:
     """The index of a batch."""
     found = open_index(store, batch.id)
     assert found is not None

@@ -13,12 +13,12 @@ from codebatch.errors import BatchIncomplete, CorruptFile, StoreCorrupt, StoreEr
 from codebatch.index import keys
 from codebatch.index.generations import generations, index_hint
 from codebatch.index.read import open_index
-from codebatch.index.terms import Column, Terms, encode_terms
+from codebatch.index.terms import TermColumn, Terms, encode_terms
 from codebatch.model.digest import Digest
 from codebatch.operations.maintenance.diagnosis import diagnose, repair
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.runs.collection import collect_garbage
-from codebatch.operations.runs.execution import Execution, Listener
+from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.operations.runs.indexing import build_index, verify_index
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.store import StoreDir, create_store, open_store
@@ -97,7 +97,13 @@ def test_of_terms_that_are_kept_the_same_index_is_made_without_reading_records(
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"cbterms", None, Terms(1, (Column(array("I", [1]), b""),)), Terms(1, (Column(array("I", [2]), b"nf"),))],
+    [
+        b"",
+        b"cbterms",
+        None,
+        Terms(1, (TermColumn(array("I", [1]), b""),)),
+        Terms(1, (TermColumn(array("I", [2]), b"nf"),)),
+    ],
 )
 def test_a_terms_file_that_is_unsound_or_missing_is_made_anew(
     store: StoreDir, batch: BatchDir, content: bytes | Terms | None
@@ -202,7 +208,7 @@ def test_diagnose_tells_of_a_damaged_index_and_mends_it(store: StoreDir, batch: 
     (damage,) = diagnose(store, is_full=False).damaged
     assert damage.names == (f"indexes/{batch.id}",)
     assert (str(path) in damage.problem, damage.hint) == (True, index_hint(batch.id))
-    diagnosis, status = repair(Execution(configuration=load_configuration(store.root)), store, Listener())
+    diagnosis, status = repair(ExecutionSettings(configuration=load_configuration(store.root)), store, Listener())
     assert (status, diagnosis.damaged, diagnosis.repaired) == (0, (), (replace(damage, hint=""),))
     assert opened(store, batch).posted() == sound
 

@@ -23,7 +23,7 @@ from codebatch.query.sources.records import BatchRecords
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.results.outputs import Outputs, TaskOutput, current_outputs
-from codebatch_workers.runtime.results import NOTHING_SAID, Kept, Sealed
+from codebatch_workers.runtime.results import NOTHING_SAID, EncodedRecords, ReusedRecords
 from codebatch_workers.runtime.terms import posted_by_frames
 
 from .batches import calls, depends, diagnostic, frame_lines, make_saying, make_store, metric, symbol
@@ -58,8 +58,10 @@ def _fitted(record: Record, at: int, end: tuple[int, int] | None) -> Record:
     return replace(record, path="a" + "/" * max(missing, 0))
 
 
-def _said(drawn: Sequence[tuple[str, list[tuple[Record, tuple[int, int] | None]]]]) -> list[Sealed | Kept]:
-    said: list[Sealed | Kept] = []
+def _said(
+    drawn: Sequence[tuple[str, list[tuple[Record, tuple[int, int] | None]]]],
+) -> list[EncodedRecords | ReusedRecords]:
+    said: list[EncodedRecords | ReusedRecords] = []
     at = 0
     for how, wanted in drawn:
         made: list[Record] = []
@@ -68,7 +70,13 @@ def _said(drawn: Sequence[tuple[str, list[tuple[Record, tuple[int, int] | None]]
             made.append(_fitted(record, at + len(lines), end))
             lines += _line(made[-1])
         at += len(lines)
-        said.append(Kept(lines) if how == "kept" else Sealed(lines, made, [*map(type, made)]) if made else NOTHING_SAID)
+        said.append(
+            ReusedRecords(lines)
+            if how == "kept"
+            else EncodedRecords(lines, made, [*map(type, made)])
+            if made
+            else NOTHING_SAID
+        )
     return said
 
 
@@ -95,7 +103,7 @@ def test_frames_post_the_same_of_what_is_at_hand_as_of_what_is_written(
 
 def test_lines_of_an_older_batch_that_are_no_records_post_nothing() -> None:
     with pytest.raises(ValueError, match="cannot be read"):
-        list(posted_by_frames([Sealed(b"", [], []), Kept(b"[]\n")], [3]))
+        list(posted_by_frames([EncodedRecords(b"", [], []), ReusedRecords(b"[]\n")], [3]))
 
 
 @pytest.fixture

@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 
 from codebatch.index import keys
 from codebatch.index.keys import Lookup
-from codebatch.index.terms import Column, Terms, collect_terms, decode_terms, encode_terms, posted_by, posted_by_lines
+from codebatch.index.terms import (
+    TermColumn,
+    Terms,
+    collect_terms,
+    decode_terms,
+    encode_terms,
+    posted_by,
+    posted_by_lines,
+)
 from codebatch.model.digest import Digest
 from codebatch.model.record import Record, Symbol
 
@@ -23,7 +31,11 @@ from .batches import calls, depends, diagnostic, metric, symbol
 
 DIGEST = Digest("ab" * 32)
 TERMS = Terms(
-    3, (Column(array("I", [0, 1, 1]), b"dE\0hint\xffdE\0hint"), Column(array("I", [2, 0, 1]), b"nf\xffnlong\xffnf"))
+    3,
+    (
+        TermColumn(array("I", [0, 1, 1]), b"dE\0hint\xffdE\0hint"),
+        TermColumn(array("I", [2, 0, 1]), b"nf\xffnlong\xffnf"),
+    ),
 )
 FILE = (
     b"cbterms\x01" + b"\xab" * 32 + b"\x03\0\0\0\x02"
@@ -174,14 +186,14 @@ def test_terms_files_are_read_as_they_were_written(of_items: list[set[str]]) -> 
 
 @pytest.mark.parametrize("texts", [b"", b"\xff", b"nf\xff", b"\xffnf", b"nf\xff\xffng"])
 def test_a_terms_file_without_a_key_where_one_should_be_is_refused(texts: bytes) -> None:
-    data = encode_terms(DIGEST, Terms(1, (Column(array("I", [texts.count(b"\xff") + 1]), texts),)))
+    data = encode_terms(DIGEST, Terms(1, (TermColumn(array("I", [texts.count(b"\xff") + 1]), texts),)))
     with pytest.raises(ValueError, match="an invalid key"):
         decode_terms(data, DIGEST)
 
 
 def test_a_terms_file_that_counts_other_terms_than_it_has_is_refused() -> None:
     with pytest.raises(ValueError, match="inconsistent"):
-        decode_terms(encode_terms(DIGEST, Terms(2, (Column(array("I", [1, 1]), b"nf"),))), DIGEST)
+        decode_terms(encode_terms(DIGEST, Terms(2, (TermColumn(array("I", [1, 1]), b"nf"),))), DIGEST)
 
 
 @given(st.binary(max_size=60))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codebatch.errors import CorruptFile
-from codebatch.index.generations import Layer, Part
+from codebatch.index.generations import Layer, LayerPart
 from codebatch.index.keys import Lookup
 from codebatch.index.parts import LayerReader, write_parts
 from codebatch.model.digest import Digest
@@ -56,7 +56,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield root
 
 
-def _written(root: Path, pairs: dict[bytes, bytes]) -> tuple[Part, ...]:
+def _written(root: Path, pairs: dict[bytes, bytes]) -> tuple[LayerPart, ...]:
     for path in root.iterdir():
         path.unlink()
     return write_parts(_Files(), root, "base", pairs)
@@ -115,7 +115,7 @@ def test_a_part_of_other_keys_than_it_is_said_to_have_is_damage(root: Path, firs
     """Of two parts the second is said to begin elsewhere, behind the ends of its keys or within those before it."""
     parts = _written(root, dict.fromkeys((b"a", b"ab", b"b", b"bb", b"bc", b"bd"), bytes(8)))
     assert [part.first for part in parts] == [b"a", b"bb"]
-    forged = (parts[0], Part(first=first, length=parts[1].length, crc32=parts[1].crc32, content=parts[1].content))
+    forged = (parts[0], LayerPart(first=first, length=parts[1].length, crc32=parts[1].crc32, content=parts[1].content))
     layer = LayerReader(RealFiles(), root, "base", Layer(parts=forged, slots=SLOTS))
     for read in (lambda: list(layer.iter_posted()), lambda: list(layer.find([Lookup(first, is_prefix=False)]))):
         with pytest.raises(CorruptFile, match="its keys do not match"):
@@ -135,7 +135,7 @@ def test_a_part_that_begins_within_the_keys_of_the_one_before_is_damage(root: Pa
 @pytest.mark.parametrize("content", [0, 4096, 1 << 50])
 def test_a_part_that_is_said_to_be_of_another_length_is_damage(root: Path, content: int) -> None:
     (part,) = _written(root, {b"a": bytes(8)})
-    forged = Part(first=part.first, length=part.length, crc32=part.crc32, content=content)
+    forged = LayerPart(first=part.first, length=part.length, crc32=part.crc32, content=content)
     layer = LayerReader(RealFiles(), root, "base", Layer(parts=(forged,), slots=SLOTS))
     with pytest.raises(CorruptFile, match="has the wrong size"):
         list(layer.find([Lookup(b"a", is_prefix=False)]))

@@ -23,7 +23,7 @@ from codebatch.model.shard import ShardId
 from codebatch.store.batches.batches import BatchFile, BatchId, decode_batch
 from codebatch.store.batches.holders import HolderFile, decode_holder
 from codebatch.store.documents import read_document
-from codebatch.store.results.compaction import SettledFile, decode_settled
+from codebatch.store.results.compaction import CompactedBatch, decode_compacted
 from codebatch.store.results.outputs import Manifest, OutputShard, TaskOutput, decode_manifest
 from codebatch.store.snapshots.index_frames import IndexFrame
 from codebatch.store.snapshots.snapshots import SnapshotDocument, SnapshotSource, decode_snapshot
@@ -93,14 +93,14 @@ MANIFEST = Manifest(
         ),
     ),
 )
-SETTLED = SettledFile(plan_digest=Digest("1" * 64), result_digest=Digest("2" * 64))
+SETTLED = CompactedBatch(plan_digest=Digest("1" * 64), result_digest=Digest("2" * 64))
 KINDS: dict[str, tuple[Document, Callable[[bytes], Document]]] = {
     "plan": (PLAN, decode_plan),
     "commit": (COMMIT, decode_commit),
     "batch": (BATCH, decode_batch),
     "snapshot": (SNAPSHOT, decode_snapshot),
     "holder": (HOLDER, decode_holder),
-    "settled": (SETTLED, decode_settled),
+    "settled": (SETTLED, decode_compacted),
     "manifest": (MANIFEST, decode_manifest),
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)

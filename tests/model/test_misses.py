@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from codebatch.model.analysis.cache_misses import (
     VALUE_CHARACTERS_MAX,
-    Difference,
     Differences,
+    FieldDifference,
     item_differences,
     nearest,
     project_differences,
@@ -51,8 +51,8 @@ def other(struct: Any, **changes: object) -> Any:
     return replace(struct, **changes)
 
 
-def difference(field: Any, name: str = "", old: str | None = None, new: str | None = None) -> Difference:
-    return Difference(field=field, name=name, old=old, new=new)
+def difference(field: Any, name: str = "", old: str | None = None, new: str | None = None) -> FieldDifference:
+    return FieldDifference(field=field, name=name, old=old, new=new)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def difference(field: Any, name: str = "", old: str | None = None, new: str | No
         ]),
     ],
 )  # fmt: skip
-def test_the_result_keys_of_tasks(changes: dict[str, object], told: list[Difference]) -> None:
+def test_the_result_keys_of_tasks(changes: dict[str, object], told: list[FieldDifference]) -> None:
     assert task_differences(other(TASK, **changes), TASK) == tuple(told)
 
 
@@ -114,7 +114,7 @@ def items(entry: Entry = ENTRY, **contexts: bytes) -> Items:
         ]),
     ],
 )  # fmt: skip
-def test_items_and_their_contexts(new: Items, old: Items, told: list[Difference]) -> None:
+def test_items_and_their_contexts(new: Items, old: Items, told: list[FieldDifference]) -> None:
     seen = {name for name in ("seen",) if name in new.contexts}
     assert item_differences(new, 1, old, 1, seen) == tuple(told)
     assert (same_items(new, old, seen)[1] == 1) == (not told), "what is the same is served"

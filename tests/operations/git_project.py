@@ -8,7 +8,7 @@ from pathlib import Path
 import codebatch
 from codebatch.operations.gate.quality_gate import Checker, CheckResult, conditions_of
 from codebatch.operations.project.configuration import load_configuration
-from codebatch.operations.runs.execution import Execution, Listener
+from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.store.batches.batches import BatchDir
 from tests.operations.git_repositories import DAY, NOW, git, make_repository
 from tests.operations.inline import run
@@ -48,7 +48,7 @@ class Project:
         self, *conditions: str, base: str | None = None, environment: Mapping[str, str] | None = None, **more: bool
     ) -> CheckResult:
         changed_lines = more.pop("changed_lines", False)
-        execution = Execution(configuration=load_configuration(self.tree), jobs=2)
+        execution = ExecutionSettings(configuration=load_configuration(self.tree), jobs=2)
         with codebatch.open(self.store, project=self.tree) as store:
             checker = Checker(store, execution, Listener(), environment or {}, **more)
             return checker.check(conditions_of(conditions), base, changed_lines=changed_lines)

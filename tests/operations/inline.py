@@ -15,17 +15,17 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.coordinator.processes.worker_backend import Died, Heard, Member, Said
+from codebatch.coordinator.processes.worker_backend import Heard, MessageReceived, WorkerExited, WorkerHandle
 from codebatch.model.outcome import HolderId
 from codebatch.model.task import OwnPlace
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.stores import StorePlace
 from codebatch.operations.runs import resume as continuing
-from codebatch.operations.runs.execution import Execution, Listener
+from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.operations.runs.run import run_paths
 from codebatch.operations.runs.run_result import RunResult
 from codebatch.plugins.catalogue import TaskCatalogue
-from codebatch.plugins.input_audit import Watch
+from codebatch.plugins.input_audit import InputAudit
 from codebatch.protocol.launch import Launch
 from codebatch.protocol.messages import FromWorker, Hello, Stop, ToWorker
 from codebatch.scheduling.events import WorkerId
@@ -91,7 +91,7 @@ class _InlineWorker(Worker):
         pass
 
 
-class _DeafWatch(Watch):
+class _DeafWatch(InputAudit):
     """Hears nothing, so all that an own task looks at counts as what its key covers; a hook would stay for good."""
 
     def _install(self) -> None:
@@ -128,7 +128,7 @@ class InlineCrew:
         for worker in list(self._workers):
             self._bury(worker)
 
-    def start(self, worker: WorkerId) -> Member:
+    def start(self, worker: WorkerId) -> WorkerHandle:
         launch = Launch(
             store=self._store_root,
             batch=self._batch.id,
@@ -148,7 +148,7 @@ class InlineCrew:
         channel, cell = _InlineChannel(), SimulatedCell(lambda: None)
         started = _InlineWorker(launch, channel, pid=os.getpid(), files=self._batch.files, cell=cell, runner=runner)
         self._workers[worker] = started, channel, cell
-        return Member(holder=launch.holder, pid=os.getpid())
+        return WorkerHandle(holder=launch.holder, pid=os.getpid())
 
     def send(self, worker: WorkerId, message: ToWorker) -> None:
         if worker in self._workers:
@@ -163,7 +163,7 @@ class InlineCrew:
         with contextlib.suppress(_NothingToDo):
             worker.run()
             has_ended = True
-        heard: list[Heard] = [Said(id_, message) for message in channel.said]
+        heard: list[Heard] = [MessageReceived(id_, message) for message in channel.said]
         channel.said.clear()
         return [*heard, self._bury(id_)] if has_ended else heard
 
@@ -179,17 +179,17 @@ class InlineCrew:
     def kill_left_of(self, dead: set[HolderId]) -> None:
         pass
 
-    def _bury(self, id_: WorkerId) -> Died:
+    def _bury(self, id_: WorkerId) -> WorkerExited:
         worker, _, cell = self._workers.pop(id_)
         worker.leave()
-        return Died(worker=id_, returncode=0, how="", step=cell.read())
+        return WorkerExited(worker=id_, returncode=0, how="", step=cell.read())
 
 
 @contextlib.contextmanager
 def inline(calls: SystemCalls | None = None) -> Iterator[None]:
     """Have every run of this process be an inline one, with a store of these calls of the system."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("codebatch.coordinator.analysis.execution.ProcessCrew", InlineCrew)
+        patch.setattr("codebatch.coordinator.analysis.execution.ProcessWorkerBackend", InlineCrew)
         # It would last as long as the process.
         patch.setattr("codebatch_workers.runtime.execution.try_memory_scratch", lambda: None)
         if calls is not None:
@@ -199,7 +199,7 @@ def inline(calls: SystemCalls | None = None) -> Iterator[None]:
 
 def resume(tree: Path, ran: RunResult) -> RunResult:
     """`codebatch resume` of a batch, as the tree is configured."""
-    execution = Execution(configuration=load_configuration(tree), jobs=2)
+    execution = ExecutionSettings(configuration=load_configuration(tree), jobs=2)
     return continuing.resume(execution, ran.store, ran.batch, Listener())
 
 
@@ -213,5 +213,5 @@ def run(
     pipeline: str | None = None,
 ) -> RunResult:
     """`codebatch run PATH` as the tree is configured, PATH itself where it is not said which; with two workers."""
-    execution = Execution(configuration=load_configuration(configured or path), jobs=2, reuses=reuses)
+    execution = ExecutionSettings(configuration=load_configuration(configured or path), jobs=2, reuses=reuses)
     return run_paths((path,), StorePlace(store), execution, task=task, pipeline=pipeline, listener=Listener())

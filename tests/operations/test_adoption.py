@@ -15,12 +15,12 @@ from codebatch.model.outcome import Outcome
 from codebatch.model.plan import Plan
 from codebatch.operations import ignore_note
 from codebatch.operations.project.configuration import load_configuration
-from codebatch.operations.project.project_snapshot import freeze, rules_for
+from codebatch.operations.project.project_snapshot import rules_for, take_project_snapshot
 from codebatch.operations.runs.planning import Planner, choose_pipeline, planner_of
 from codebatch.operations.runs.run_result import RunResult
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.query.sources.records import BatchRecords
-from codebatch.query.status.batch_status import standing
+from codebatch.query.status.batch_status import read_current_state
 from codebatch.store.batches.batches import BatchDir, batch_ids, iter_batches
 from codebatch.store.batches.holders import new_holder_id
 from codebatch.store.batches.resolution import resolve_batch
@@ -56,7 +56,7 @@ def _planner(
     note = ignore_note if notes is None else notes.append
     configuration = load_configuration(configured or tree)
     with store.writing():
-        frozen = freeze(store, [tree], rules_for(configuration, (), ()), note, allow_empty=False)
+        frozen = take_project_snapshot(store, [tree], rules_for(configuration, (), ()), note, allow_empty=False)
     found = planner_of(configuration, store, frozen, choose_pipeline(configuration, pipeline), note)
     return kind(**{field: getattr(found, field) for field in Planner.__struct_fields__})
 
@@ -138,7 +138,7 @@ def test_a_file_that_gets_no_further_name_is_copied(store: StoreDir, number: int
         assert batch_ids(store) == [first.id]
         return
     adopted = adopt_batch(watched, first, sources=(b"/two",), stat_cache="", at_ns=1)
-    assert standing(adopted).is_over
+    assert read_current_state(adopted).is_over
     assert (adopted.root / "plan.json").read_bytes() == (first.root / "plan.json").read_bytes()
     assert (adopted.root / "plan.json").stat().st_nlink == 1
 

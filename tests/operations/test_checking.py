@@ -12,7 +12,7 @@ import pytest
 
 import codebatch
 from codebatch.errors import BatchIncomplete, InvalidInput, ToolMismatch
-from codebatch.operations.gate.base_selection import Base, NoBase
+from codebatch.operations.gate.base_selection import ComparisonBase, NoBase
 from codebatch.operations.gate.baselines import read_baseline
 from codebatch.operations.gate.quality_gate import CheckResult
 from tests.operations.git_project import Project
@@ -47,8 +47,8 @@ def _new(checked: CheckResult) -> list[tuple[object, object]]:
     return [(each.path, each.code) for each in told]  # type: ignore[union-attr]  # they are findings, which are new
 
 
-def _base(checked: CheckResult) -> Base:
-    assert isinstance(checked.base, Base), checked.base
+def _base(checked: CheckResult) -> ComparisonBase:
+    assert isinstance(checked.base, ComparisonBase), checked.base
     return checked.base
 
 

@@ -13,8 +13,8 @@ import pytest
 import codebatch
 from codebatch.compare.differences import Change
 from codebatch.compare.matching import trees
-from codebatch.compare.matching.lines import Written, written_in
-from codebatch.compare.matching.trees import Trees
+from codebatch.compare.matching.lines import TextLines, written_in
+from codebatch.compare.matching.trees import TreeComparison
 from codebatch.errors import BatchIncomplete, InvalidInput, NothingToDo, ObjectMissing
 from codebatch.model.record import Diagnostic
 from codebatch.operations.api.batch import Batch, compare_batches
@@ -258,7 +258,7 @@ def test_few_texts_are_kept_whatever_their_lines(store: Store, monkeypatch: pyte
     monkeypatch.setattr(trees, "_KEPT_WRITTEN_BYTES_MAX", bound)
     held: list[int] = []
 
-    def noted(text: bytes) -> Written:
+    def noted(text: bytes) -> TextLines:
         held.append(sum(each.size for each in comparison.trees._written.values()))
         return written_in(text)
 
@@ -327,7 +327,7 @@ def test_history_of_a_tree_is_told_as_it_was(tmp_path: Path, seed: int) -> None:
 
 
 def _are_strangers(old: Batch, new: Batch) -> bool:
-    return Trees(old.question.records, new.question.records).are_strangers
+    return TreeComparison(old.question.records, new.question.records).are_strangers
 
 
 def _check(old: Batch, new: Batch) -> None:

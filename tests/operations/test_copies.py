@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.operations.queries.duplicate_blocks import Duplicate
+from codebatch.operations.queries.duplicate_blocks import DuplicateRecord
 from codebatch.operations.queries.duplicates import MostLines
 
 _PATHS = st.sampled_from(("a", "b", "c", "test/a", "test/b"))
@@ -16,7 +16,7 @@ _GROUPS = st.lists(st.tuples(st.integers(8, 12), st.lists(_PLACES, min_size=2, m
 def _most_lines(groups: list[tuple[int, list[tuple[str, int]]]], number: int | None) -> MostLines:
     best = MostLines(number, lambda path: path != b"c", lambda path: path.startswith(b"test/"))
     told = [
-        Duplicate(
+        DuplicateRecord(
             path=path,
             line=line,
             end_line=line + lines,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.model.project import Project
+from codebatch.model.project import ProjectRoot
 from codebatch.operations.project.projects import find_project
 from codebatch.snapshotting.projects import iter_project_directories
 
@@ -90,7 +90,7 @@ def test_what_another_user_made_is_not_heeded(tmp_path: Path) -> None:
 def test_outside_git_a_directory_that_was_analysed_is_a_project(
     kind: str, start: str, last: str, known: list[str], root: str
 ) -> None:
-    project = Project(b"/p", start.encode(), kind, last=last.encode())  # type: ignore[arg-type]  # it is one of them
+    project = ProjectRoot(b"/p", start.encode(), kind, last=last.encode())  # type: ignore[arg-type]  # it is one of them
     assert project.root_among({each.encode() for each in known}) == root.encode()
 
 

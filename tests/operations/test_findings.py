@@ -13,7 +13,7 @@ from codebatch.operations.api.batch import Batch
 from codebatch.operations.api.store import Store
 from codebatch.operations.queries.findings import FEW, by_rule
 from codebatch.operations.runs.headline import headline
-from codebatch.query.secondary_files import FilesApart
+from codebatch.query.secondary_files import SecondaryFiles
 from tests.index.batches import Said, diagnostic, make_saying, make_store
 
 CLASSES: tuple[FileClass, ...] = ("text", "test", "text", "vendored", "text", "text")
@@ -64,7 +64,7 @@ def test_of_a_rule_files_with_few_findings_come_first() -> None:
         for path, count in places
         for _ in range(count)
     ]
-    (rule,) = by_rule(records, FilesApart({b"c": "test"}))
+    (rule,) = by_rule(records, SecondaryFiles({b"c": "test"}))
     assert list(dict.fromkeys(each["path"] for each in rule.findings)) == ["b", "e", "a", "d", "c"]
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from codebatch.coordinator.analysis.execution import Executed
+from codebatch.coordinator.analysis.execution import RunOutcome
 from codebatch.errors import InvalidInput, NothingToDo, StoreNotFound
 from codebatch.model.plan import Plan, items_of
 from codebatch.operations.maintenance.cache_misses import explain_misses
@@ -68,7 +68,7 @@ def test_what_a_nearer_base_has_a_part_of_is_taken_from_a_further_one(tmp_path: 
     run(tmp_path / "tree", tmp_path / "store")
     write(tmp_path / "tree" / "b.py", "import os\n")
     write(tmp_path / "tree" / "d.py", "import re\n")
-    assert run(tmp_path / "tree", tmp_path / "store").executed == Executed(0, 12, 4)
+    assert run(tmp_path / "tree", tmp_path / "store").executed == RunOutcome(0, 12, 4)
 
 
 def follow(root: Path, *, seed: int, steps: int) -> None:

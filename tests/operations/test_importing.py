@@ -15,18 +15,18 @@ import codebatch
 from codebatch.coordinator.analysis.progress_counter import Phase
 from codebatch.errors import BatchIncomplete, InvalidConfiguration, InvalidInput
 from codebatch.exchange.export import make_export
-from codebatch.model.analysis.imports import ImportFormat, LeftOut, join_files, split_files
+from codebatch.model.analysis.imports import ExcludedRecords, ImportFormat, join_files, split_files
 from codebatch.model.entry import path_fields
 from codebatch.model.record import SEVERITIES, Diagnostic
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.api.store import open as open_store
-from codebatch.operations.gate.base_selection import Base
+from codebatch.operations.gate.base_selection import ComparisonBase
 from codebatch.operations.gate.quality_gate import Checker, CheckResult, conditions_of
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.stores import StorePlace
 from codebatch.operations.queries.batch_query import ask
 from codebatch.operations.runs.collection import collect_garbage
-from codebatch.operations.runs.execution import Execution, Listener
+from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.operations.runs.imports import ImportResult, InvalidImport, import_into
 from codebatch.operations.runs.run import run_paths
 from codebatch.store.batches.batches import BatchDir, batch_ids
@@ -57,7 +57,7 @@ class Project(NamedTuple):
         failed: bool = False,
     ) -> ImportResult:
         """Import, into the latest batch unless another is named."""
-        execution = Execution(configuration=load_configuration(self.tree), jobs=2)
+        execution = ExecutionSettings(configuration=load_configuration(self.tree), jobs=2)
         start = start or resolve_batch(self.store, None)
         files = [data] if isinstance(data, bytes) else data
         return import_into(
@@ -76,7 +76,7 @@ class Project(NamedTuple):
             def note(self, text: str) -> None:
                 notes.append(text)
 
-        execution = Execution(configuration=load_configuration(self.tree), jobs=2)
+        execution = ExecutionSettings(configuration=load_configuration(self.tree), jobs=2)
         ran = run_paths((self.tree,), StorePlace(self.store.root), execution, listener=Noting())
         return ran.batch, notes
 
@@ -105,7 +105,7 @@ def test_a_new_batch_has_all_that_there_was_and_the_findings_alone_are_executed(
     batch = imported.batch
     assert resolve_batch(project.store, None).id == batch.id > project.first.id
     assert batch.about.snapshot_id == project.first.about.snapshot_id
-    assert (imported.action, imported.findings, imported.left_out) == ("new", 2, LeftOut())
+    assert (imported.action, imported.findings, imported.left_out) == ("new", 2, ExcludedRecords())
     assert [task.name for task in batch.plan().tasks] == [*(task.name for task in project.first.plan().tasks), "other"]
     assert executed(batch) == ["other"]
     one, two = project.findings(batch, "other")
@@ -129,7 +129,12 @@ def test_imports_add_up_in_any_order_and_the_same_again_is_up_to_date(project: P
     assert len(project.findings(last, "z")) == 4
     before = batch_ids(project.store)
     again = project.take(LINES, "m")
-    assert (again.action, again.batch.id, again.findings, again.left_out) == ("up to date", last.id, 2, LeftOut())
+    assert (again.action, again.batch.id, again.findings, again.left_out) == (
+        "up to date",
+        last.id,
+        2,
+        ExcludedRecords(),
+    )
     assert batch_ids(project.store) == before
     changed = project.take(LINES + LINES, "m").batch
     assert executed(changed) == ["m"], "z is taken over"
@@ -141,7 +146,7 @@ def test_imports_add_up_in_any_order_and_the_same_again_is_up_to_date(project: P
 
 def test_what_is_of_no_file_or_line_is_counted(project: Project) -> None:
     imported = project.take(ELSEWHERE, "other")
-    assert imported.left_out == LeftOut(unknown_files=1, unknown_locations=1, dismissed=1, examples=("c.py",))
+    assert imported.left_out == ExcludedRecords(unknown_files=1, unknown_locations=1, dismissed=1, examples=("c.py",))
     assert (imported.findings, project.take(ELSEWHERE, "other").left_out) == (0, imported.left_out)
 
 
@@ -154,14 +159,14 @@ def test_what_cannot_be_imported_leaves_the_latest_batch_the_latest(project: Pro
         with pytest.raises(InvalidInput):
             project.take(LINES, task)
     assert [each.name for each in project.store.batches.iterdir()] == [project.first.id]
-    assert project.take(BROKEN, "other", form="checkstyle", failed=True).left_out == LeftOut(tool_failed=True)
+    assert project.take(BROKEN, "other", form="checkstyle", failed=True).left_out == ExcludedRecords(tool_failed=True)
 
 
 def test_an_absolute_path_is_below_where_the_tree_lies(project: Project) -> None:
     line = b'{"path":"file://%s/a.py","message":"m"}\n{"path":"/elsewhere/a.py","message":"m"}' % bytes(project.tree)
     imported = project.take(line, "other")
     assert [each.path for each in project.findings(imported.batch, "other")] == ["a.py"]
-    assert imported.left_out == LeftOut(unknown_files=1, examples=("/elsewhere/a.py",))
+    assert imported.left_out == ExcludedRecords(unknown_files=1, examples=("/elsewhere/a.py",))
 
 
 def test_a_later_run_is_without_it_and_says_so(project: Project) -> None:
@@ -217,7 +222,7 @@ def test_two_imports_of_one_program_are_not_taken_for_one_another(project: Proje
 @pytest.mark.slow
 def test_the_base_of_a_change_has_what_was_imported_of_its_own_tree(project: Project) -> None:
     def check() -> CheckResult:
-        execution = Execution(configuration=load_configuration(project.tree), jobs=2)
+        execution = ExecutionSettings(configuration=load_configuration(project.tree), jobs=2)
         with open_store(project.store.root, project=project.tree) as store:
             return Checker(store, execution, Listener(), {}).check(conditions_of(["new"]))
 
@@ -227,14 +232,14 @@ def test_the_base_of_a_change_has_what_was_imported_of_its_own_tree(project: Pro
     project.run()
     project.take(b'{"path":"a.py","line":2,"message":"n","code":"N"}', "other")
     checked = check()
-    assert isinstance(checked.base, Base)
+    assert isinstance(checked.base, ComparisonBase)
     assert checked.base.batch.id > first.id, "tasks are the same, but for an import that is there alone"
     assert [each.new.code for each in checked.forbidden if isinstance(each.new, Diagnostic)] == ["N"]
     (project.tree / "codebatch.toml").write_text("[tasks.lint]\noff = ['F401']\n")
     project.run()
     project.take(b'{"path":"a.py","line":2,"message":"n","code":"N"}', "other")
     checked = check()
-    assert isinstance(checked.base, Base)
+    assert isinstance(checked.base, ComparisonBase)
     assert not checked.forbidden
     assert checked.counts["unchanged"] == 1, "run again under other tasks, it has what was imported then"
 
@@ -293,7 +298,7 @@ def test_what_we_export_is_what_we_import(project: Project) -> None:
         opened = Batch(ask(project.store, batch.id), lambda: None, partial=False)
         data = make_export(opened, form, severity=SEVERITIES, task="first").found.data
         imported = project.take(data, form, form=form)
-        assert imported.left_out == LeftOut(), form
+        assert imported.left_out == ExcludedRecords(), form
         assert sorted(map(msgspec.json.encode, project.findings(imported.batch, form))) == wanted, form
 
 
@@ -303,7 +308,7 @@ def test_a_program_imports_a_file_by_its_name(project: Project, monkeypatch: pyt
     file.write_bytes(LINES + ELSEWHERE.replace(b"c.py", b"/elsewhere/b.py"))
     store = project.store.root
     imported = codebatch.import_findings(file, "jsonl", "other", store=store, root="/elsewhere")
-    assert (imported.findings, imported.left_out) == (3, LeftOut(unknown_locations=1, dismissed=1))
+    assert (imported.findings, imported.left_out) == (3, ExcludedRecords(unknown_locations=1, dismissed=1))
     with pytest.raises(InvalidInput, match=r"nothing\.jsonl: No such file"):
         codebatch.import_findings("nothing.jsonl", "jsonl", "other", store=store)
     with pytest.raises(codebatch.InvalidImport, match=r"found\.jsonl: not readable as rdjson"):
@@ -318,7 +323,7 @@ def test_several_files_are_one_import(project: Project, monkeypatch: pytest.Monk
     store = project.store.root
     imported = codebatch.import_findings(["../one.jsonl", Path("../other.jsonl")], "jsonl", "other", store=store)
     assert imported.findings == 2
-    assert imported.left_out == LeftOut(unknown_files=1, unknown_locations=1, dismissed=1, examples=("c.py",))
+    assert imported.left_out == ExcludedRecords(unknown_files=1, unknown_locations=1, dismissed=1, examples=("c.py",))
     assert [each.message for each in project.findings(imported.batch, "other")] == ["one", "two"]
     again = project.take([LINES, ELSEWHERE], "other")
     assert (again.action, again.batch.id) == ("up to date", imported.batch.id)

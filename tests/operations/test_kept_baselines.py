@@ -11,11 +11,11 @@ import pytest
 import codebatch
 from codebatch.errors import BatchIncomplete
 from codebatch.exchange.export import make_export
-from codebatch.operations.gate.baselines import create_baseline, new_beside, read_baseline, update_baseline
+from codebatch.operations.gate.baselines import create_baseline, diff_baseline, read_baseline, update_baseline
 from codebatch.operations.gate.quality_gate import Checker, conditions_of
 from codebatch.operations.maintenance.cache_misses import explain_misses
 from codebatch.operations.project.configuration import load_configuration
-from codebatch.operations.runs.execution import Execution, Listener
+from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.operations.runs.imports import import_into
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.store.batches.resolution import resolve_batch
@@ -60,7 +60,7 @@ class Project:
         inline.run(self.tree, self.store, pipeline=pipeline)
 
     def take(self, data: bytes, task: str) -> None:
-        execution = Execution(configuration=load_configuration(self.tree), jobs=2)
+        execution = ExecutionSettings(configuration=load_configuration(self.tree), jobs=2)
         with codebatch.open(self.store, project=self.tree) as opened:
             start = resolve_batch(opened.store, None)
             import_into(execution, opened.store, start, [data], form="jsonl", task=task, listener=Listener())
@@ -77,7 +77,7 @@ class Project:
         with codebatch.open(self.store, project=self.tree) as opened:
             batch = opened.batch(partial=True)
             before = read_baseline(self.baseline)
-            beside = new_beside(batch, before)[1]
+            beside = diff_baseline(batch, before)[1]
             if batch.whole.is_complete:
                 kept = self.baseline.read_bytes()
                 update = update_baseline(batch, self.baseline).found
@@ -177,7 +177,9 @@ def test_a_baseline_in_the_tree_makes_nothing_stale_and_nothing_else_is_done_aga
         create_baseline(batch, elsewhere / "known.jsonl")
         assert batch.is_stale is False
         assert opened.batch().is_stale is True, "of other questions it is a file that came"
-        checker = Checker(opened, Execution(configuration=load_configuration(project.tree), jobs=2), Listener(), {})
+        checker = Checker(
+            opened, ExecutionSettings(configuration=load_configuration(project.tree), jobs=2), Listener(), {}
+        )
         assert checker.check_baseline(conditions_of(()), project.baseline).head.is_stale is False
         project.baseline.write_bytes(b"")
         batch = opened.batch()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codebatch.model.digest import digest_bytes
-from codebatch.operations.queries.batch_query import Question
+from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.operations.runs import headline_cache
 from codebatch.operations.runs.headline import Headline
 from codebatch.operations.runs.headline_cache import find_headline
@@ -19,7 +19,7 @@ from tests.index.batches import make_saying, make_store
 def test_it_is_made_once_of_each_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Headline] = []
 
-    def make(_question: Question) -> Headline:
+    def make(_question: BatchQuery) -> Headline:
         made.append(Headline(partially_parsed=len(made)))
         return made[-1]
 
@@ -28,7 +28,7 @@ def test_it_is_made_once_of_each_state(tmp_path: Path, monkeypatch: pytest.Monke
     batches = [make_saying(store, 3, {}), make_saying(store, 3, {}, second=1)]
 
     def ask(number: int = 0, commit: str = "none") -> int:
-        question = Question(store, batches[number], is_named=True, note=pytest.fail)
+        question = BatchQuery(store, batches[number], is_named=True, note=pytest.fail)
         vars(question)["newest_commit"] = commit
         outputs = current_outputs(batches[number])
         assert outputs is not None
@@ -56,5 +56,5 @@ def test_a_headline_that_may_know_more_later_is_not_kept(tmp_path: Path, monkeyp
     batch = make_saying(store, 3, {})
     outputs = current_outputs(batch)
     assert outputs is not None
-    questions = [Question(store, batch, is_named=True, note=pytest.fail) for _ in range(3)]
+    questions = [BatchQuery(store, batch, is_named=True, note=pytest.fail) for _ in range(3)]
     assert [find_headline(each, outputs).partially_parsed for each in questions] == [0, 1, 1]

@@ -30,7 +30,7 @@ from codebatch.operations.api.store import Store
 from codebatch.operations.queries.batch_query import Answer, ask
 from codebatch.operations.runs.indexing import build_index
 from codebatch.query.completeness import Completeness
-from codebatch.query.sources.sources import Piece
+from codebatch.query.sources.sources import ShardRecords
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.batches.store import open_store as open_store_at
@@ -321,7 +321,7 @@ def test_what_cannot_be_asked_is_refused_when_it_is_asked(batch: Batch, asked: d
     ],
 )
 def test_a_record_that_is_none_is_damage(batch: Batch, monkeypatch: pytest.MonkeyPatch, line: bytes) -> None:
-    piece = Piece(Counts(kinds={"file": 1}), lambda: iter([line + b"\n"]), "")
+    piece = ShardRecords(Counts(kinds={"file": 1}), lambda: iter([line + b"\n"]), "")
     monkeypatch.setattr(batch.question.records.source, "iter_pieces", lambda *_: iter([piece]))
     found = batch.outputs(task="parse")
     with pytest.raises(StoreCorrupt):

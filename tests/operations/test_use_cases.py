@@ -14,21 +14,21 @@ from codebatch.model.entry import Entry, decode_entries
 from codebatch.model.record_counts import Counts
 from codebatch.operations import ignore_note
 from codebatch.operations.project.configuration import load_configuration
-from codebatch.operations.project.project_snapshot import freeze, rules_for
+from codebatch.operations.project.project_snapshot import rules_for, take_project_snapshot
 from codebatch.operations.project.stores import StorePlace, open_store
 from codebatch.operations.queries import batch_query
-from codebatch.operations.queries.batch_query import Question, ask
+from codebatch.operations.queries.batch_query import BatchQuery, ask
 from codebatch.operations.queries.batches import list_batches, outputs_of, shard_states, status
 from codebatch.operations.queries.dependencies import impact
 from codebatch.operations.queries.records import inspect, list_files, rank, search
 from codebatch.operations.queries.references import references
-from codebatch.operations.runs.execution import Execution, Listener
+from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.operations.runs.planning import Planner, choose_pipeline, plan_snapshot, planner_of
 from codebatch.operations.runs.resume import run_batch, scope_of
 from codebatch.operations.runs.run import run, run_paths
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.filters.shaping import Shape
-from codebatch.query.sources.sources import Piece
+from codebatch.query.sources.sources import ShardRecords
 from codebatch.snapshotting import staleness
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.store import StoreDir
@@ -60,7 +60,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
 
 @pytest.mark.parametrize("name", ["include", "exclude"])
 def test_a_pattern_that_can_match_nothing_is_refused_before_anything_is_written(tree: Path, name: str) -> None:
-    execution = Execution(configuration=load_configuration(tree))
+    execution = ExecutionSettings(configuration=load_configuration(tree))
     with pytest.raises(InvalidInput, match=f"^pattern './b.py' of {name} can match no path: ") as raised:
         run_paths((tree,), StorePlace(tree / "s"), execution, listener=Told(), **{name: ("./b.py",)})  # type: ignore[arg-type]
     assert raised.value.hint == "write '/b.py'"
@@ -82,7 +82,7 @@ def _planner(store: StoreDir, tree: Path, notes: list[str], *exclude: str) -> Pl
     configuration = load_configuration(tree)
     rules = rules_for(configuration, (), exclude)
     with store.writing():
-        frozen = freeze(store, [tree], rules, notes.append, allow_empty=False)
+        frozen = take_project_snapshot(store, [tree], rules, notes.append, allow_empty=False)
     return planner_of(configuration, store, frozen, choose_pipeline(configuration, "parse"), notes.append)
 
 
@@ -92,7 +92,7 @@ def _open(store: StoreDir, tree: Path) -> BatchDir:
 
 
 @pytest.fixture
-def question(store: StoreDir, tree: Path) -> Question:
+def question(store: StoreDir, tree: Path) -> BatchQuery:
     """Of a batch of which nothing is done."""
     _open(store, tree)
     return ask(store)
@@ -127,7 +127,7 @@ def test_what_run_and_batch_init_plan_over_one_tree_is_the_same(store: StoreDir,
 
 
 def test_tree_of_which_nothing_is_taken_is_refused_before_there_is_a_store(tree: Path) -> None:
-    execution = Execution(configuration=load_configuration(tree))
+    execution = ExecutionSettings(configuration=load_configuration(tree))
     told = Told()
     with pytest.raises(NothingToDo):
         run_paths((tree,), StorePlace(), execution, exclude=("*.py",), listener=told)
@@ -149,7 +149,7 @@ def test_a_run_decodes_the_entries_once_and_one_that_finds_its_batch_never(
 
     monkeypatch.setattr(snapshots, "decode_entries", decode)
     monkeypatch.setattr(index_frames, "decode_entries", decode)
-    execution = Execution(configuration=load_configuration(tree), jobs=1)
+    execution = ExecutionSettings(configuration=load_configuration(tree), jobs=1)
     for count in (1, 1):
         assert run_paths((tree,), StorePlace(), execution, pipeline="parse", listener=Told()).is_complete
         assert len(decoded) == count
@@ -166,7 +166,7 @@ def test_one_task_is_all_of_a_scope_and_a_task_that_there_is_not_is_refused(stor
     assert scope_of(batch, None).tasks is None
     assert scope_of(batch, "parse").tasks == frozenset({"parse"})
     with pytest.raises(InvalidInput, match="has no task 'lint'"):
-        run_batch(Execution(configuration=load_configuration(tree)), store, batch, "lint", Listener())
+        run_batch(ExecutionSettings(configuration=load_configuration(tree)), store, batch, "lint", Listener())
 
 
 def test_status_of_a_batch_of_which_nothing_is_done(store: StoreDir, tree: Path) -> None:
@@ -190,7 +190,7 @@ def test_damaged_batch_is_listed_and_hides_no_other(store: StoreDir, tree: Path)
     assert len(notes) == 1
 
 
-def test_answer_of_a_batch_of_which_nothing_is_done_says_so(question: Question) -> None:
+def test_answer_of_a_batch_of_which_nothing_is_done_says_so(question: BatchQuery) -> None:
     for answer in (search(question, RecordFilter(kinds=("file",))), rank(question, "kind"), list_files(question)):
         assert not answer.whole.is_complete
         assert (answer.whole.planned, answer.whole.done) == (2, 0)
@@ -198,7 +198,7 @@ def test_answer_of_a_batch_of_which_nothing_is_done_says_so(question: Question) 
         outputs_of(question.batch)
 
 
-def test_question_knows_whether_its_tree_has_changed(question: Question, tree: Path) -> None:
+def test_question_knows_whether_its_tree_has_changed(question: BatchQuery, tree: Path) -> None:
     assert question.is_stale is False
     (tree / "a.py").write_text("x = 22\n")
     again = ask(question.store)
@@ -209,7 +209,7 @@ def test_question_knows_whether_its_tree_has_changed(question: Question, tree: P
 
 @pytest.mark.parametrize("changed", ["", "a.py", "new.py"])
 def test_what_another_process_looked_at_is_answered_the_same(
-    question: Question, tree: Path, changed: str, monkeypatch: pytest.MonkeyPatch
+    question: BatchQuery, tree: Path, changed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Goal: trees of many files are looked at beside the answer. Method: three paths are many; who looks is seen."""
     if changed:
@@ -226,7 +226,7 @@ def test_what_another_process_looked_at_is_answered_the_same(
 
 
 def test_what_stands_beside_is_no_change_of_a_tree_that_was_looked_at(
-    question: Question, tree: Path, monkeypatch: pytest.MonkeyPatch
+    question: BatchQuery, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tree / "a.py").write_text("x = 22\n")
     monkeypatch.setattr(batch_query, "AHEAD_BYTES", range(1, 1 << 22))
@@ -237,13 +237,13 @@ def test_what_stands_beside_is_no_change_of_a_tree_that_was_looked_at(
     assert asked.is_stale is False
 
 
-def test_a_small_tree_is_looked_at_here(question: Question, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background_fork, "Ahead", None)
+def test_a_small_tree_is_looked_at_here(question: BatchQuery, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background_fork, "BackgroundFork", None)
     question.look_ahead()
     assert question.is_stale is False
 
 
-def test_inspected_file_is_named_from_the_project_or_from_here(question: Question, tree: Path) -> None:
+def test_inspected_file_is_named_from_the_project_or_from_here(question: BatchQuery, tree: Path) -> None:
     for path in ("b.py", "./b.py", str(tree / "b.py")):
         found = inspect(question, path).found
         assert (found.path, found.item, found.records) == (b"b.py", 1, [])
@@ -280,24 +280,24 @@ def test_inspected_file_is_named_from_the_project_or_from_here(question: Questio
     ],
 )
 def test_what_would_be_answered_falsely_or_never_is_refused(
-    question: Question, asked: Callable[[Question], object]
+    question: BatchQuery, asked: Callable[[BatchQuery], object]
 ) -> None:
     with pytest.raises(InvalidInput):
         asked(question)
 
 
-def test_search_that_has_enough_reads_no_further_shard(question: Question, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_that_has_enough_reads_no_further_shard(question: BatchQuery, monkeypatch: pytest.MonkeyPatch) -> None:
     """Records come by path, then in the order of the tasks; of a shard all that may be asked for is begun."""
     counts, read = Counts(kinds={"file": 1}), list[str]()
 
-    def pieces(task: str, _lookups: object) -> Iterator[Piece]:
+    def pieces(task: str, _lookups: object) -> Iterator[ShardRecords]:
         for path in ("one", "two"):
 
             def lines(path: str = path) -> Iterator[bytes]:
                 read.append(f"{task} {path}")
                 yield b'{"kind":"file","path":"%s","lang":"%s"}\n' % (path.encode(), task.encode())
 
-            yield Piece(counts, lines, "")
+            yield ShardRecords(counts, lines, "")
 
     source = question.records.source
     monkeypatch.setattr(source, "iter_pieces", pieces)
@@ -311,9 +311,9 @@ def test_limits_under_which_no_file_can_be_worked_on_are_refused(tree: Path) -> 
     configuration = load_configuration(tree)
     for seconds in (0.0, -1.0, math.nan):
         with pytest.raises(InvalidInput, match="more than 0"):
-            Execution(configuration=configuration, file_seconds=seconds)
+            ExecutionSettings(configuration=configuration, file_seconds=seconds)
     with pytest.raises(InvalidInput, match="at least 1"):
-        Execution(configuration=configuration, memory_mb=0)
+        ExecutionSettings(configuration=configuration, memory_mb=0)
 
 
 def test_what_depends_on_a_file_whose_name_is_no_utf_8_is_not_known(store: StoreDir, tree: Path) -> None:

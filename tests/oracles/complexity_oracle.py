@@ -88,7 +88,7 @@ def _decisions_in(outer: tree_sitter.Node, file: SourceFile) -> int:
     return sum(outer.start_byte <= node.start_byte < outer.end_byte for node in nodes)
 
 
-def innermost(functions: list[complexity.Function], offset: int) -> complexity.Function | None:
+def innermost(functions: list[complexity.FunctionMetrics], offset: int) -> complexity.FunctionMetrics | None:
     """The function that a place is in, without those around it."""
     starts = [function.start for function in functions]
     for index in range(bisect_right(starts, offset) - 1, -1, -1):

@@ -12,7 +12,14 @@ from codebatch.protocol.messages import (
     decode_to_worker,
     encode_message,
 )
-from codebatch.system.processes.progress_cell import PHASE_IDLE, PHASE_ITEM, PHASE_LEASE, PHASE_PROJECT, Cell, Step
+from codebatch.system.processes.progress_cell import (
+    PHASE_IDLE,
+    PHASE_ITEM,
+    PHASE_LEASE,
+    PHASE_PROJECT,
+    ProgressCell,
+    Step,
+)
 from codebatch.testing.schedule import Process
 from codebatch_workers.runtime.channel import Channel, CoordinatorGone
 
@@ -72,7 +79,7 @@ class SimulatedChannel(Channel):
         return decode_to_worker(self._pipe.to_worker.popleft()[PREFIX_BYTES:]) if self._pipe.to_worker else None
 
 
-class SimulatedCell(Cell):
+class SimulatedCell(ProgressCell):
     """A progress cell that two simulated processes share; `when_begun` is called when the work on a unit begins."""
 
     def __init__(self, when_begun: Callable[[], None]) -> None:

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from codebatch.coordinator.processes.worker_backend import Died, DrainAsked, Heard, Member, Said, Tick
+from codebatch.coordinator.processes.worker_backend import (
+    DrainAsked,
+    Heard,
+    MessageReceived,
+    Tick,
+    WorkerExited,
+    WorkerHandle,
+)
 from codebatch.model.outcome import HolderId, Unit
 from codebatch.protocol import messages
 from codebatch.scheduling.events import WorkerId
@@ -80,10 +87,10 @@ class SimulatedCrew:
                 worker.process.kill()
         self.workers.clear()
 
-    def start(self, worker: WorkerId) -> Member:
+    def start(self, worker: WorkerId) -> WorkerHandle:
         started = self.workers[worker] = self._world.start_worker(self, worker)
         self.holders.add(started.holder)
-        return Member(holder=started.holder, pid=0)
+        return WorkerHandle(holder=started.holder, pid=0)
 
     def send(self, worker: WorkerId, message: messages.ToWorker) -> None:
         if worker not in self.workers:
@@ -111,7 +118,7 @@ class SimulatedCrew:
         for id_, worker in list(self.workers.items()):
             if worker.pipe.has_news:
                 message = worker.pipe.receive()
-                heard.append(Said(id_, message) if message else self._bury(id_))
+                heard.append(MessageReceived(id_, message) if message else self._bury(id_))
                 if isinstance(message, messages.Committed):
                     for register in self._world.note_reported(message.commit):
                         self.heard.setdefault(layout.register_name(*register), self.waits)
@@ -134,10 +141,10 @@ class SimulatedCrew:
     def _has_news(self) -> bool:
         return self.holder in self._world.draining or any(worker.pipe.has_news for worker in self.workers.values())
 
-    def _bury(self, id_: WorkerId) -> Died:
+    def _bury(self, id_: WorkerId) -> WorkerExited:
         worker = self.workers.pop(id_)
         is_from_outside = worker.holder in self._world.killed
-        return Died(
+        return WorkerExited(
             worker=id_,
             returncode=KILLED if is_from_outside else worker.status,
             how="",

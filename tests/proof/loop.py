@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from codebatch.coordinator.analysis.adoption import Reuse
 from codebatch.coordinator.analysis.loop import Coordinator
-from codebatch.coordinator.analysis.progress_counter import Scope, Score
+from codebatch.coordinator.analysis.progress_counter import ProgressCounter, RunScope
 from codebatch.model.entry import Entry
 from codebatch.model.plan import Plan
 from codebatch.model.shard import ProjectWork
 from codebatch.scheduling.actions import Spawn
 from codebatch.scheduling.analysis.driver import Deed
-from codebatch.scheduling.events import Committed, Event, ProgressReport
+from codebatch.scheduling.events import Event, OutcomesCommitted, ProgressReport
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.holders import HolderFile
 from codebatch.system.clock import wall_ns
@@ -64,7 +64,7 @@ class WatchedLoop(Coordinator):
             costs=self._costs,
             cost_per_worker=WORTH_ONE if world.is_observed else 0.0,
             starts_max=8,
-            scope=Scope(retry_failed=is_retrying),
+            scope=RunScope(retry_failed=is_retrying),
             watcher=None,
             wall_ns=wall_ns,
             reuse=reuse,
@@ -76,7 +76,7 @@ class WatchedLoop(Coordinator):
 
     def _note(self, event: Event) -> None:
         self._simulated.scanned_at = self._looks.popleft()
-        if isinstance(event, Committed):
+        if isinstance(event, OutcomesCommitted):
             for commit in event.commits:
                 if commit.segment == self._simulated.holder:
                     self._world.note_reported(commit)
@@ -90,7 +90,7 @@ class WatchedLoop(Coordinator):
     def _turn(self) -> None:
         super()._turn()
         told = self.progress
-        anew = Score(self._plan, self.ledger, self._costs, Scope()).progress((), workers=told.workers)
+        anew = ProgressCounter(self._plan, self.ledger, self._costs, RunScope()).progress((), workers=told.workers)
         assert self._is_retrying or anew.results_done <= told.results_done, "what workers hold is told besides"
         told = replace(told, results_done=anew.results_done, work_done=anew.work_done)
         assert self._is_retrying or told == anew, "what is told is not what stands"

@@ -27,7 +27,7 @@ from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import ProjectTask
 from codebatch_workers.runtime.execution import TaskRunner
-from codebatch_workers.runtime.results import Failed, Result
+from codebatch_workers.runtime.results import Result, TaskFailure
 from codebatch_workers.runtime.shard_parts import Keep
 from codebatch_workers.syntax.source import SourceFile
 
@@ -113,9 +113,9 @@ class CheapRunner(TaskRunner):
                 self._die()
             is_ill = FAILS in file.path or (HEALS in file.path and not self._is_healed())
             if is_ill and name == "symbols":
-                results[name] = Failed(reason="exception", evidence="the path says so")
-            elif any(isinstance(results.get(need), Failed) for need in NEEDS[name]):
-                results[name] = Failed(reason="needs", evidence="")
+                results[name] = TaskFailure(reason="exception", evidence="the path says so")
+            elif any(isinstance(results.get(need), TaskFailure) for need in NEEDS[name]):
+                results[name] = TaskFailure(reason="needs", evidence="")
             else:
                 results[name] = [
                     Metric(path=file.path.decode(), metric=f"{name}-{number}", value=len(file.content))

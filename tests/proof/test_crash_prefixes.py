@@ -23,7 +23,7 @@ from codebatch.store.results.outcomes import Outcomes
 from codebatch.store.snapshots.snapshots import list_snapshots, load_snapshot
 from codebatch.system.files.files import RealFiles
 from codebatch.testing.disk import Disk
-from codebatch.testing.trace import Call, read_trace, replay
+from codebatch.testing.trace import TracedCall, read_trace, replay
 from tests.cli.process import CommandLine, make_many
 from tests.execution.harness import open_latest
 from tests.proof.case import Case, run, run_refused
@@ -35,7 +35,7 @@ FILES = 24
 RULE = "[shard]\nfiles_average = 6\nfiles_min = 4\nfiles_max = 9\n"
 SITE = Path(__file__).parent / "site" / "sitecustomize.py"
 
-Recorded = tuple[Path, list[Call], Merged]
+Recorded = tuple[Path, list[TracedCall], Merged]
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
@@ -86,7 +86,7 @@ def test_what_any_prefix_leaves_can_be_opened_and_names_nothing_that_is_not_ther
             snapshots += found[content][0]
             batches += found[content][1]
 
-    def watched() -> Iterator[Call]:
+    def watched() -> Iterator[TracedCall]:
         look(0)
         for length, call in enumerate(calls, 1):
             yield call

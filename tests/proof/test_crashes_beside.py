@@ -21,7 +21,7 @@ from codebatch.store.snapshots.snapshots import load_snapshot
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
 from codebatch.testing.disk import Disk
-from codebatch.testing.trace import Call, TracedCalls, read_trace, replay
+from codebatch.testing.trace import TracedCall, TracedCalls, read_trace, replay
 from tests.cli.process import write
 from tests.operations.inline import inline, run
 from tests.proof.invariants import Merged, merged
@@ -35,7 +35,7 @@ class Recorded:
     """The calls of four runs, the last from `begin` on, and what it came to."""
 
     root: Path
-    calls: list[Call]
+    calls: list[TracedCall]
     begin: int
     anew: Merged
 

@@ -26,7 +26,7 @@ from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from codebatch.testing.disk import Disk
 from codebatch.testing.schedule import Killed
 from codebatch_workers.runtime.project import BatchProject
-from codebatch_workers.runtime.results import Failed, UnitResults
+from codebatch_workers.runtime.results import TaskFailure, UnitResults
 from codebatch_workers.runtime.sources import load_source
 from tests.proof.plans import FILE_TASKS, CheapRunner, make_batch
 from tests.store.crashes import PLACE, killed_from
@@ -57,7 +57,7 @@ def _commit(store: StoreDir, batch: BatchDir, calls: WatchedCalls | None = None)
     done = UnitResults(start=0, items=entries, results={name: [] for name in unit.tasks})
     for entry in entries:
         source = load_source(entry, lambda entry: store.objects().read(entry.object), {})
-        assert not isinstance(source, Failed)
+        assert not isinstance(source, TaskFailure)
         for name, result in runner.run_item(source, unit.tasks).items():
             done.results[name].append(result)
     committer = Committer(RealFiles(calls) if calls else store.files, batch.root, HOLDER)

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.coordinator.processes.worker_backend import Died
+from codebatch.coordinator.processes.worker_backend import WorkerExited
 from codebatch.errors import CodebatchError
 from codebatch.scheduling.analysis.driver import Deed
-from codebatch.scheduling.events import Committed, Event, Lost
+from codebatch.scheduling.events import Event, OutcomesCommitted, WorkerLost
 from codebatch.system.files.files import Appender, RealFiles
 from codebatch.system.files.system_calls import SHARED_MODE, SystemCalls
 from tests.proof.case import draw, run, run_all, shrink
@@ -114,18 +114,18 @@ class _MiscountingLoop(WatchedLoop):
 
     def _note(self, event: Event) -> None:
         super()._note(event)
-        if isinstance(event, Committed) and len(event.commits) > 1:
+        if isinstance(event, OutcomesCommitted) and len(event.commits) > 1:
             self._score._changed.clear()
 
 
 class _TrustingLoop(WatchedLoop):
     """Takes a worker for well that ended with status 0, be it at work."""
 
-    def _bury(self, died: Died) -> None:
+    def _bury(self, died: WorkerExited) -> None:
         if died.returncode == 0 and self._driver.end is None:
             self._learn()
             del self._workers[died.worker]
-            self._handle(Lost(died.worker, None, "crash"))
+            self._handle(WorkerLost(died.worker, None, "crash"))
         else:
             super()._bury(died)
 
@@ -135,7 +135,7 @@ class _HastyLoop(WatchedLoop):
 
     _is_burying = False
 
-    def _bury(self, died: Died) -> None:
+    def _bury(self, died: WorkerExited) -> None:
         self._is_burying = True
         super()._bury(died)
         self._is_burying = False
@@ -150,10 +150,10 @@ class _ForgivingLoop(WatchedLoop):
     """Takes note of a register that cannot be read, and does not tell the session."""
 
     def _handle(self, event: Event) -> None:
-        if isinstance(event, Committed) and event.unreadable:
+        if isinstance(event, OutcomesCommitted) and event.unreadable:
             for register in event.unreadable:
                 self.ledger.mark_unreadable(register)
-            event = Committed(event.commits)
+            event = OutcomesCommitted(event.commits)
         super()._handle(event)
 
 

@@ -12,20 +12,20 @@ from hypothesis import strategies as st
 
 from codebatch.model.record import Edge, Record, Resolution
 from codebatch.operations.runs.indexing import build_index
-from codebatch.query.answers.dependencies import Import, Imports, cycles, impact
+from codebatch.query.answers.dependencies import FileImport, Imports, cycles, impact
 from codebatch.query.sources.records import BatchRecords
 from tests.index.batches import make_saying, make_store
 
 _FILES = st.sampled_from("abcdefgh")
 
 
-def _importers(imports: list[Import]) -> Callable[[Sequence[str]], Mapping[str, list[Import]]]:
+def _importers(imports: list[FileImport]) -> Callable[[Sequence[str]], Mapping[str, list[FileImport]]]:
     return lambda targets: {target: [each for each in imports if each.target == target] for target in targets}
 
 
 def test_dependents_come_nearest_first_and_once_even_in_a_cycle() -> None:
     pairs = ["b a 9", "b a 2", "c b 1", "a c 1", "d a 1", "d c 5", "e x 1"]
-    imports = [Import(each[0], each[2], int(each[4:]), "exact") for each in pairs]
+    imports = [FileImport(each[0], each[2], int(each[4:]), "exact") for each in pairs]
     found = [(each.path, each.distance, each.imports, each.line) for each in impact(_importers(imports), "a")]
     assert found == [("b", 1, "a", 2), ("d", 1, "a", 1), ("c", 2, "b", 1)]
     assert impact(_importers(imports), "e") == []
@@ -34,7 +34,7 @@ def test_dependents_come_nearest_first_and_once_even_in_a_cycle() -> None:
 
 def test_cycles_are_told_with_the_shortest_way_back_and_without_what_is_not_sure() -> None:
     pairs = ["a b", "b c", "c a", "c d", "d c", "d b", "e e", "f g", "g f", "h a"]
-    imports = [Import(each[0], each[2], 1, "exact") for each in pairs] + [Import("a", "h", 2, "name")]
+    imports = [FileImport(each[0], each[2], 1, "exact") for each in pairs] + [FileImport("a", "h", 2, "name")]
     assert [(cycle.files, cycle.shortest) for cycle in cycles(imports)] == [
         (("f", "g"), ("f", "g", "f")),
         (("a", "b", "c", "d"), ("a", "b", "c", "a")),
@@ -44,29 +44,29 @@ def test_cycles_are_told_with_the_shortest_way_back_and_without_what_is_not_sure
 
 def test_import_to_cut_leaves_the_fewest_files_in_cycles_then_takes_the_fewest_lines() -> None:
     pairs = ["a b 3", "a b 2", "b a 9", "b c 1", "c d 1", "d b 4", "b a 8", "b a 7"]
-    imports = [Import(each[0], each[2], int(each[4:]), "exact") for each in pairs]
+    imports = [FileImport(each[0], each[2], int(each[4:]), "exact") for each in pairs]
     (found,) = cycles(imports)
-    assert (found.shortest, found.cut) == (("a", "b", "a"), Import("a", "b", 2, "exact"))
+    assert (found.shortest, found.cut) == (("a", "b", "a"), FileImport("a", "b", 2, "exact"))
     # Without `b -> c` only two of the four files are left in a cycle, without `a -> b` three.
     (longer,) = cycles(
-        [each for each in imports if each.source != "b" or each.target != "a"] + [Import("c", "a", 5, "exact")]
+        [each for each in imports if each.source != "b" or each.target != "a"] + [FileImport("c", "a", 5, "exact")]
     )
-    assert (longer.shortest, longer.cut) == (("a", "b", "c", "a"), Import("b", "c", 1, "exact"))
+    assert (longer.shortest, longer.cut) == (("a", "b", "c", "a"), FileImport("b", "c", 1, "exact"))
 
 
 @pytest.mark.parametrize(
     "closing",
-    [Import("b", "a", 1, "exact", type_only=True), Import("b", "a", 1, "exact", deferred=True)],
+    [FileImport("b", "a", 1, "exact", type_only=True), FileImport("b", "a", 1, "exact", deferred=True)],
 )
-def test_imports_that_no_loading_executes_close_no_cycle_unless_everything_is_asked(closing: Import) -> None:
-    imports = [Import("a", "b", 1, "exact"), closing]
+def test_imports_that_no_loading_executes_close_no_cycle_unless_everything_is_asked(closing: FileImport) -> None:
+    imports = [FileImport("a", "b", 1, "exact"), closing]
     assert cycles(imports) == []
     assert [cycle.files for cycle in cycles(imports, everything=True)] == [("a", "b")]
-    assert [cycle.files for cycle in cycles([*imports, Import("b", "a", 2, "exact")])] == [("a", "b")]
+    assert [cycle.files for cycle in cycles([*imports, FileImport("b", "a", 2, "exact")])] == [("a", "b")]
 
 
 def test_modules_of_rust_are_no_cycle_unless_everything_is_asked() -> None:
-    imports = [Import("lib.rs", "a.rs", 1, "exact"), Import("a.rs", "lib.rs", 1, "exact")]
+    imports = [FileImport("lib.rs", "a.rs", 1, "exact"), FileImport("a.rs", "lib.rs", 1, "exact")]
     assert cycles(imports) == []
     assert len(cycles(imports, everything=True)) == 1
 
@@ -74,7 +74,7 @@ def test_modules_of_rust_are_no_cycle_unless_everything_is_asked() -> None:
 @given(st.lists(st.tuples(_FILES, _FILES), max_size=40), _FILES)
 def test_dependents_are_the_transitive_closure(pairs: list[tuple[str, str]], asked: str) -> None:
     """Held against distances by powers of the relation: what is reached in n steps and in no fewer."""
-    imports = [Import(source, target, line, "exact") for line, (source, target) in enumerate(pairs)]
+    imports = [FileImport(source, target, line, "exact") for line, (source, target) in enumerate(pairs)]
     distances = {asked: 0}
     for steps in range(1, 9):
         reached = {source for source, target in pairs if distances.get(target) == steps - 1}

@@ -21,8 +21,8 @@ from codebatch.cli.framework.record_types import NOUNS
 from codebatch.errors import CodebatchError, InvalidInput
 from codebatch.model.record import KINDS
 from codebatch.operations.api.batch import Batch
+from codebatch.operations.api.record_queries import Records
 from codebatch.operations.queries.batch_query import Answer
-from codebatch.operations.queries.record_types import Records
 from codebatch.query.fields import JsonRecord
 from tests import corpora
 from tests.cli.process import CommandLine

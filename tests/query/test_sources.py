@@ -18,9 +18,9 @@ from codebatch.operations.queries.batches import task_states
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.query.filters.filters import decode_records
 from codebatch.query.sources.source_choice import find_source
-from codebatch.query.sources.sources import Merged, RecordSource
-from codebatch.query.sources.unmerged import Unmerged
-from codebatch.scheduling.outcome_counts import Tally
+from codebatch.query.sources.sources import MergedSource, RecordSource
+from codebatch.query.sources.unmerged import LiveSource
+from codebatch.scheduling.outcome_counts import OutcomeCounts
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.holders import new_holder_id
 from codebatch.store.batches.store import create_store, open_store
@@ -128,11 +128,11 @@ def _all_told(source: RecordSource) -> dict[str, object]:
 
 def test_merged_and_unmerged_say_the_same(batch: BatchDir) -> None:
     merged = _merged(batch)
-    assert isinstance(merged, Merged)
-    unmerged = Unmerged(Outcomes(batch.files, batch.root), batch.plan)
+    assert isinstance(merged, MergedSource)
+    unmerged = LiveSource(Outcomes(batch.files, batch.root), batch.plan)
     assert _all_told(merged) == _all_told(unmerged)
     assert [merged.is_done, unmerged.is_done] == [False, False]
-    assert merged.tally(("lint", "graph")) == Tally(planned=6, results=5, failed=1)
+    assert merged.tally(("lint", "graph")) == OutcomeCounts(planned=6, results=5, failed=1)
     assert [shard.failed for shard in merged.iter_shards("lint")] == [0, 1, 0]
 
 
@@ -150,10 +150,10 @@ def test_what_no_task_has_come_to_is_open(batch: BatchDir) -> None:
         if path.name.startswith(batch.plan().shards[1].id):
             path.unlink()
     source = find_source(batch, batch.plan)
-    assert isinstance(source, Unmerged)
+    assert isinstance(source, LiveSource)
     assert [source.item_lines("symbols", item) is None for item in range(5)] == [False, False, True, True, False]
     assert [shard.items for shard in source.iter_shards("symbols")] == [2, 0, 1]
-    assert source.tally(("symbols", "report")) == Tally(planned=6, results=3)
+    assert source.tally(("symbols", "report")) == OutcomeCounts(planned=6, results=3)
     assert source.task_names == batch.plan().task_names
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codebatch.operations.project.stores import open_store
-from codebatch.query.status.work_status import WorkStanding, work_standing
+from codebatch.query.status.work_status import WorkBatchStatus, read_work_status
 from codebatch.scheduling.work.events import Concluded
 from codebatch.store.batches.holders import LeaseReader
 from codebatch.store.batches.resolution import resolve_batch
@@ -18,9 +18,9 @@ from codebatch.work.control.batches import NAMED_MAX
 from tests.cli.process import CommandLine, wait_until, write
 
 
-def _stands(project: Path, *, may_fork: bool = False) -> WorkStanding:
+def _stands(project: Path, *, may_fork: bool = False) -> WorkBatchStatus:
     store = open_store(project / ".codebatch", project)
-    return work_standing(store, resolve_batch(store, None, kind="work"), may_fork=may_fork)
+    return read_work_status(store, resolve_batch(store, None, kind="work"), may_fork=may_fork)
 
 
 def test_a_fork_that_reads_some_of_the_attempts_finds_what_the_process_itself_does(

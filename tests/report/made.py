@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from codebatch.report.contents import Contents, Cut, Numbers, Tree
+from codebatch.report.contents import Cut, Numbers, ReportContents, ReportTree
 from codebatch.report.gathering import FileSums
-from codebatch.report.limits import Limits
+from codebatch.report.limits import ReportLimits
 from codebatch.report.tree import cut_tree
 
 
@@ -13,9 +13,9 @@ def file(path: str, code: int = 10, **metrics: int) -> FileSums:
     return FileSums(key=path.encode(), path=path, language="python", metrics={"code": code, **metrics})
 
 
-def contents(tree: Tree | None = None, title: str = "made", *, incomplete: str = "") -> Contents:
+def contents(tree: ReportTree | None = None, title: str = "made", *, incomplete: str = "") -> ReportContents:
     """A report of nothing but a tree."""
-    return Contents(
+    return ReportContents(
         title=title,
         batch_id="batch-1",
         snapshot_id="snap-1",
@@ -38,7 +38,7 @@ def contents(tree: Tree | None = None, title: str = "made", *, incomplete: str =
             languages={},
             left_out={},
         ),
-        tree=tree or cut_tree([], Limits(), None),
+        tree=tree or cut_tree([], ReportLimits(), None),
         functions=[],
         copies=[],
         matrix=None,

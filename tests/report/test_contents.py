@@ -8,9 +8,9 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.query.answers.dependencies import Import
-from codebatch.report.contents import Tree
-from codebatch.report.limits import Limits, cut, cut_path
+from codebatch.query.answers.dependencies import FileImport
+from codebatch.report.contents import ReportTree
+from codebatch.report.limits import ReportLimits, cut, cut_path
 from codebatch.report.matrix import group_files, make_matrix
 from codebatch.report.tree import DEPTH_MAX, cut_tree
 
@@ -19,7 +19,7 @@ from .made import file
 PATHS = st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=5).map("/".join), unique=True, max_size=30)
 
 
-def _told(tree: Tree) -> dict[str, tuple[int, int]]:
+def _told(tree: ReportTree) -> dict[str, tuple[int, int]]:
     """Files and lines of code by path; of what stands for several files that of its directory, and a slash."""
     paths = [""]
     for name, parent in list(zip(tree.names, tree.parents, strict=True))[1:]:
@@ -30,17 +30,17 @@ def _told(tree: Tree) -> dict[str, tuple[int, int]]:
 
 def test_a_small_tree_is_whole_in_path_order() -> None:
     files = [file("b/y.py", 5, cognitive=7), file("b/x.py", 9, max_cognitive=3), file("a.py", 1), file("empty.py", 0)]
-    tree = cut_tree(files, Limits(), {b"b/x.py": 4})
+    tree = cut_tree(files, ReportLimits(), {b"b/x.py": 4})
     assert tree.names == ["", "a.py", "b", "x.py", "y.py"]
     assert tree.parents == [0, 0, 0, 2, 2]
     assert (tree.files, tree.code) == ([0, 1, 0, 1, 1], [0, 1, 0, 9, 5])
     assert (tree.cognitive, tree.hardest, tree.changes) == ([0, 0, 0, 0, 7], [0, 0, 0, 3, 0], [0, 0, 0, 4, 0])
-    assert cut_tree(files, Limits(), None).changes is None
+    assert cut_tree(files, ReportLimits(), None).changes is None
 
 
 def test_what_is_too_much_is_one_row_of_the_nearest_directory() -> None:
     files = [file("a/b/big.py", 50), file("a/b/small.py", 3), file("a/c/small.py", 2), file("small.py", 1)]
-    assert _told(cut_tree(files, Limits(nodes=7), None)) == {
+    assert _told(cut_tree(files, ReportLimits(nodes=7), None)) == {
         "/a/b/big.py": (1, 50),
         "/": (1, 1),
         "/a/": (1, 2),
@@ -51,7 +51,7 @@ def test_what_is_too_much_is_one_row_of_the_nearest_directory() -> None:
 @given(PATHS, st.integers(1, 60))
 def test_no_line_is_lost_and_no_bound_passed(paths: list[str], nodes: int) -> None:
     files = [file(path, len(path) + place) for place, path in enumerate(paths)]
-    tree = cut_tree(files, Limits(nodes=nodes), None)
+    tree = cut_tree(files, ReportLimits(nodes=nodes), None)
     assert len(tree.names) <= max(nodes, 2)
     assert sum(tree.files) == len(files)
     assert sum(tree.code) == sum(each["code"] for each in files)
@@ -62,14 +62,14 @@ def test_no_line_is_lost_and_no_bound_passed(paths: list[str], nodes: int) -> No
 
 
 def test_a_path_of_many_directories_is_no_deeper_than_others() -> None:
-    tree = cut_tree([file("d/" * 500 + "f.py")], Limits(), None)
+    tree = cut_tree([file("d/" * 500 + "f.py")], ReportLimits(), None)
     assert len(tree.names) == DEPTH_MAX + 2
     assert tree.names[-1].startswith("d/d/")
-    assert len(tree.names[-1]) == Limits().text + 1
+    assert len(tree.names[-1]) == ReportLimits().text + 1
 
 
-def _import(source: str, target: str) -> Import:
-    return Import(source, target, 1, "exact")
+def _import(source: str, target: str) -> FileImport:
+    return FileImport(source, target, 1, "exact")
 
 
 def test_what_imports_stands_above_and_a_cycle_leads_back_below_the_diagonal() -> None:
@@ -80,7 +80,7 @@ def test_what_imports_stands_above_and_a_cycle_leads_back_below_the_diagonal() -
         _import("base/x.py", "model/m.py"),
         _import("model/n.py", "base/x.py"),
         _import("model/n.py", "model/n.py"),
-        Import("base/x.py", "app/a.py", 1, "name"),
+        FileImport("base/x.py", "app/a.py", 1, "name"),
     ]
     matrix = make_matrix(imports, 10, 99)
     assert matrix is not None
@@ -111,9 +111,9 @@ def test_long_texts_are_cut_where_they_say_least() -> None:
 
 
 def test_limits_end_at_one() -> None:
-    each = Limits()
+    each = ReportLimits()
     for _ in range(20):
         each = each.halved()
     assert set(msgspec.structs.asdict(each).values()) == {1}
     assert each.halved() == each
-    assert all(one > other for one, other in pairwise([Limits().nodes, Limits().halved().nodes]))
+    assert all(one > other for one, other in pairwise([ReportLimits().nodes, ReportLimits().halved().nodes]))

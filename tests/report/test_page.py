@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.report.limits import Limits
+from codebatch.report.limits import ReportLimits
 from codebatch.report.page import encode_data, encode_page
 from codebatch.report.tree import cut_tree
 
@@ -52,7 +52,7 @@ def test_data_is_the_same_whatever_stands_in_it_and_holds_no_markup(text: str) -
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_page_has_the_same_elements_whatever_stands_in_it(text: str) -> None:
     hostile, plain = (
-        _Elements(encode_page(contents(cut_tree([file(f"{name}/a.py")], Limits(), None), name)))
+        _Elements(encode_page(contents(cut_tree([file(f"{name}/a.py")], ReportLimits(), None), name)))
         for name in (text, "plain")
     )
     assert hostile.tags == plain.tags

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from codebatch.model.digest import Digest, digest_bytes
-from codebatch.scheduling.work.events import Conclusion, Start
+from codebatch.scheduling.work.events import Conclusion, StartCommand
 
 
 @dataclass
@@ -19,19 +19,19 @@ class Worker:
 
     holder: int
     coordinator: int
-    start: Start | None = None
+    start: StartCommand | None = None
     at: Literal["given", "leased", "running", "ended"] = "given"
     ending: Literal["result", "failed", "blocked", "cancelled", "stopped", "unbegun"] = "unbegun"
     asks: Digest | None = None
     questions: int = 0
     told_to_end: Literal["", "cancelled", "stopped"] = ""
-    behind: list[Start] = field(default_factory=list)
-    held: list[tuple[Start, Conclusion]] = field(default_factory=list)
-    known: Start | None = None
+    behind: list[StartCommand] = field(default_factory=list)
+    held: list[tuple[StartCommand, Conclusion]] = field(default_factory=list)
+    known: StartCommand | None = None
     is_recalled: bool = False
-    given: list[Start] = field(default_factory=list)
+    given: list[StartCommand] = field(default_factory=list)
 
-    def give(self, start: Start) -> None:
+    def give(self, start: StartCommand) -> None:
         """It is to begin a command."""
         self.start, self.at = start, "given"
         self.asks, self.questions, self.told_to_end = None, 0, ""
@@ -53,7 +53,7 @@ class Faults:
     looks_before_exec: bool = True
 
 
-def end_of(start: Start, ending: str, rng: random.Random) -> Conclusion:
+def end_of(start: StartCommand, ending: str, rng: random.Random) -> Conclusion:
     """How an attempt ends: why it failed is drawn."""
     type_ = "cancelled" if ending == "unbegun" else ending
     reason = rng.choice(("exit", "exit", "exit", "stall", "start", "limited")) if type_ == "failed" else None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from codebatch.scheduling.work.prefetch import RUN_COMMANDS_MAX, Runs
+from codebatch.scheduling.work.prefetch import RUN_COMMANDS_MAX, PrefetchedCommands
 
 
-class GenerousRuns(Runs):
+class GenerousRuns(PrefetchedCommands):
     """Gives all at once, to whoever is first."""
 
     def length(self, waiting: int, slots: int) -> int:

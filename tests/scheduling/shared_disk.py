@@ -18,7 +18,7 @@ from codebatch.model.work.request import (
     Skip,
     Unpause,
 )
-from codebatch.scheduling.work.command_plan import Agenda
+from codebatch.scheduling.work.command_plan import CommandPlan
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.events import Concluded, Conclusion
 from tests.scheduling.faults import Faults
@@ -29,7 +29,7 @@ class SharedDisk:
 
     random: random.Random
     faults: Faults
-    agenda: Agenda
+    agenda: CommandPlan
     count: int
     conductor: Conductor
     registers: dict[tuple[int, int], Conclusion | None]

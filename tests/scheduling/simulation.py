@@ -18,23 +18,33 @@ from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.outcome import Commit, HolderId, Outcome, Register, Unit
 from codebatch.model.record import FailureReason
 from codebatch.model.shard import ProjectWork, ShardId
-from codebatch.scheduling.actions import Assign, Break, Complete, Drained, Fail, Retire, Shrink, Spawn, Survey
-from codebatch.scheduling.analysis.driver import Deed, Driver
+from codebatch.scheduling.actions import (
+    AssignUnit,
+    Break,
+    Complete,
+    Drained,
+    Fail,
+    Retire,
+    ShrinkUnit,
+    Spawn,
+    SurveyWorker,
+)
+from codebatch.scheduling.analysis.driver import Deed, SessionDriver
 from codebatch.scheduling.analysis.ledger import Ledger
 from codebatch.scheduling.analysis.session import Session
 from codebatch.scheduling.events import (
-    Committed,
     Event,
-    Finished,
-    Lost,
+    LeaseRefused,
+    OutcomesCommitted,
     ProgressReport,
     Ready,
-    Refused,
-    Released,
-    Started,
+    SessionStarted,
     Surveyed,
+    UnitDone,
     UnitKey,
+    UnitReleased,
     WorkerId,
+    WorkerLost,
 )
 from tests.scheduling.work.batches import work_of
 
@@ -92,7 +102,7 @@ class SimulatedWorker:
     at: int = 0
     leased: bool = False
     inputs: Digest | None = None
-    inbox: list[Assign | Retire | Shrink] = field(default_factory=list)
+    inbox: list[AssignUnit | Retire | ShrinkUnit] = field(default_factory=list)
 
 
 class SimulatedCoordinator:
@@ -114,9 +124,9 @@ class SimulatedCoordinator:
         )
         self.workers: dict[WorkerId, SimulatedWorker] = {}
         self.inbox: list[tuple[SimulatedWorker, Event]] = []
-        self.driver = Driver(self.session, self._do)
+        self.driver = SessionDriver(self.session, self._do)
         self._spawned = 0
-        self.driver.handle(Started())
+        self.driver.handle(SessionStarted())
 
     @property
     def end(self) -> Complete | Drained | Break | None:
@@ -132,7 +142,7 @@ class SimulatedCoordinator:
             self._work(choice, chance)
         elif self.inbox:
             worker, event = self.inbox.pop(0)
-            if worker.id in self.workers or isinstance(event, Committed):
+            if worker.id in self.workers or isinstance(event, OutcomesCommitted):
                 self._deliver(worker, event)
         if self.session.is_waiting_for_others and self.end is None:
             self._look()
@@ -167,7 +177,7 @@ class SimulatedCoordinator:
         is_at_item = worker.unit is not None and worker.at < worker.unit.end
         items = (worker.at, worker.at + 1) if is_at_item else None
         if self.end is None:
-            self.driver.handle(Lost(worker.id, items, reason))
+            self.driver.handle(WorkerLost(worker.id, items, reason))
 
     def die(self) -> None:
         """SIGKILL of the coordinator: its workers die with it."""
@@ -176,12 +186,12 @@ class SimulatedCoordinator:
             self.world.disk.live.discard(worker.holder)
 
     def _deliver(self, worker: SimulatedWorker, event: Event) -> None:
-        if self.end is not None and isinstance(event, Ready | Refused | Finished):
+        if self.end is not None and isinstance(event, Ready | LeaseRefused | UnitDone):
             worker.inbox.append(Retire(worker.id))
             return
         self.driver.handle(event)
-        if isinstance(event, Refused) or (
-            isinstance(event, Committed) and any(not _is_whole(commit) for commit in event.commits)
+        if isinstance(event, LeaseRefused) or (
+            isinstance(event, OutcomesCommitted) and any(not _is_whole(commit) for commit in event.commits)
         ):
             self._learn()
 
@@ -193,9 +203,9 @@ class SimulatedCoordinator:
                 self.world.disk.live.add(worker.holder)
                 self.workers[worker.id] = worker
                 self.inbox.append((worker, Ready(worker.id)))
-            case Assign(worker=id_) | Retire(worker=id_) | Shrink(worker=id_):
+            case AssignUnit(worker=id_) | Retire(worker=id_) | ShrinkUnit(worker=id_):
                 self.workers[id_].inbox.append(action)
-            case Survey(worker=id_):
+            case SurveyWorker(worker=id_):
                 self.driver.handle(Surveyed(id_, self._position(id_)))
             case Fail():
                 outcomes = tuple(
@@ -211,7 +221,7 @@ class SimulatedCoordinator:
                 )
                 commit = Commit(segment=self.holder, epoch=0, round=action.round, outcomes=outcomes)
                 won = self.world.disk.link(commit, outcomes)
-                self.driver.handle(Committed((won,)))
+                self.driver.handle(OutcomesCommitted((won,)))
                 if len(won.outcomes) < len(outcomes):
                     self._learn()
 
@@ -219,15 +229,15 @@ class SimulatedCoordinator:
         if worker.unit is None:
             if worker.inbox:
                 match worker.inbox.pop(0):
-                    case Assign(unit=unit, epoch=epoch):
+                    case AssignUnit(unit=unit, epoch=epoch):
                         self._lease(worker, unit, epoch)
                     case Retire():
                         self.world.disk.live.discard(worker.holder)
                         del self.workers[worker.id]
-                    case Shrink():
+                    case ShrinkUnit():
                         pass  # For a unit that it has finished.
             return
-        if worker.inbox and chance.random() < 0.7 and isinstance(shrink := worker.inbox[0], Shrink):
+        if worker.inbox and chance.random() < 0.7 and isinstance(shrink := worker.inbox[0], ShrinkUnit):
             worker.inbox.pop(0)
             if worker.at < shrink.end < worker.unit.end:
                 worker.unit = replace(worker.unit, end=shrink.end)
@@ -255,11 +265,11 @@ class SimulatedCoordinator:
     def _lease(self, worker: SimulatedWorker, unit: Unit, epoch: int) -> None:
         key = (unit.shard, unit.start, epoch)
         if key in self.world.disk.leases:
-            self.inbox.append((worker, Refused(worker.id, epoch)))
+            self.inbox.append((worker, LeaseRefused(worker.id, epoch)))
             return
         self.world.disk.leases[key] = worker.holder
         if self.world.is_single:
-            told = [message.end for message in worker.inbox if isinstance(message, Shrink)]
+            told = [message.end for message in worker.inbox if isinstance(message, ShrinkUnit)]
             self.world.check_nothing_committed(replace(unit, end=min([unit.end, *told])))
         worker.unit, worker.epoch, worker.at, worker.leased = unit, epoch, unit.start, True
 
@@ -274,8 +284,8 @@ class SimulatedCoordinator:
         if len(linked) < len(outcomes):
             self.kill_worker(worker)
             return
-        self.inbox.append((worker, Committed((won,))))
-        self.inbox.append((worker, Finished(worker.id)))
+        self.inbox.append((worker, OutcomesCommitted((won,))))
+        self.inbox.append((worker, UnitDone(worker.id)))
         worker.unit, worker.leased, worker.inputs = None, False, None
 
     def _learn(self) -> None:
@@ -286,7 +296,7 @@ class SimulatedCoordinator:
         }
         found = [commit for register, commit in self.world.disk.registers.items() if register not in known]
         if found and self.end is None:
-            self.driver.handle(Committed(tuple(found)))
+            self.driver.handle(OutcomesCommitted(tuple(found)))
 
     def _look(self) -> None:
         self._learn()
@@ -294,7 +304,7 @@ class SimulatedCoordinator:
         for key in sorted(self.session.foreign):
             epoch, holder = highest.get(key, (0, HolderId("")))
             if holder not in self.world.disk.live and self.end is None:
-                self.driver.handle(Released(key, epoch))
+                self.driver.handle(UnitReleased(key, epoch))
 
 
 class World:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codebatch.model.work.request import Answer, Cancel, Open, Pause, Stop, Unpause
 from codebatch.scheduling.lifecycle import CommandState
-from codebatch.scheduling.work.events import Settle, Start
+from codebatch.scheduling.work.events import Settle, StartCommand
 from tests.scheduling.shared_disk import SharedDisk
 from tests.scheduling.work.open_reference import own_of
 
@@ -60,7 +60,7 @@ class StartChecks(SharedDisk):
                 stands = stands or isinstance(body, kind)
         return stands
 
-    def _check_start(self, start: Start) -> None:
+    def _check_start(self, start: StartCommand) -> None:
         """What a coordinator starts is open by what it has read, and its time has come."""
         item = start.item
         assert not self.is_spacing, f"item {item} starts too soon after another"

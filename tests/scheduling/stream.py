@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from codebatch.scheduling.actions import Complete
 from codebatch.scheduling.work.event_projection import (
-    Asked,
     AskedLive,
     AttemptEnded,
+    AttemptInterrupted,
     AttemptStopped,
     Counted,
+    EmittedEvents,
     Happening,
-    Interrupted,
     Queued,
-    Told,
+    RequestMade,
 )
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 Stream = list[tuple[int, Happening | None]]
 
 
-def told_in(stream: Stream) -> Told:
+def told_in(stream: Stream) -> EmittedEvents:
     """What the next coordinator finds told."""
-    told = Told(requests=sum(isinstance(one, Asked) for _, one in stream))
+    told = EmittedEvents(requests=sum(isinstance(one, RequestMade) for _, one in stream))
     for _, one in stream:
         match one:
             case AttemptEnded(conclusion, _, asks):
@@ -39,7 +39,7 @@ def told_in(stream: Stream) -> Told:
                 told.counted.add((item, round_))
             case Queued(item, round_):
                 told.queued.add((item, round_))
-            case Interrupted(item, epoch) | AttemptStopped(item, epoch):
+            case AttemptInterrupted(item, epoch) | AttemptStopped(item, epoch):
                 told.interrupted.add((item, epoch))
             case _:
                 pass

@@ -13,7 +13,7 @@ from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType, Regi
 from codebatch.model.shard import ProjectWork, ShardId
 from codebatch.scheduling.analysis.ledger import Ledger
 from codebatch.scheduling.lifecycle import BatchState, batch_state, is_stalled
-from codebatch.scheduling.outcome_counts import Tally
+from codebatch.scheduling.outcome_counts import OutcomeCounts
 from codebatch.store.results.ledgers import tally_of
 from tests.scheduling.work.batches import work_of
 
@@ -128,14 +128,14 @@ def test_an_item_whose_needed_task_failed_is_doomed() -> None:
 
 def test_batch_states_follow_from_counts() -> None:
     table = [
-        (Tally(planned=4), False, BatchState.PENDING),
-        (Tally(planned=4), True, BatchState.RUNNING),
-        (Tally(planned=4, results=1), False, BatchState.RUNNING),
-        (Tally(planned=4, results=4), True, BatchState.COMPLETED),
-        (Tally(planned=4, results=3, failed=1), True, BatchState.PARTIAL),
-        (Tally(planned=4, failed=4), True, BatchState.FAILED),
-        (Tally(planned=4, results=3, cancelled=1), True, BatchState.CANCELLED),
-        (Tally(planned=0), True, BatchState.COMPLETED),
+        (OutcomeCounts(planned=4), False, BatchState.PENDING),
+        (OutcomeCounts(planned=4), True, BatchState.RUNNING),
+        (OutcomeCounts(planned=4, results=1), False, BatchState.RUNNING),
+        (OutcomeCounts(planned=4, results=4), True, BatchState.COMPLETED),
+        (OutcomeCounts(planned=4, results=3, failed=1), True, BatchState.PARTIAL),
+        (OutcomeCounts(planned=4, failed=4), True, BatchState.FAILED),
+        (OutcomeCounts(planned=4, results=3, cancelled=1), True, BatchState.CANCELLED),
+        (OutcomeCounts(planned=0), True, BatchState.COMPLETED),
     ]
     for tally, is_started, state in table:
         assert batch_state(tally, is_started=is_started) is state

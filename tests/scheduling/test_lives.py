@@ -11,12 +11,22 @@ import pytest
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType, Register, Unit
 from codebatch.model.shard import ProjectWork, ShardId
-from codebatch.scheduling.actions import Action, Assign, Fail, Retire, Shrink
+from codebatch.scheduling.actions import Action, AssignUnit, Fail, Retire, ShrinkUnit
 from codebatch.scheduling.analysis.ledger import Ledger
 from codebatch.scheduling.analysis.session import Session
-from codebatch.scheduling.events import Committed, Event, Finished, Lost, Ready, Refused, Released, Started, WorkerId
+from codebatch.scheduling.events import (
+    Event,
+    LeaseRefused,
+    OutcomesCommitted,
+    Ready,
+    SessionStarted,
+    UnitDone,
+    UnitReleased,
+    WorkerId,
+    WorkerLost,
+)
 from codebatch.scheduling.lifecycle import BatchState, batch_state
-from codebatch.scheduling.state_machines import BATCH_LIFE, WORK_LIFE, WORKER_LIFE, Move, WorkerState, WorkState
+from codebatch.scheduling.state_machines import BATCH_LIFE, WORK_LIFE, WORKER_LIFE, Transition, WorkerState, WorkState
 from codebatch.store.results.ledgers import tally_of
 from tests.scheduling.simulation import World, run_world
 from tests.scheduling.work.batches import work_of
@@ -41,7 +51,7 @@ class Watch:
     """Follows sessions event by event. `seen` are the moves that were made."""
 
     def __init__(self) -> None:
-        self.seen: Counter[Move[Any]] = Counter()
+        self.seen: Counter[Transition[Any]] = Counter()
         self._pairs: dict[Session, dict[Pair, WorkState]] = {}
         self._workers: dict[Session, dict[WorkerId, WorkerState]] = {}
         self._batches: dict[Session, BatchState] = {}
@@ -64,9 +74,9 @@ class Watch:
             self._check(BATCH_LIFE, batch_before, [*_repeated(event), *actions], batch)
         return actions
 
-    def _check(self, life: Sequence[Move[Any]], before: Any, triggers: Sequence[object], after: Any) -> None:
+    def _check(self, life: Sequence[Transition[Any]], before: Any, triggers: Sequence[object], after: Any) -> None:
         """Some way of moves leads there. An event may leave a state as it is; an action that names an item may not."""
-        ways: dict[Any, tuple[Move[Any], ...]] = {before: ()}
+        ways: dict[Any, tuple[Transition[Any], ...]] = {before: ()}
         for trigger in triggers:
             moves = [move for move in life if move.before in ways and isinstance(trigger, move.by)]
             ahead = {move.after: (*ways[move.before], move) for move in reversed(moves)}
@@ -80,7 +90,7 @@ class Watch:
         states = self._workers.setdefault(session, {})
         pool = session._pool
         for trigger in (event, *actions):
-            if isinstance(trigger, Ready | Finished | Refused | Lost | Assign | Shrink | Retire):
+            if isinstance(trigger, Ready | UnitDone | LeaseRefused | WorkerLost | AssignUnit | ShrinkUnit | Retire):
                 before = states.get(trigger.worker, WorkerState.SPAWNING)
                 (move,) = [move for move in WORKER_LIFE if (move.before, move.by) == (before, type(trigger))]
                 states[trigger.worker] = move.after
@@ -96,7 +106,7 @@ class Watch:
 
 def _repeated(event: Event) -> list[object]:
     """One look at the disk is one event, and as many moves as it found commits and unreadable registers."""
-    return [event] * (len(event.commits) + len(event.unreadable)) if isinstance(event, Committed) else [event]
+    return [event] * (len(event.commits) + len(event.unreadable)) if isinstance(event, OutcomesCommitted) else [event]
 
 
 def _triggers(pair: Pair, event: Event, actions: Sequence[Action], running: dict[WorkerId, Unit]) -> list[object]:
@@ -107,20 +117,20 @@ def _triggers(pair: Pair, event: Event, actions: Sequence[Action], running: dict
         return unit is not None and unit.shard == shard and unit.start <= item < unit.end and task in unit.tasks
 
     match event:
-        case Committed():
+        case OutcomesCommitted():
             found = _repeated(event)
-        case Released(key):
+        case UnitReleased(key):
             found = [event] if key[0] == shard else []
-        case Finished(worker) | Refused(worker) | Lost(worker):
+        case UnitDone(worker) | LeaseRefused(worker) | WorkerLost(worker):
             unit = running.get(worker)
             found = [event] if unit is not None and unit.shard == shard else []
         case _:
             found = []  # It tells of no work.
     for action in actions:
         match action:
-            case Assign(unit=unit) if is_in(unit):
+            case AssignUnit(unit=unit) if is_in(unit):
                 found.append(action)
-            case Shrink(worker, end) if is_in(running.get(worker)) and item >= end:
+            case ShrinkUnit(worker, end) if is_in(running.get(worker)) and item >= end:
                 found.append(action)
             case Fail() if (action.shard, action.item) == (shard, item) and task in action.tasks:
                 found.append(action)
@@ -196,26 +206,31 @@ def _by_hand(watch: Watch) -> None:
     session = Session(Ledger(work_of({shard: 2}), {"parse": ()}), costs={shard: [0.0, 1.0, 2.0]}, jobs=1)
     failed = [_outcome(shard, item, "failed") for item in (0, 1)]
     events: list[Event] = [
-        Started(), Lost(worker, None, "crash"), Ready(WorkerId(2)), Finished(WorkerId(2)),
+        SessionStarted(), WorkerLost(worker, None, "crash"), Ready(WorkerId(2)), UnitDone(WorkerId(2)),
         _committed(1, *failed), *(_committed(2, _outcome(shard, item, "result")) for item in (0, 1)),
     ]  # fmt: skip
     for event in events:
         watch.handle(session, event, Session.handle)
     session = Session(Ledger(work_of({shard: 1}), {"parse": ()}), costs={shard: [0.0, 1.0]}, jobs=1)
-    for event in (Started(), Ready(worker), _committed(1, failed[0]), _committed(2, _outcome(shard, 0, "result"))):
+    for event in (
+        SessionStarted(),
+        Ready(worker),
+        _committed(1, failed[0]),
+        _committed(2, _outcome(shard, 0, "result")),
+    ):
         watch.handle(session, event, Session.handle)
     session = Session(Ledger(work_of({shard: 1}), {"parse": ()}), costs={shard: [0.0, 1.0]}, jobs=1)
-    deaths = [Lost(WorkerId(number), (0, 1), "crash", task="parse") for number in (1, 2)]
-    events = [Started(), *(event for death in deaths for event in (Ready(death.worker), death))]
-    for event in (*events, Committed((), (Register(shard, 0, "parse", 1),))):
+    deaths = [WorkerLost(WorkerId(number), (0, 1), "crash", task="parse") for number in (1, 2)]
+    events = [SessionStarted(), *(event for death in deaths for event in (Ready(death.worker), death))]
+    for event in (*events, OutcomesCommitted((), (Register(shard, 0, "parse", 1),))):
         watch.handle(session, event, Session.handle)
     sum_ = ProjectWork("sum")
     ledger = Ledger(work_of({shard: 1}, ["sum"]), {"parse": (), "sum": ("parse",)})
     session = Session(ledger, costs={shard: [0.0, 1.0], sum_.id: [0.0, 1.0]}, jobs=1)
-    for event in (Started(), Ready(worker), _committed(1, failed[0]), Finished(worker)):
+    for event in (SessionStarted(), Ready(worker), _committed(1, failed[0]), UnitDone(worker)):
         watch.handle(session, event, Session.handle)
     made = Outcome(shard=sum_.id, task="sum", start=0, end=1, type="result", inputs=ledger.inputs("sum"))
-    for event in (_committed(1, made), Finished(worker), _committed(2, _outcome(shard, 0, "result", "other"))):
+    for event in (_committed(1, made), UnitDone(worker), _committed(2, _outcome(shard, 0, "result", "other"))):
         watch.handle(session, event, Session.handle)
 
 
@@ -223,5 +238,5 @@ def _outcome(shard: ShardId, item: int, type_: OutcomeType, digest: str = "") ->
     return Outcome(shard=shard, task="parse", start=item, end=item + 1, type=type_, digest=Digest(digest))
 
 
-def _committed(round_: int, *outcomes: Outcome) -> Committed:
-    return Committed((Commit(segment=HolderId("h"), epoch=1, round=round_, outcomes=outcomes),))
+def _committed(round_: int, *outcomes: Outcome) -> OutcomesCommitted:
+    return OutcomesCommitted((Commit(segment=HolderId("h"), epoch=1, round=round_, outcomes=outcomes),))

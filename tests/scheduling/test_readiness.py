@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType, Unit
 from codebatch.model.shard import ProjectWork, ShardId
-from codebatch.scheduling.actions import Assign, Complete
+from codebatch.scheduling.actions import AssignUnit, Complete
 from codebatch.scheduling.analysis.ledger import Ledger
 from codebatch.scheduling.analysis.session import Session
-from codebatch.scheduling.events import Committed, Finished, Ready, Started, WorkerId
+from codebatch.scheduling.events import OutcomesCommitted, Ready, SessionStarted, UnitDone, WorkerId
 from tests.scheduling.work.batches import work_of
 
 S = ShardId("00000001")
@@ -61,15 +61,15 @@ def test_session_works_through_a_deep_graph_in_an_order_that_the_needs_allow(mak
     ledger = Ledger(work_of({}, needs), needs)
     session = Session(ledger, costs={shard: [0.0, 1.0] for shard in ledger.work}, jobs=1)
     worker = WorkerId(1)
-    session.handle(Started())
+    session.handle(SessionStarted())
     actions = session.handle(Ready(worker))
     done: list[str] = []
     while Complete() not in actions:
-        (unit,) = [action.unit for action in actions if isinstance(action, Assign)]
+        (unit,) = [action.unit for action in actions if isinstance(action, AssignUnit)]
         assert set(needs[unit.tasks[0]]) <= set(done)
         done += unit.tasks
-        actions = session.handle(Committed((_commit(ledger, unit),)))
-        actions += session.handle(Finished(worker))
+        actions = session.handle(OutcomesCommitted((_commit(ledger, unit),)))
+        actions += session.handle(UnitDone(worker))
     assert sorted(done) == sorted(needs)
 
 
@@ -140,14 +140,14 @@ def test_an_event_looks_at_the_tasks_that_it_touches_and_at_no_other(needs: Need
     """Commit and end each task of a graph: what is looked at are the task itself and those that need it."""
     ledger = _CountingLedger(work_of({}, needs), needs)
     session = Session(ledger, costs={shard: [0.0, 1.0] for shard in ledger.work}, jobs=1)
-    session.handle(Started())
+    session.handle(SessionStarted())
     actions = session.handle(Ready(WorkerId(1)))
     needed_by = Counter(need for needed in needs.values() for need in needed)
     for _ in range(min(len(needs) - 1, 200)):
-        (unit,) = [action.unit for action in actions if isinstance(action, Assign)]
+        (unit,) = [action.unit for action in actions if isinstance(action, AssignUnit)]
         ledger.asked = 0
-        session.handle(Committed((_commit(ledger, unit),)))
-        actions = session.handle(Finished(WorkerId(1)))
+        session.handle(OutcomesCommitted((_commit(ledger, unit),)))
+        actions = session.handle(UnitDone(WorkerId(1)))
         assert ledger.asked <= 4 + 2 * needed_by[unit.tasks[0]]
 
 

@@ -10,20 +10,30 @@ from codebatch.model.digest import Digest
 from codebatch.model.outcome import Commit, HolderId, Outcome, Register
 from codebatch.model.record import FailureReason
 from codebatch.model.shard import ProjectWork, ShardId
-from codebatch.scheduling.actions import Action, Assign, Break, Complete, Fail, Retire, Shrink, Spawn, Survey
+from codebatch.scheduling.actions import (
+    Action,
+    AssignUnit,
+    Break,
+    Complete,
+    Fail,
+    Retire,
+    ShrinkUnit,
+    Spawn,
+    SurveyWorker,
+)
 from codebatch.scheduling.analysis.ledger import Ledger
 from codebatch.scheduling.analysis.session import Session
 from codebatch.scheduling.events import (
-    Committed,
     DrainRequested,
-    Finished,
-    Lost,
+    LeaseRefused,
+    OutcomesCommitted,
     Ready,
-    Refused,
-    Released,
-    Started,
+    SessionStarted,
     Surveyed,
+    UnitDone,
+    UnitReleased,
     WorkerId,
+    WorkerLost,
 )
 from tests.scheduling.simulation import World, run_world
 from tests.scheduling.work.batches import work_of
@@ -48,8 +58,8 @@ def _committed(outcome: Outcome, round_: int = 1) -> Commit:
     return Commit(segment=HolderId("h"), epoch=1, round=round_, outcomes=(outcome,))
 
 
-def _assigned(actions: list[Action]) -> Assign:
-    (assign,) = [action for action in actions if isinstance(action, Assign)]
+def _assigned(actions: list[Action]) -> AssignUnit:
+    (assign,) = [action for action in actions if isinstance(action, AssignUnit)]
     return assign
 
 
@@ -83,41 +93,41 @@ def test_without_kills_only_late_owners_do_anything_twice(seed: int) -> None:
 
 
 def test_a_small_plan_starts_few_workers() -> None:
-    assert _session(5, jobs=64, cost_per_worker=5.0).handle(Started()) == [Spawn()]
-    assert _session(5, jobs=64, cost_per_worker=2.0).handle(Started()) == [Spawn()] * 3
+    assert _session(5, jobs=64, cost_per_worker=5.0).handle(SessionStarted()) == [Spawn()]
+    assert _session(5, jobs=64, cost_per_worker=2.0).handle(SessionStarted()) == [Spawn()] * 3
 
 
 def test_an_empty_plan_is_complete_at_once() -> None:
     session = Session(Ledger(work_of({}), {"parse": ()}), costs={}, jobs=4)
-    assert session.handle(Started()) == [Complete()]
+    assert session.handle(SessionStarted()) == [Complete()]
 
 
 def test_the_costliest_unit_goes_first() -> None:
     other = ShardId("00000002")
     ledger = Ledger(work_of({S: 1, other: 1}), {"parse": ()})
     session = Session(ledger, costs={S: [0.0, 1.0], other: [0.0, 9.0]}, jobs=1)
-    session.handle(Started())
+    session.handle(SessionStarted())
     (assign,) = session.handle(Ready(W))
-    assert isinstance(assign, Assign)
+    assert isinstance(assign, AssignUnit)
     assert assign.unit.shard == other
 
 
 def test_the_item_that_killed_a_worker_is_tried_alone_and_failed_when_it_kills_again() -> None:
     session = _session(5)
-    session.handle(Started())
+    session.handle(SessionStarted())
     session.handle(Ready(W))
-    assert session.handle(Lost(W, (2, 3), "crash")) == [Spawn()]
+    assert session.handle(WorkerLost(W, (2, 3), "crash")) == [Spawn()]
     sizes = []
     for worker in (WorkerId(2), WorkerId(3), WorkerId(4)):
         actions = session.handle(Ready(worker))
-        assign = next(action for action in actions if isinstance(action, Assign))
+        assign = next(action for action in actions if isinstance(action, AssignUnit))
         sizes.append((assign.unit.start, assign.unit.end))
         if assign.unit.start == 2:
-            session.handle(Lost(worker, (2, 3), "crash"))
+            session.handle(WorkerLost(worker, (2, 3), "crash"))
             continue
-        session.handle(Committed((_result(assign.unit.start, assign.unit.end),)))
-        session.handle(Finished(worker))
-        session.handle(Lost(worker, None, "crash"))
+        session.handle(OutcomesCommitted((_result(assign.unit.start, assign.unit.end),)))
+        session.handle(UnitDone(worker))
+        session.handle(WorkerLost(worker, None, "crash"))
     assert (2, 3) in sizes
     assert all(end - start == 1 or not start <= 2 < end for start, end in sizes)
 
@@ -125,29 +135,29 @@ def test_the_item_that_killed_a_worker_is_tried_alone_and_failed_when_it_kills_a
 def test_only_the_task_that_ran_fails_where_it_is_known() -> None:
     ledger = Ledger(work_of({S: 1}), {"parse": (), "lint": ()})
     session = Session(ledger, costs={S: [0.0, 1.0]}, jobs=1)
-    session.handle(Started())
+    session.handle(SessionStarted())
     actions: list[Action] = []
     for number in (1, 2):
         session.handle(Ready(WorkerId(number)))
-        actions = session.handle(Lost(WorkerId(number), (0, 1), "crash", task="lint"))
+        actions = session.handle(WorkerLost(WorkerId(number), (0, 1), "crash", task="lint"))
     assert [action.tasks for action in actions if isinstance(action, Fail)] == [("lint",)]
     (assign,) = session.handle(Ready(WorkerId(3)))
-    assert isinstance(assign, Assign)
+    assert isinstance(assign, AssignUnit)
     assert assign.unit.tasks == ("parse",)
-    actions = session.handle(Lost(WorkerId(3), (0, 1), "crash", is_from_outside=True, task="parse"))
+    actions = session.handle(WorkerLost(WorkerId(3), (0, 1), "crash", is_from_outside=True, task="parse"))
     assert not [action for action in actions if isinstance(action, Fail)], "an innocent task pays for another"
 
 
 def test_what_needs_a_task_that_is_being_failed_is_not_handed_out() -> None:
     ledger = Ledger(work_of({S: 1}), {"parse": (), "lint": ("parse",), "count": ()})
     session = Session(ledger, costs={S: [0.0, 1.0]}, jobs=1)
-    session.handle(Started())
+    session.handle(SessionStarted())
     for number in (1, 2):
         session.handle(Ready(WorkerId(number)))
-        session.handle(Lost(WorkerId(number), (0, 1), "crash", task="parse"))
+        session.handle(WorkerLost(WorkerId(number), (0, 1), "crash", task="parse"))
     assert _assigned(session.handle(Ready(WorkerId(3)))).unit.tasks == ("count",)
     failed = Outcome(shard=S, task="parse", start=0, end=1, type="failed", reason="crash")
-    assert session.handle(Committed((_committed(failed),))) == [Fail(S, 0, ("lint",), 1, "needs")]
+    assert session.handle(OutcomesCommitted((_committed(failed),))) == [Fail(S, 0, ("lint",), 1, "needs")]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -159,9 +169,9 @@ def test_nothing_that_is_settled_is_begun_where_items_kill_their_workers(seed: i
 
 def test_deaths_in_a_row_without_a_commit_break_the_session() -> None:
     session = _session(5)
-    session.handle(Started())
+    session.handle(SessionStarted())
     for number in range(1, 100):
-        actions = session.handle(Lost(WorkerId(number), None, "crash"))
+        actions = session.handle(WorkerLost(WorkerId(number), None, "crash"))
         if any(isinstance(action, Break) for action in actions):
             assert number == 6
             return
@@ -172,16 +182,16 @@ def test_deaths_in_a_row_without_a_commit_break_the_session() -> None:
 def test_items_that_overrun_a_limit_fail_before_the_machine_is_blamed(reason: FailureReason) -> None:
     """Each kills a worker before any of them is tried again, and crashes as many would be the machine's."""
     session = _session(20)
-    actions = session.handle(Started())
+    actions = session.handle(SessionStarted())
     failed: list[int] = []
     for number in map(WorkerId, range(1, 100)):
         actions = session.handle(Ready(number))
         start = _assigned(actions).unit.start
-        actions = session.handle(Lost(number, (start, start + 1), reason, task="parse"))
+        actions = session.handle(WorkerLost(number, (start, start + 1), reason, task="parse"))
         for fail in (action for action in actions if isinstance(action, Fail)):
             failed.append(fail.item)
             outcome = Outcome(shard=S, task="parse", start=fail.item, end=fail.item + 1, type="failed", reason=reason)
-            actions = session.handle(Committed((_committed(outcome),)))
+            actions = session.handle(OutcomesCommitted((_committed(outcome),)))
         if Complete() in actions:
             break
     assert sorted(failed) == list(range(20))
@@ -189,19 +199,19 @@ def test_items_that_overrun_a_limit_fail_before_the_machine_is_blamed(reason: Fa
 
 def test_an_idle_worker_gets_the_tail_of_what_another_runs() -> None:
     session = _session(8, jobs=2, cost_per_worker=1.0)
-    session.handle(Started())
+    session.handle(SessionStarted())
     session.handle(Ready(W))
     thief = WorkerId(2)
-    assert session.handle(Ready(thief)) == [Survey(W)]
+    assert session.handle(Ready(thief)) == [SurveyWorker(W)]
     shrink, assign = session.handle(Surveyed(W, 1))
-    assert shrink == Shrink(W, 5)
-    assert isinstance(assign, Assign)
+    assert shrink == ShrinkUnit(W, 5)
+    assert isinstance(assign, AssignUnit)
     assert (assign.worker, assign.unit.start, assign.unit.end) == (thief, 5, 8)
 
 
 def test_nothing_is_stolen_from_a_worker_at_its_last_item() -> None:
     session = _session(8, jobs=2, cost_per_worker=1.0)
-    session.handle(Started())
+    session.handle(SessionStarted())
     session.handle(Ready(W))
     session.handle(Ready(WorkerId(2)))
     assert session.handle(Surveyed(W, 7)) == []
@@ -210,32 +220,32 @@ def test_nothing_is_stolen_from_a_worker_at_its_last_item() -> None:
 def test_an_item_that_is_a_good_part_of_the_work_does_not_wait_for_its_neighbours() -> None:
     ledger = Ledger(work_of({S: 5}), {"parse": ()})
     session = Session(ledger, costs={S: [0.0, 1.0, 2.0, 92.0, 93.0, 94.0]}, jobs=2)
-    session.handle(Started())
+    session.handle(SessionStarted())
     (assign,) = session.handle(Ready(W))
-    assert isinstance(assign, Assign)
+    assert isinstance(assign, AssignUnit)
     assert (assign.unit.start, assign.unit.end) == (2, 3)
 
 
 def test_an_item_that_is_there_whenever_a_worker_is_killed_from_outside_fails_at_the_tenth_time() -> None:
     """A file whose task kills its own worker with SIGKILL must end too."""
     session = _session(1)
-    session.handle(Started())
+    session.handle(SessionStarted())
     fails = []
     for number in range(1, 11):
         session.handle(Ready(WorkerId(number)))
-        actions = session.handle(Lost(WorkerId(number), (0, 1), "crash", is_from_outside=True))
+        actions = session.handle(WorkerLost(WorkerId(number), (0, 1), "crash", is_from_outside=True))
         fails += [number for action in actions if isinstance(action, Fail)]
     assert fails == [10]
 
 
 def test_a_unit_is_leased_above_every_epoch_that_is_known_of_it() -> None:
     session = _session(4)
-    session.handle(Started())
+    session.handle(SessionStarted())
     assert _assigned(session.handle(Ready(W))).epoch == 1
-    session.handle(Refused(W, 4))
-    assert _assigned(session.handle(Released((S, 0), 0))).epoch == 5
-    session.handle(Refused(W, 6))
-    assert _assigned(session.handle(Released((S, 0), 9))).epoch == 10
+    session.handle(LeaseRefused(W, 4))
+    assert _assigned(session.handle(UnitReleased((S, 0), 0))).epoch == 5
+    session.handle(LeaseRefused(W, 6))
+    assert _assigned(session.handle(UnitReleased((S, 0), 9))).epoch == 10
 
 
 def test_what_is_settled_is_held_by_nobody() -> None:
@@ -243,40 +253,40 @@ def test_what_is_settled_is_held_by_nobody() -> None:
     ledger = Ledger(work_of({S: 4}), {"parse": ()})
     ledger.add(_result(0, 2))
     session = Session(ledger, costs={S: [0.0, 1.0, 2.0, 3.0, 4.0]}, jobs=1, leased={(S, 0): 1, (S, 2): 1})
-    assert session.handle(Started()) == []
+    assert session.handle(SessionStarted()) == []
     assert session.foreign == {(S, 2)}
 
 
 def test_who_refuses_a_unit_that_is_settled_by_then_does_not_hold_it() -> None:
     session = _session(2)
-    session.handle(Started())
+    session.handle(SessionStarted())
     session.handle(Ready(W))
-    session.handle(Committed((_result(0, 2),)))
-    session.handle(Refused(W, 1))
+    session.handle(OutcomesCommitted((_result(0, 2),)))
+    session.handle(LeaseRefused(W, 1))
     assert not session.foreign
 
 
 def test_a_failure_is_committed_in_the_round_that_is_open_by_then() -> None:
     """The name of the round that the dead worker had may be taken, and nobody would ever hear of it again."""
     session = _session(1)
-    session.handle(Started())
+    session.handle(SessionStarted())
     session.handle(Ready(W))
-    session.handle(Lost(W, (0, 1), "crash", task="parse"))
+    session.handle(WorkerLost(W, (0, 1), "crash", task="parse"))
     session.handle(Ready(WorkerId(2)))
-    session.handle(Committed((), (Register(S, 0, "parse", 1),)))
-    actions = session.handle(Lost(WorkerId(2), (0, 1), "crash", task="parse"))
+    session.handle(OutcomesCommitted((), (Register(S, 0, "parse", 1),)))
+    actions = session.handle(WorkerLost(WorkerId(2), (0, 1), "crash", task="parse"))
     assert [action for action in actions if isinstance(action, Fail)] == [Fail(S, 0, ("parse",), 2, "crash")]
 
 
 def test_a_charged_item_waits_for_a_worker_that_did_nothing_before() -> None:
     session = Session(Ledger(work_of({S: 2}), {"parse": ()}), costs={S: [0.0, 1.0, 9.0]}, jobs=1)
     used = WorkerId(2)
-    session.handle(Started())
+    session.handle(SessionStarted())
     session.handle(Ready(W))
-    session.handle(Lost(W, (0, 1), "crash"))
+    session.handle(WorkerLost(W, (0, 1), "crash"))
     assert _assigned(session.handle(Ready(used))).unit.start == 1, "the costliest goes first"
-    session.handle(Committed((_result(1, 2),)))
-    assert session.handle(Finished(used)) == [Retire(used), Spawn()]
+    session.handle(OutcomesCommitted((_result(1, 2),)))
+    assert session.handle(UnitDone(used)) == [Retire(used), Spawn()]
     assert _assigned(session.handle(Ready(WorkerId(3)))).unit.start == 0
 
 
@@ -284,37 +294,37 @@ def test_a_project_task_that_failed_is_done_again_when_what_it_read_has_changed(
     own = ProjectWork("sum").id
     ledger = Ledger(work_of({S: 1}, ["sum"]), {"parse": (), "sum": ("parse",)})
     session = Session(ledger, costs={S: [0.0, 1.0], own: [0.0, 1.0]}, jobs=1)
-    session.handle(Started())
+    session.handle(SessionStarted())
     assert _assigned(session.handle(Ready(W))).unit.tasks == ("parse",)
-    session.handle(Committed((_result(0, 1),)))
-    assert _assigned(session.handle(Finished(W))).unit.shard == own
-    session.handle(Lost(W, (0, 1), "crash", task="sum"))
+    session.handle(OutcomesCommitted((_result(0, 1),)))
+    assert _assigned(session.handle(UnitDone(W))).unit.shard == own
+    session.handle(WorkerLost(W, (0, 1), "crash", task="sum"))
     session.handle(Ready(WorkerId(2)))
-    (fail,) = [a for a in session.handle(Lost(WorkerId(2), (0, 1), "crash", task="sum")) if isinstance(a, Fail)]
+    (fail,) = [a for a in session.handle(WorkerLost(WorkerId(2), (0, 1), "crash", task="sum")) if isinstance(a, Fail)]
     failed = Outcome(shard=own, task="sum", start=0, end=1, type="failed", inputs=ledger.inputs("sum"))
     other = Outcome(shard=S, task="parse", start=0, end=1, type="result", digest=Digest("changed"))
-    session.handle(Committed((_committed(failed, fail.round), _committed(other, 2))))
+    session.handle(OutcomesCommitted((_committed(failed, fail.round), _committed(other, 2))))
     assign = _assigned(session.handle(Ready(WorkerId(3))))
     assert (assign.unit.shard, assign.unit.tasks, assign.unit.round) == (own, ("sum",), 2)
 
 
 def test_work_that_costs_nothing_gets_a_worker() -> None:
     session = Session(Ledger(work_of({S: 2}), {"parse": ()}), costs={S: [0.0, 0.0, 0.0]}, jobs=4, cost_per_worker=5.0)
-    assert session.handle(Started()) == [Spawn()]
+    assert session.handle(SessionStarted()) == [Spawn()]
 
 
 def test_a_worn_worker_is_replaced() -> None:
     session = _session(4)
-    session.handle(Started())
+    session.handle(SessionStarted())
     session.handle(Ready(W))
-    session.handle(Committed((_result(0, 2),)))
-    assert session.handle(Finished(W, is_worn=True)) == [Retire(W), Spawn()]
+    session.handle(OutcomesCommitted((_result(0, 2),)))
+    assert session.handle(UnitDone(W, is_worn=True)) == [Retire(W), Spawn()]
 
 
 def test_an_item_that_is_not_worth_a_worker_stays_with_its_neighbours() -> None:
     costs = {S: [0.0, 1.0, 2.0, 92.0, 93.0, 94.0]}
     session = Session(Ledger(work_of({S: 5}), {"parse": ()}), costs=costs, jobs=2, cost_per_worker=1000.0)
-    session.handle(Started())
+    session.handle(SessionStarted())
     unit = _assigned(session.handle(Ready(W))).unit
     assert (unit.start, unit.end) == (0, 5)
 
@@ -325,7 +335,7 @@ def _stealing(*sizes: int) -> Session:
     ledger = Ledger(work_of(dict(zip(shards, sizes, strict=True))), {"parse": ()})
     costs = {shard: [float(n) for n in range(size + 1)] for shard, size in zip(shards, sizes, strict=True)}
     session = Session(ledger, costs=costs, jobs=len(sizes) + 1, cost_per_worker=1.0)
-    session.handle(Started())
+    session.handle(SessionStarted())
     for number in range(len(sizes)):
         session.handle(Ready(WorkerId(number + 1)))
     return session
@@ -333,50 +343,50 @@ def _stealing(*sizes: int) -> Session:
 
 def test_who_turns_out_to_have_less_left_than_another_may_have_is_not_robbed() -> None:
     session = _stealing(10, 8)
-    assert session.handle(Ready(WorkerId(3))) == [Survey(WorkerId(1))]
-    assert session.handle(Surveyed(WorkerId(1), 6)) == [Survey(WorkerId(2))]
+    assert session.handle(Ready(WorkerId(3))) == [SurveyWorker(WorkerId(1))]
+    assert session.handle(Surveyed(WorkerId(1), 6)) == [SurveyWorker(WorkerId(2))]
 
 
 def test_a_tail_that_others_committed_is_not_stolen() -> None:
     session = _stealing(10)
-    assert session.handle(Ready(WorkerId(2))) == [Survey(W)]
+    assert session.handle(Ready(WorkerId(2))) == [SurveyWorker(W)]
     tail = Outcome(shard=ShardId("00000000"), task="parse", start=4, end=10, type="result")
-    session.handle(Committed((_committed(tail),)))
-    assert not [each for each in session.handle(Surveyed(W, 1)) if isinstance(each, Shrink | Assign)]
+    session.handle(OutcomesCommitted((_committed(tail),)))
+    assert not [each for each in session.handle(Surveyed(W, 1)) if isinstance(each, ShrinkUnit | AssignUnit)]
 
 
 def test_a_queue_that_wants_fresh_workers_does_not_count_the_idle_ones() -> None:
     """Two charged items, one worker that did something before: it makes room, and both get a new one."""
     session = Session(Ledger(work_of({S: 3}), {"parse": ()}), costs={S: [0.0, 1.0, 2.0, 12.0]}, jobs=2)
-    session.handle(Started())
+    session.handle(SessionStarted())
     session.handle(Ready(W))
-    session.handle(Lost(W, (0, 1), "crash"))
+    session.handle(WorkerLost(W, (0, 1), "crash"))
     used = WorkerId(2)
     assert _assigned(session.handle(Ready(used))).unit.start == 2, "the costliest goes first"
-    session.handle(Committed((_result(2, 3),)))
-    assert Retire(used) not in session.handle(Finished(used))
+    session.handle(OutcomesCommitted((_result(2, 3),)))
+    assert Retire(used) not in session.handle(UnitDone(used))
 
 
 def test_a_drain_that_finds_everything_done_is_complete() -> None:
     session = _session(2)
-    session.handle(Started())
+    session.handle(SessionStarted())
     session.handle(Ready(W))
     session.handle(DrainRequested())
-    session.handle(Committed((_result(0, 2),)))
-    assert session.handle(Finished(W)) == [Retire(W), Complete()]
+    session.handle(OutcomesCommitted((_result(0, 2),)))
+    assert session.handle(UnitDone(W)) == [Retire(W), Complete()]
 
 
 def test_the_end_of_a_worker_that_was_told_to_end_is_no_death() -> None:
     session = _session(4)
-    session.handle(Started())
+    session.handle(SessionStarted())
     session.handle(Ready(W))
-    assert session.handle(Finished(W, is_worn=True)) == [Retire(W), Spawn()]
-    assert session.handle(Lost(W, None, "crash")) == []
+    assert session.handle(UnitDone(W, is_worn=True)) == [Retire(W), Spawn()]
+    assert session.handle(WorkerLost(W, None, "crash")) == []
 
 
 def test_many_workers_may_die_at_once_before_the_machine_is_blamed() -> None:
     session = _session(5, jobs=4)
-    session.handle(Started())
+    session.handle(SessionStarted())
     for number in range(1, 12):
-        assert not any(isinstance(each, Break) for each in session.handle(Lost(WorkerId(number), None, "crash")))
-    assert any(isinstance(each, Break) for each in session.handle(Lost(WorkerId(12), None, "crash")))
+        assert not any(isinstance(each, Break) for each in session.handle(WorkerLost(WorkerId(number), None, "crash")))
+    assert any(isinstance(each, Break) for each in session.handle(WorkerLost(WorkerId(12), None, "crash")))

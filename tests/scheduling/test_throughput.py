@@ -11,11 +11,20 @@ from hypothesis import strategies as st
 
 from codebatch.model.outcome import Commit, HolderId, Outcome, Unit
 from codebatch.model.shard import ShardId
-from codebatch.scheduling.actions import Action, Assign, Break, Shrink, Spawn, Survey
+from codebatch.scheduling.actions import Action, AssignUnit, Break, ShrinkUnit, Spawn, SurveyWorker
 from codebatch.scheduling.analysis.ledger import Ledger
 from codebatch.scheduling.analysis.session import STARTS_FAILED_MAX, Session
 from codebatch.scheduling.analysis.throughput import START_SECONDS, Throughput
-from codebatch.scheduling.events import Committed, Finished, Lost, ProgressReport, Ready, Started, Surveyed, WorkerId
+from codebatch.scheduling.events import (
+    OutcomesCommitted,
+    ProgressReport,
+    Ready,
+    SessionStarted,
+    Surveyed,
+    UnitDone,
+    WorkerId,
+    WorkerLost,
+)
 from tests.scheduling.work.batches import work_of
 
 S = ShardId("00000001")
@@ -30,7 +39,7 @@ def _session(items: int, *, jobs: int = 64, starts_max: int | None = None) -> Se
     ledger = Ledger(work_of({S: items}), {"parse": ()})
     costs = {S: [float(n) for n in range(items + 1)]}
     session = Session(ledger, costs=costs, jobs=jobs, cost_per_worker=NEVER, starts_max=starts_max)
-    assert session.handle(Started()) == [Spawn()]
+    assert session.handle(SessionStarted()) == [Spawn()]
     session.handle(Ready(W))
     return session
 
@@ -121,12 +130,12 @@ def test_units_that_end_between_two_reports_count_as_done() -> None:
     sizes = {S: 60, ShardId("00000002"): 40}
     costs = {shard: [float(n) for n in range(size + 1)] for shard, size in sizes.items()}
     session = Session(Ledger(work_of(sizes), {"parse": ()}), costs=costs, jobs=64, cost_per_worker=NEVER)
-    session.handle(Started())
+    session.handle(SessionStarted())
     session.handle(Ready(W))
     _warm_up(session)
     outcome = Outcome(shard=S, task="parse", start=0, end=60, type="result")
-    session.handle(Committed((Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(outcome,)),)))
-    session.handle(Finished(W))
+    session.handle(OutcomesCommitted((Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(outcome,)),)))
+    session.handle(UnitDone(W))
     assert _report(session, 1.0, 0) == 1
 
 
@@ -156,7 +165,7 @@ def test_few_start_at_a_time() -> None:
     assert _report(session, 1.0, 1) == 3
     assert _report(session, 1.0, 1) == 0
     assert _spawns(session.handle(Ready(WorkerId(2)))) == 1
-    assert _spawns(session.handle(Lost(WorkerId(3), None, "crash"))) == 1
+    assert _spawns(session.handle(WorkerLost(WorkerId(3), None, "crash"))) == 1
 
 
 def test_where_starts_fail_one_after_the_other_those_that_live_go_on_alone() -> None:
@@ -165,11 +174,12 @@ def test_where_starts_fail_one_after_the_other_those_that_live_go_on_alone() -> 
     _warm_up(session)
     assert _report(session, 1.0, 1) == 2
     spawned = [
-        _spawns(session.handle(Lost(WorkerId(10 + number), None, "crash"))) for number in range(STARTS_FAILED_MAX + 1)
+        _spawns(session.handle(WorkerLost(WorkerId(10 + number), None, "crash")))
+        for number in range(STARTS_FAILED_MAX + 1)
     ]
     assert spawned == [1] * (STARTS_FAILED_MAX - 1) + [0, 0]
     assert _report(session, 10.0, 1) == 0
-    assert _spawns(session.handle(Lost(W, None, "crash"))) == 1, "the last one is replaced"
+    assert _spawns(session.handle(WorkerLost(W, None, "crash"))) == 1, "the last one is replaced"
 
 
 def test_a_start_that_succeeds_between_failures_keeps_the_limit() -> None:
@@ -177,15 +187,15 @@ def test_a_start_that_succeeds_between_failures_keeps_the_limit() -> None:
     _warm_up(session)
     assert _report(session, 1.0, 1) == 1
     for number in range(2, 20):
-        assert _spawns(session.handle(Lost(WorkerId(100 + number), None, "crash"))) == 1
+        assert _spawns(session.handle(WorkerLost(WorkerId(100 + number), None, "crash"))) == 1
         assert _spawns(session.handle(Ready(WorkerId(number)))) == 1
 
 
 def test_where_all_starts_fail_the_machine_is_to_blame() -> None:
     ledger = Ledger(work_of({S: 9}), {"parse": ()})
     session = Session(ledger, costs={S: [float(n) for n in range(10)]}, jobs=1, cost_per_worker=NEVER)
-    session.handle(Started())
-    ends = [session.handle(Lost(WorkerId(number), None, "crash"))[-1] for number in range(1, 7)]
+    session.handle(SessionStarted())
+    ends = [session.handle(WorkerLost(WorkerId(number), None, "crash"))[-1] for number in range(1, 7)]
     assert ends == [Spawn()] * 5 + [Break(6)]
 
 
@@ -193,7 +203,7 @@ def test_what_others_hold_is_worth_no_worker() -> None:
     ledger = Ledger(work_of({S: 100}), {"parse": ()})
     costs = {S: [float(n) for n in range(101)]}
     session = Session(ledger, costs=costs, jobs=8, cost_per_worker=NEVER, leased={(S, 10): 1})
-    session.handle(Started())
+    session.handle(SessionStarted())
     session.handle(Ready(W))
     _report(session, START_SECONDS, 0)
     assert _report(session, 10.0, 8) == 1, "two items are left here"
@@ -215,7 +225,7 @@ def test_by_cost_alone_there_is_no_worker_without_an_item(items: int) -> None:
     ledger = Ledger(work_of({S: items}), {"parse": ()})
     costs = {S: [1000.0 * n for n in range(items + 1)]}
     session = Session(ledger, costs=costs, jobs=64, cost_per_worker=1.0)
-    assert session.handle(Started()) == [Spawn()] * items
+    assert session.handle(SessionStarted()) == [Spawn()] * items
 
 
 reports = st.lists(st.tuples(st.floats(0.0, 2.0), st.integers(0, 20)), max_size=30)
@@ -276,10 +286,10 @@ def test_what_others_have_done_is_not_waited_for() -> None:
     sizes = {S: 200, other: 100}
     costs = {shard: [float(n) for n in range(size + 1)] for shard, size in sizes.items()}
     session = Session(Ledger(work_of(sizes), {"parse": ()}), costs=costs, jobs=64, cost_per_worker=NEVER)
-    session.handle(Started())
+    session.handle(SessionStarted())
     session.handle(Ready(W))
     outcome = Outcome(shard=other, task="parse", start=0, end=100, type="result")
-    session.handle(Committed((Commit(segment=HolderId("other"), epoch=1, round=1, outcomes=(outcome,)),)))
+    session.handle(OutcomesCommitted((Commit(segment=HolderId("other"), epoch=1, round=1, outcomes=(outcome,)),)))
     _report(session, START_SECONDS, 199)
     assert _report(session, 30.0, 199) == 0
 
@@ -291,7 +301,7 @@ def test_an_item_that_is_open_in_two_rounds_is_worth_one_worker() -> None:
     ledger.retry_unsuccessful()
     assert [unit.round for unit in ledger.open_units(S)] == [1, 2]
     session = Session(ledger, costs={S: [0.0, 1.0]}, jobs=64, cost_per_worker=0.1)
-    assert session.handle(Started()) == [Spawn()]
+    assert session.handle(SessionStarted()) == [Spawn()]
 
 
 @pytest.mark.parametrize(
@@ -339,22 +349,22 @@ def test_a_unit_is_not_cut_before_an_item_that_no_cut_makes_shorter() -> None:
 def test_the_tail_of_a_unit_that_is_cut_is_done_by_whoever_is_free() -> None:
     session = _session(1000, jobs=1)
     _warm_up(session)
-    assert session.handle(ProgressReport(10.0, ((W, 0),))) == [Shrink(W, 7)]
+    assert session.handle(ProgressReport(10.0, ((W, 0),))) == [ShrinkUnit(W, 7)]
     assert session.handle(ProgressReport(0.1, ((W, 0),))) == []
     assert session._work.queue.items == 993
     outcome = Outcome(shard=S, task="parse", start=0, end=7, type="result")
-    session.handle(Committed((Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(outcome,)),)))
-    (assign,) = session.handle(Finished(W))
-    assert isinstance(assign, Assign)
+    session.handle(OutcomesCommitted((Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(outcome,)),)))
+    (assign,) = session.handle(UnitDone(W))
+    assert isinstance(assign, AssignUnit)
     assert (assign.unit.start, assign.unit.end) == (7, 1000)
 
 
 def test_what_is_left_of_a_unit_that_was_cut_can_be_stolen() -> None:
     session = _session(1000, jobs=2, starts_max=1)
     _warm_up(session)
-    assert session.handle(ProgressReport(10.0, ((W, 0),))) == [Shrink(W, 7), Spawn()]
+    assert session.handle(ProgressReport(10.0, ((W, 0),))) == [ShrinkUnit(W, 7), Spawn()]
     (assign,) = session.handle(Ready(WorkerId(2)))
-    assert isinstance(assign, Assign)
+    assert isinstance(assign, AssignUnit)
     outcome = Outcome(shard=S, task="parse", start=7, end=1000, type="result")
-    session.handle(Committed((Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(outcome,)),)))
-    assert session.handle(Finished(WorkerId(2))) == [Survey(W)]
+    session.handle(OutcomesCommitted((Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(outcome,)),)))
+    assert session.handle(UnitDone(WorkerId(2))) == [SurveyWorker(W)]

@@ -9,7 +9,7 @@ from pathlib import Path
 from codebatch.cli.reference.selftest import program_of
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.stores import StorePlace
-from codebatch.operations.runs.execution import Execution, Listener
+from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.selftests.catalogue import find_gate
 from codebatch.selftests.findings import GateResult
 from codebatch.selftests.running import run_gate
@@ -49,7 +49,7 @@ class Stored:
         return Subject(
             self.place,
             reference,
-            execution=lambda: Execution(configuration=load_configuration(self.root / "tree"), jobs=1),
+            execution=lambda: ExecutionSettings(configuration=load_configuration(self.root / "tree"), jobs=1),
             program=program,
             listener=Listener(),
         )

@@ -20,7 +20,7 @@ from codebatch.operations.runs.execution import Listener
 from codebatch.selftests.catalogue import BUNDLES, GATES, check_bundle, find_gate
 from codebatch.selftests.findings import FAILURES_SHOWN_MAX
 from codebatch.selftests.running import run_all, run_gate
-from codebatch.selftests.subject import Command, Program
+from codebatch.selftests.subject import Program, SubjectCommand
 from codebatch.store.results.outputs import Manifest
 from tests.cli.process import write
 from tests.selftests.faults import FAULTS, flip, plant_name, plant_open_batch, rewrite_manifest
@@ -69,7 +69,7 @@ def test_a_program_that_lacks_what_it_tells_of_fails_its_gate(pristine: Stored) 
     (status,) = (command for command in program.commands if command.name == "status")
     for planted, said in (
         (Program(tuple({*program.commands} - {status}), program.told), "the documented command does not exist"),
-        (Program((*program.commands, Command("odd", "", status.options)), program.told), "has no help"),
+        (Program((*program.commands, SubjectCommand("odd", "", status.options)), program.told), "has no help"),
         (Program((*program.commands, status._replace(options=frozenset())), program.told), "lacks options"),
         (Program((*program.commands, status._replace(help="`codebatch odd`")), program.told), "does not exist"),
         (Program(program.commands, program.told, ("x cannot be had",)), "cannot be had"),

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from codebatch.errors import SourceUnreadable
-from codebatch.snapshotting.listing import Tree
+from codebatch.snapshotting.listing import ListedTree
 from codebatch.snapshotting.path_explanation import why
 from codebatch.snapshotting.snapshot import SourceRules
 
@@ -445,6 +445,6 @@ def test_of_a_tree_without_git_nothing_stays_for_the_collector(bench: Workbench)
     gc.disable()
     try:
         assert "not a git repository" in bench.take(bench.source).notes[0]
-        assert not [each for each in gc.get_objects() if isinstance(each, Tree)]
+        assert not [each for each in gc.get_objects() if isinstance(each, ListedTree)]
     finally:
         gc.enable()

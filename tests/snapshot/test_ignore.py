@@ -10,7 +10,7 @@ import pytest
 
 from codebatch.model.gitignore import parse_ignore_file
 from codebatch.snapshotting.directories import Directories
-from codebatch.snapshotting.selection import Rules, SourceRules
+from codebatch.snapshotting.selection import SelectionRules, SourceRules
 from codebatch.snapshotting.snapshot import takes_a_file
 from codebatch.snapshotting.walk import walk
 
@@ -123,7 +123,7 @@ def test_a_walk_lists_what_git_lists_on_generated_trees(make_bench: Callable[[],
             capture_output=True,
         ).stdout
         with Directories(bytes(bench.source)) as opened:
-            walked = walk(opened, b"", Rules(SourceRules(), opened, None))
+            walked = walk(opened, b"", SelectionRules(SourceRules(), opened, None))
         assert sorted(walked.paths) == sorted(path for path in listed.split(b"\0") if path)
 
 

@@ -20,8 +20,8 @@ from codebatch.store import layout
 from codebatch.store.objects.frames import decompress_all
 from codebatch.store.snapshots import index_frames, snapshots
 from codebatch.store.snapshots.index_frames import (
-    Index,
     IndexFrame,
+    SnapshotIndex,
     check_frames,
     frame_entries,
     make_index,
@@ -50,7 +50,7 @@ def _many(count: int) -> dict[bytes, Entry]:
     return {path: _entry(path, number) for number, path in enumerate(sorted(paths))}
 
 
-def _make(entries: dict[bytes, Entry]) -> Index:
+def _make(entries: dict[bytes, Entry]) -> SnapshotIndex:
     return make_index(encode_entry(entries[path]) for path in sorted(entries))
 
 
@@ -59,7 +59,7 @@ WHOLE = _make(MANY)
 PATHS = sorted(MANY)
 
 
-def _publish(root: Path, index: Index) -> Snapshot:
+def _publish(root: Path, index: SnapshotIndex) -> Snapshot:
     source = SnapshotSource(base="", roots=(), listing="")
     document = publish_snapshot(RealFiles(), root, index, source=source, created_at="")
     return load_snapshot(RealFiles(), root, document.snapshot_id)

@@ -263,9 +263,9 @@ def test_an_exception_drops_what_is_unsealed(root: Path) -> None:
 def test_the_part_of_a_dead_writer_is_swept_and_that_of_a_living_one_is_not(root: Path) -> None:
     script = (
         "import sys, pathlib\n"
-        "from codebatch.store.objects.pack_writer import Part\n"
+        "from codebatch.store.objects.pack_writer import PackPart\n"
         "from codebatch.system.files.files import RealFiles\n"
-        "part = Part(RealFiles(), pathlib.Path(sys.argv[1]))\n"
+        "part = PackPart(RealFiles(), pathlib.Path(sys.argv[1]))\n"
         "print('open', flush=True)\n"
         "sys.stdin.read()\n"
     )

@@ -16,7 +16,7 @@ import pytest
 
 from codebatch.errors import InvalidId, InvalidInput, ObjectMissing, SnapshotUnstable, StoreCorrupt, UnknownId
 from codebatch.model.entry import encode_entries
-from codebatch.snapshotting.snapshot import Progress, SourceRules, take_snapshot
+from codebatch.snapshotting.snapshot import SnapshotProgress, SourceRules, take_snapshot
 from codebatch.store.batches.store import create_store
 from codebatch.store.objects.frames import decompress_all
 from codebatch.store.snapshots.snapshots import list_snapshots, load_snapshot
@@ -238,7 +238,7 @@ def test_a_file_that_vanishes_while_the_tree_is_read_is_absent(bench: Workbench)
     bench.write("a.py")
     doomed = bench.write("b.py")
 
-    def vanish(_: Progress) -> None:
+    def vanish(_: SnapshotProgress) -> None:
         doomed.unlink(missing_ok=True)
 
     result = take_snapshot(bench.files, bench.store, [bench.source], SourceRules(), now=lambda: 0.0, report=vanish)
@@ -249,7 +249,7 @@ def test_a_fifo_swapped_in_for_a_file_does_not_hang(bench: Workbench) -> None:
     bench.write("a.py")
     swapped = bench.write("b.py")
 
-    def swap(_: Progress) -> None:
+    def swap(_: SnapshotProgress) -> None:
         if swapped.is_file():
             swapped.unlink()
             os.mkfifo(swapped)

@@ -17,8 +17,8 @@ from codebatch.errors import SourceUnreadable
 from codebatch.snapshotting import snapshot as take
 from codebatch.snapshotting.capture import capture
 from codebatch.snapshotting.directories import Directories
-from codebatch.snapshotting.listing import Tree, TreeLister
-from codebatch.snapshotting.stat_cache import Row, Stat, read_stat_cache
+from codebatch.snapshotting.listing import ListedTree, TreeLister
+from codebatch.snapshotting.stat_cache import FileStat, Row, read_stat_cache
 from codebatch.store.objects.pack_writer import PackWriter
 from codebatch.store.snapshots.snapshots import SnapshotDocument
 
@@ -41,7 +41,7 @@ def _is_spliced(monkeypatch: pytest.MonkeyPatch, *, expected: bool) -> Iterator[
     listed: list[TreeLister] = []
     whole = TreeLister.list_all
 
-    def list_all(lister: TreeLister) -> Tree:
+    def list_all(lister: TreeLister) -> ListedTree:
         listed.append(lister)
         return whole(lister)
 
@@ -325,7 +325,7 @@ def test_a_file_that_goes_while_it_is_read_is_gone(bench: Workbench, monkeypatch
     path = bench.write("b.py", "changed")
     bench.settle()
 
-    def gone(directories: Directories, name: bytes, found: Stat, writer: PackWriter) -> Row:
+    def gone(directories: Directories, name: bytes, found: FileStat, writer: PackWriter) -> Row:
         path.unlink()
         return capture(directories, name, found, writer)
 

@@ -18,7 +18,7 @@ from codebatch.store.results.outputs import Outputs
 from codebatch.store.snapshots.snapshots import load_snapshot
 from codebatch.system.clock import wall_ns
 from codebatch_workers.runtime.project import BatchProject
-from codebatch_workers.runtime.results import Failed, UnitResults
+from codebatch_workers.runtime.results import TaskFailure, UnitResults
 from codebatch_workers.runtime.sources import load_source
 from tests.proof.plans import FILE_TASKS, CheapRunner, make_batch
 
@@ -50,7 +50,7 @@ def work(store: StoreDir, batch: BatchDir) -> None:
     objects = store.objects()
     for entry in entries:
         source = load_source(entry, lambda entry: objects.read(entry.object), {})
-        assert not isinstance(source, Failed)
+        assert not isinstance(source, TaskFailure)
         for name, result in runner.run_item(source, unit.tasks).items():
             done.results[name].append(result)
     committer.commit(list(runner.encode(unit, done)), epoch=1, round_=1)

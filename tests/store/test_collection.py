@@ -28,7 +28,7 @@ from codebatch.store.maintenance.collection import DAY_NS, choose, collect
 from codebatch.store.objects.pack_writer import PackWriter
 from codebatch.store.objects.repacking import choose_packs
 from codebatch.store.results.adoption import adopt_batch
-from codebatch.store.results.compaction import read_settled
+from codebatch.store.results.compaction import read_compacted
 from codebatch.store.results.outcomes import Committer, encode_outcome
 from codebatch.store.snapshots.snapshots import load_snapshot, mark_as_taken, snapshot_ids
 from codebatch.system.clock import wall_ns
@@ -177,7 +177,7 @@ def test_run_collects_of_its_own_source_alone_and_never_what_was_run(store: Stor
     collected = tidy(store, keep=1, ran=batches[0])
     assert collected is not None
     assert collected.batches == (batches[1].id,)
-    assert [read_settled(each) is None for each in (batches[0], batches[2], elsewhere[-1])] == [True, False, True]
+    assert [read_compacted(each) is None for each in (batches[0], batches[2], elsewhere[-1])] == [True, False, True]
     assert len(collect_garbage(store, keep=1).batches) == 3
 
 

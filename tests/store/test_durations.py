@@ -13,7 +13,7 @@ from codebatch.store import layout
 from codebatch.store.batches.store import create_store
 from codebatch.store.cache_files import write_kept
 from codebatch.store.work import durations
-from codebatch.store.work.durations import SAMPLES_MAX, Durations, Took
+from codebatch.store.work.durations import SAMPLES_MAX, CommandDuration, Durations
 from codebatch.system.files.files import RealFiles
 
 ROOT = b"/project"
@@ -24,12 +24,12 @@ def test_what_was_seen_of_this_definition_comes_first_and_the_latest_are_kept(tm
     store, _ = create_store(RealFiles(), tmp_path / "store")
     known = Durations(store, ROOT)
     for seconds in range(SAMPLES_MAX + 2):
-        known.add(Took("build", DEFINITION, "make", float(seconds)))
+        known.add(CommandDuration("build", DEFINITION, "make", float(seconds)))
     known.save()
     again = Durations(store, ROOT)
     assert again.of_command("build", DEFINITION) == tuple(float(each) for each in range(2, SAMPLES_MAX + 2))
     assert again.of_command("build", OTHER) == again.of_command("build", DEFINITION)
-    again.add(Took("build", OTHER, "make", 99.0))
+    again.add(CommandDuration("build", OTHER, "make", 99.0))
     again.save()
     assert Durations(store, ROOT).of_command("build", OTHER) == (99.0,)
     assert len(again.of_program("make")) == SAMPLES_MAX + 3

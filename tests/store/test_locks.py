@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.coordinator.analysis.progress_counter import Progress
+from codebatch.coordinator.analysis.progress_counter import RunProgress
 from codebatch.coordinator.processes.workers import start_worker
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.stores import StorePlace
-from codebatch.operations.runs.execution import Action, Execution, Listener
+from codebatch.operations.runs.execution import Action, ExecutionSettings, Listener
 from codebatch.operations.runs.run import run_paths
 from codebatch.scheduling.events import WorkerId
 from codebatch.store.batches.batches import BatchDir
@@ -74,7 +74,7 @@ class _Looking(Listener):
     def chosen(self, batch: BatchDir, action: Action) -> None:
         self.was_free.append(_is_free(self.root))
 
-    def update(self, progress: Progress) -> None:
+    def update(self, progress: RunProgress) -> None:
         self.was_free.append(_is_free(self.root))
 
 
@@ -83,7 +83,7 @@ def test_run_holds_the_store_from_planning_to_its_end(tmp_path: Path, monkeypatc
     (tmp_path / "tree" / "a.py").write_text("x = 1\n")
     monkeypatch.chdir(tmp_path)
     looking = _Looking(tmp_path / "store")
-    execution = Execution(configuration=load_configuration(tmp_path), jobs=1)
+    execution = ExecutionSettings(configuration=load_configuration(tmp_path), jobs=1)
     run_paths((Path("tree"),), StorePlace(tmp_path / "store"), execution, pipeline="parse", listener=looking)
     assert len(looking.was_free) > 1
     assert not any(looking.was_free)

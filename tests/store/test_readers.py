@@ -9,7 +9,7 @@ import pytest
 
 from codebatch.errors import BatchRemoved, StoreCorrupt, UnknownId
 from codebatch.model.digest import digest_bytes
-from codebatch.operations.queries.batch_query import Question, ask
+from codebatch.operations.queries.batch_query import BatchQuery, ask
 from codebatch.operations.queries.batches import list_batches, shard_states, status
 from codebatch.operations.queries.records import list_files, search, summarise
 from codebatch.operations.queries.references import references
@@ -25,7 +25,7 @@ from tests.store.support import make_merged
 
 PATHS = [b"a.py", b"b.py"]
 
-QUESTIONS: dict[str, Callable[[Question], object]] = {
+QUESTIONS: dict[str, Callable[[BatchQuery], object]] = {
     "search": lambda question: list(search(question, RecordFilter(kinds=("metric",))).found),
     "summarise": lambda question: summarise(question).found,
     "list_files": lambda question: list_files(question).found,

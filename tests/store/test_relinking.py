@@ -15,7 +15,7 @@ from codebatch.operations.runs.collection import collect_garbage, stats_of
 from codebatch.store.batches.batches import BatchDir, batch_ids, open_batch
 from codebatch.store.batches.store import StoreDir, create_store, open_store
 from codebatch.store.results.adoption import adopt_batch
-from codebatch.store.results.compaction import settle_batch
+from codebatch.store.results.compaction import compact_batch
 from codebatch.store.results.relinking import find_copies, relink
 from codebatch.store.results.shard_survey import ShardName, shard_names, survey
 from codebatch.system.files.files import RealFiles
@@ -41,7 +41,7 @@ def shared(tmp_path: Path) -> StoreDir:
 def make_three(store: StoreDir) -> None:
     first = make_merged(store, [b"a", b"bb"], second=1)
     (outputs,) = store.files.listing(first.root / "outputs")
-    settle_batch(first, Digest(outputs))
+    compact_batch(first, Digest(outputs))
     for second in (2, 3):
         adopt_batch(store, first, sources=(b"/elsewhere",), stat_cache="", at_ns=second * 10**9)
 

@@ -11,13 +11,13 @@ from codebatch.errors import StoreCorrupt
 from codebatch.operations import ignore_note
 from codebatch.operations.queries.batch_query import ask
 from codebatch.operations.queries.batches import list_batches
-from codebatch.query.status.batch_status import standing
+from codebatch.query.status.batch_status import read_current_state
 from codebatch.scheduling.lifecycle import BatchState
 from codebatch.store.batches.batches import BatchDir, open_batch
 from codebatch.store.batches.store import StoreDir, create_store, open_store
 from codebatch.store.maintenance.collection import choose, collect
 from codebatch.store.results.adoption import adopt_batch
-from codebatch.store.results.compaction import read_settled
+from codebatch.store.results.compaction import read_compacted
 from codebatch.store.results.outputs import current_outputs
 from codebatch.system.files.files import RealFiles
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
@@ -54,14 +54,14 @@ def test_settled_batch_is_its_outputs_and_answers_as_before(store: StoreDir) -> 
     assert (batch.root / "journal" / "x.jsonl").read_text() == "history"
     assert {name: question(ask(store)) for name, question in QUESTIONS.items()} == before
     assert merged(batch) == content
-    assert standing(batch).state is BatchState.COMPLETED
+    assert read_current_state(batch).state is BatchState.COMPLETED
 
 
 @pytest.mark.parametrize("paths", [[b"a.py", b"fails.py"], [b"fails.py"]])
 def test_batch_with_failures_is_not_settled(store: StoreDir, paths: list[bytes]) -> None:
     batch = make_merged(store, paths)
     _settle(store)
-    assert read_settled(batch) is None
+    assert read_compacted(batch) is None
     assert list((batch.root / "outcomes").iterdir())
 
 
@@ -70,7 +70,7 @@ def test_batch_that_is_not_merged_or_is_spared_is_not_settled(store: StoreDir) -
     support.work(store, open_one)
     spared = make_merged(store, PATHS, second=1)
     _settle(store, spared.id)
-    assert [read_settled(each) for each in (open_one, spared)] == [None, None]
+    assert [read_compacted(each) for each in (open_one, spared)] == [None, None]
 
 
 def test_what_was_left_of_settling_goes_with_the_next_time(store: StoreDir) -> None:
@@ -95,7 +95,7 @@ def test_settled_batch_without_sound_outputs_is_damaged(store: StoreDir, damage:
         (batch.root / "settled.json").write_text("{}")
     assert [each.state for each in list_batches(store)] == ["DAMAGED"]
     with pytest.raises(StoreCorrupt) as raised:
-        standing(batch)
+        read_current_state(batch)
     assert "codebatch run PATH" in (raised.value.hint or "")
     _settle(store)  # which leaves it
 
@@ -125,11 +125,11 @@ def test_batch_that_adopts_a_settled_one_is_settled(store: StoreDir) -> None:
     _settle(store)
     adopted = adopt_batch(store, batch, sources=(b"/elsewhere",), stat_cache="", at_ns=10**9)
     store.files.remove_tree(batch.root)
-    assert merged(adopted).result_digest == standing(adopted).outputs.manifest.result_digest  # type: ignore[union-attr]
+    assert merged(adopted).result_digest == read_current_state(adopted).outputs.manifest.result_digest  # type: ignore[union-attr]
     for path in (adopted.root / "outputs").iterdir():
         store.files.remove_tree(path)
     with pytest.raises(StoreCorrupt):
-        standing(adopted)
+        read_current_state(adopted)
 
 
 @pytest.mark.slow
@@ -184,7 +184,7 @@ def test_whoever_is_killed_settling_at_any_write_leaves_a_completed_batch(
     disk, batch_id = made
     for left, _ in killed_at_each_write(disk, lambda files: _settle(open_store(files, PLACE)), seed=seed, least=10):
         batch = _opened(left, batch_id)
-        assert standing(batch).state is BatchState.COMPLETED
+        assert read_current_state(batch).state is BatchState.COMPLETED
         assert merged(batch) == reference
 
 
@@ -211,4 +211,4 @@ def test_outputs_outlast_power_loss_before_anything_goes_though_their_maker_died
         support.merge(BatchDir(RealFiles(WatchedCalls(disk.calls(), watch)), batch.root, batch.about))
     _settle(store)
     disk.lose_power()
-    assert standing(_opened(disk, batch.id)).state is BatchState.COMPLETED
+    assert read_current_state(_opened(disk, batch.id)).state is BatchState.COMPLETED

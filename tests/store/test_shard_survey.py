@@ -16,13 +16,13 @@ from msgspec.structs import replace
 
 from codebatch.model.digest import Digest
 from codebatch.operations.project.configuration import load_configuration
-from codebatch.operations.runs.execution import Execution, Listener
-from codebatch.operations.runs.repair import Reason, give, mend
+from codebatch.operations.runs.execution import ExecutionSettings, Listener
+from codebatch.operations.runs.repair import RepairFailure, give, repair_shard_files
 from codebatch.store.batches.batches import BatchDir, batch_ids, open_batch
 from codebatch.store.batches.store import StoreDir, create_store, open_store
 from codebatch.store.results.adoption import adopt_batch
-from codebatch.store.results.compaction import settle_batch
-from codebatch.store.results.shard_survey import ShardName, Survey, shard_names, survey
+from codebatch.store.results.compaction import compact_batch
+from codebatch.store.results.shard_survey import ShardFileSurvey, ShardName, shard_names, survey
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
@@ -43,7 +43,7 @@ def make_two(store: StoreDir) -> tuple[BatchDir, BatchDir]:
     return one, adopt_batch(store, one, sources=(b"/elsewhere",), stat_cache="", at_ns=2 * 10**9)
 
 
-def look(store: StoreDir, *batches: BatchDir, is_full: bool = True) -> Survey:
+def look(store: StoreDir, *batches: BatchDir, is_full: bool = True) -> ShardFileSurvey:
     return survey(store.files, [name for batch in batches for name in shard_names(batch)], is_full=is_full)
 
 
@@ -174,11 +174,11 @@ def test_names_of_a_batch_that_others_removed_are_those_that_are_left(store: Sto
 # -- Names given back -------------------------------------------------------------------------------------------------
 
 
-def mend_linked(store: StoreDir, found: Survey) -> dict[Digest, Reason]:
+def mend_linked(store: StoreDir, found: ShardFileSurvey) -> dict[Digest, RepairFailure]:
     """Mend where a sound file is there: nothing is executed."""
-    execution = Execution(configuration=load_configuration(Path("/")))
+    execution = ExecutionSettings(configuration=load_configuration(Path("/")))
     with store.writing() as lock:
-        return dict(mend(execution, store, lock, found, Listener()).reasons)
+        return dict(repair_shard_files(execution, store, lock, found, Listener()).reasons)
 
 
 @pytest.mark.parametrize("damage", OF_ONE_NAME)
@@ -244,7 +244,7 @@ def test_name_that_is_refused_is_told_and_all_others_are_given_back(store: Store
 def test_batch_that_is_settled_meanwhile_has_no_other_names(store: StoreDir) -> None:
     batch = make_merged(store, [b"a"])
     (outputs,) = (batch.root / "outputs").iterdir()
-    settle_batch(batch, outputs.name)  # type: ignore[arg-type]
+    compact_batch(batch, outputs.name)  # type: ignore[arg-type]
     assert len([*shard_names(batch)]) == 5
 
 
@@ -319,13 +319,13 @@ HARMS = ("flip", "cut", "remove", "directory", "other content")
 
 
 @pytest.fixture(scope="module")
-def three() -> tuple[Disk, Execution]:
+def three() -> tuple[Disk, ExecutionSettings]:
     """Two batches that share all files, and one that has equal files of its own."""
     disk = Disk()
     store = create_store(RealFiles(disk.calls()), PLACE)[0]
     make_two(store)
     make_merged(store, [b"a", b"bb"], second=3)
-    return disk, Execution(configuration=load_configuration(Path("/")))
+    return disk, ExecutionSettings(configuration=load_configuration(Path("/")))
 
 
 def _harm(disk: Disk, store: StoreDir, path: Path, how: str) -> None:
@@ -348,7 +348,7 @@ def _harm(disk: Disk, store: StoreDir, path: Path, how: str) -> None:
 @settings(max_examples=25, deadline=None)
 @given(harms=st.lists(st.tuples(st.integers(0, 9), st.sampled_from(HARMS)), max_size=6, unique_by=lambda each: each[0]))
 def test_whatever_was_done_to_shared_files_each_name_has_an_equal_one_again(
-    three: tuple[Disk, Execution], harms: list[tuple[int, str]]
+    three: tuple[Disk, ExecutionSettings], harms: list[tuple[int, str]]
 ) -> None:
     disk, execution = copy.deepcopy(three[0]), three[1]
     store = open_store(RealFiles(disk.calls()), PLACE)
@@ -358,7 +358,7 @@ def test_whatever_was_done_to_shared_files_each_name_has_an_equal_one_again(
         _harm(disk, store, names[place].path, how)
     found = survey(store.files, names, is_full=True)
     with store.writing() as lock:
-        assert mend(execution, store, lock, found, Listener()).reasons == {}
+        assert repair_shard_files(execution, store, lock, found, Listener()).reasons == {}
     assert [store.files.read(name.path) for name in names] == before
     assert survey(store.files, names, is_full=True).faults == []
     assert store.files.unfinished(store.batches) == []

@@ -9,8 +9,8 @@ from functools import cached_property
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry, path_from_fields
 from codebatch.model.record import Fingerprints, Record
-from codebatch_workers.api.before import Before, Change
-from codebatch_workers.api.protocols import UpdatingTask
+from codebatch_workers.api.before import Before, FileChange
+from codebatch_workers.api.protocols import IncrementalTask
 from codebatch_workers.duplicates.fingerprints import fingerprints
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.duplicates import Duplicates
@@ -82,7 +82,7 @@ def analyzed(sources: Iterable[SourceFile], analyze: Analyze = fingerprints) -> 
 class Older:
     """A `Before`: what another state was."""
 
-    def __init__(self, state: State, changes: Sequence[Change]) -> None:
+    def __init__(self, state: State, changes: Sequence[FileChange]) -> None:
         self._state = state
         self.changes = changes
         self.records_of, self.read = state.records_of, state.read
@@ -97,7 +97,7 @@ def older(before: State, now: State) -> Before:
     return Older(
         before,
         [
-            Change(then.get(path), here.get(path))
+            FileChange(then.get(path), here.get(path))
             for path in sorted({*then, *here})
             if then.get(path) != here.get(path) or _is_other(before, now, path)
         ],
@@ -110,7 +110,7 @@ def _is_other(before: State, now: State, path: bytes) -> bool:
     return any(before.said[task][path] != now.said[task][path] for task in now.said)
 
 
-def whole(state: State, task: Callable[[], UpdatingTask] = Duplicates) -> Result:
+def whole(state: State, task: Callable[[], IncrementalTask] = Duplicates) -> Result:
     """The records of each file that has any, of a whole run."""
     found: Result = {}
     for record in task().run_project(state):
@@ -118,7 +118,9 @@ def whole(state: State, task: Callable[[], UpdatingTask] = Duplicates) -> Result
     return found
 
 
-def patched(result: Result, before: State, now: State, task: Callable[[], UpdatingTask] = Duplicates) -> Result | None:
+def patched(
+    result: Result, before: State, now: State, task: Callable[[], IncrementalTask] = Duplicates
+) -> Result | None:
     """A result that is taken from a state to another; None where it is to be made anew."""
     before.own = result
     found = task().update(now, older(before, now))

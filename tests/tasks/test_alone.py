@@ -18,7 +18,7 @@ from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.entry_points import load_declaration
 from codebatch.plugins.settings import contexts_of
 from codebatch_workers.runtime.execution import TaskRunner
-from codebatch_workers.runtime.results import Failed
+from codebatch_workers.runtime.results import TaskFailure
 from codebatch_workers.syntax.source import SourceFile
 from tests.tasks.support import Snapshot
 
@@ -69,7 +69,7 @@ class Units:
                 for source, result in zip(sources, done, strict=True):
                     said[source.path, task] = (
                         f"failed: {result.reason}".encode()
-                        if isinstance(result, Failed)
+                        if isinstance(result, TaskFailure)
                         else msgspec.json.Encoder().encode_lines(result)
                     )
         return said

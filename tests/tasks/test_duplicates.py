@@ -21,7 +21,7 @@ from codebatch.model.record import Duplicate, Fingerprints, Metric, Record
 from codebatch_workers.duplicates import repeats
 from codebatch_workers.duplicates.code_lines import code_lines
 from codebatch_workers.duplicates.fingerprints import LINES_MIN, fingerprints
-from codebatch_workers.duplicates.repeats import BYTES_MIN, Repeat, Text, find_repeats
+from codebatch_workers.duplicates.repeats import BYTES_MIN, CodeText, Repeat, maximal_repeats
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.duplicates import FingerprintedFile, find_duplicates
 from tests.tasks.support import created, source
@@ -299,7 +299,7 @@ def test_text_gives_back_its_lines_and_holds_less_than_they_are(monkeypatch: pyt
     monkeypatch.setattr(repeats, "_PLAIN_BYTES", 60_000)
     stretches = [[b"%060d" % (owner * line) for line in range(500)] for owner in range(20)]
     tracemalloc.start()
-    text = Text()
+    text = CodeText()
     for owner, lines in enumerate(stretches):
         text.add(owner, lines, range(1, 501), is_whole=False)
     held, _ = tracemalloc.get_traced_memory()
@@ -312,7 +312,7 @@ def test_text_gives_back_its_lines_and_holds_less_than_they_are(monkeypatch: pyt
 
 def test_stretches_that_are_compressed_give_back_each_its_own_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repeats, "_PLAIN_BYTES", 1)
-    text = Text()
+    text = CodeText()
     for owner in range(3):
         text.add(owner, [b"line %d" % owner, b"x"], [1, 2], is_whole=False)
     assert [text.code(at, at + 2) for at in (1, 4, 7)] == [b"line %d\nx" % owner for owner in range(3)]
@@ -322,10 +322,10 @@ def test_stretches_that_are_compressed_give_back_each_its_own_lines(monkeypatch:
 
 
 def _repeats(files: Iterable[Sequence[int]]) -> list[list[Repeat]]:
-    text = Text()
+    text = CodeText()
     for owner, lines in enumerate(files):
         text.add(owner, [b"%030d" % line for line in lines], range(1, len(lines) + 1), is_whole=False)
-    return [repeats for _, repeats in find_repeats(text)]
+    return [repeats for _, repeats in maximal_repeats(text)]
 
 
 def test_what_is_found_does_not_depend_on_how_much_is_looked_at_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -338,7 +338,7 @@ def test_what_is_found_does_not_depend_on_how_much_is_looked_at_at_a_time(monkey
 
 def test_many_classes_of_windows_take_little_memory() -> None:
     """An object for each takes 200 bytes: of the tree of Linux there are 670,000."""
-    text = Text()
+    text = CodeText()
     for owner in range(2):
         for block in range(300):
             text.add(owner, [b"%020d" % (block * 20 + line) for line in range(20)], range(20), is_whole=False)

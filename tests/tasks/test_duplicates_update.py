@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codebatch.model.record import Duplicate, Fingerprints
-from codebatch_workers.api.before import Change
-from codebatch_workers.api.protocols import UpdatingTask
+from codebatch_workers.api.before import FileChange
+from codebatch_workers.api.protocols import IncrementalTask
 from codebatch_workers.duplicates.fingerprints import fingerprints
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks import duplicates
@@ -242,7 +242,7 @@ def test_text_may_differ_where_neither_bytes_nor_fingerprints_do() -> None:
 
     then, here = read_as({}), read_as({"attributes": b"language=Shell"})
     assert then.said == here.said
-    change = [Change(entry, entry) for entry in here.files if entry.path == b"a.py"]
+    change = [FileChange(entry, entry) for entry in here.files if entry.path == b"a.py"]
     answer = Duplicates().update(here, Older(then, change))
     assert answer is not None
     assert {file.path: records for file, records in answer} == whole(here) != whole(then)
@@ -288,5 +288,5 @@ def test_what_was_is_not_asked_where_more_than_a_tenth_is_other() -> None:
 
 
 def test_it_is_a_task_that_can_go_on() -> None:
-    task: UpdatingTask = Duplicates()
-    assert isinstance(task, UpdatingTask)
+    task: IncrementalTask = Duplicates()
+    assert isinstance(task, IncrementalTask)

@@ -13,9 +13,9 @@ from codebatch_workers.exchange import reported
 from codebatch_workers.exchange.checkstyle import XML_DEPTH_MAX, read_checkstyle
 from codebatch_workers.exchange.jsonl import read_jsonl
 from codebatch_workers.exchange.paths import Paths
-from codebatch_workers.exchange.places import Places
+from codebatch_workers.exchange.places import LocationConverter
 from codebatch_workers.exchange.rdjson import read_rdjson
-from codebatch_workers.exchange.reported import Report, Reported, Span, Unit, Unreadable
+from codebatch_workers.exchange.reported import Report, Reported, ReportedSpan, Unit, Unreadable
 from codebatch_workers.exchange.sarif import read_sarif
 
 from .support import source
@@ -361,7 +361,7 @@ def test_a_place_is_in_the_text_whatever_columns_count(
 ) -> None:
     line, column, end_line, end_column = said
     reported = Reported((), "", "info", "", "", line, column, end_line, end_column, unit)
-    assert Places(source("a.txt", TEXT)).find(reported) == place
+    assert LocationConverter(source("a.txt", TEXT)).find(reported) == place
 
 
 def spanning(**region: int) -> Reported:
@@ -369,14 +369,14 @@ def spanning(**region: int) -> Reported:
 
 
 def test_offsets_stand_where_no_line_is_said() -> None:
-    assert spanning(charOffset=4, charLength=2).span == Span(4, 2, is_of_bytes=False)
-    assert spanning(byteOffset=4).span == Span(4, 0, is_of_bytes=True)
-    assert spanning(byteOffset=4, charOffset=5).span == Span(5, 0, is_of_bytes=False)
-    assert spanning(byteOffset=4, charOffset=-1).span == Span(4, 0, is_of_bytes=True)
+    assert spanning(charOffset=4, charLength=2).span == ReportedSpan(4, 2, is_of_bytes=False)
+    assert spanning(byteOffset=4).span == ReportedSpan(4, 0, is_of_bytes=True)
+    assert spanning(byteOffset=4, charOffset=5).span == ReportedSpan(5, 0, is_of_bytes=False)
+    assert spanning(byteOffset=4, charOffset=-1).span == ReportedSpan(4, 0, is_of_bytes=True)
     assert spanning(byteOffset=-1, charOffset=-1).span is None
     file = source("a.txt", "one\ntwo\n")
-    assert Places(file).find(spanning(startLine=2, charOffset=0, charLength=1)) == (2, 1, 2, 4)
-    assert Places(file).find(spanning(charOffset=-1, byteOffset=-1)) == (1, 1, 1, 4)
+    assert LocationConverter(file).find(spanning(startLine=2, charOffset=0, charLength=1)) == (2, 1, 2, 4)
+    assert LocationConverter(file).find(spanning(charOffset=-1, byteOffset=-1)) == (1, 1, 1, 4)
 
 
 SPANS: list[tuple[str, int, int, tuple[int, int, int, int] | None]] = [
@@ -408,8 +408,8 @@ def test_an_offset_is_a_place_by_the_files_own_text(
     kind: str, start: int, length: int, place: tuple[int, int, int, int] | None
 ) -> None:
     unit: Unit = "utf-16" if kind == "utf-16" else "characters"
-    reported = Reported((), "", "info", unit=unit, span=Span(start, length, is_of_bytes=kind == "bytes"))
-    assert Places(source("a.txt", TEXT)).find(reported) == place
+    reported = Reported((), "", "info", unit=unit, span=ReportedSpan(start, length, is_of_bytes=kind == "bytes"))
+    assert LocationConverter(source("a.txt", TEXT)).find(reported) == place
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "latin-1", "ascii"])
@@ -421,7 +421,7 @@ def test_each_offset_leads_to_its_character_in_each_encoding(encoding: str) -> N
     text = text if encoding == "latin-1" else text.replace("latin-1", "utf-8")
     text = text.replace("!", "\U0001f600") if encoding.startswith("utf") else text
     content = text.encode(encoding)
-    places = Places(source("script", content))
+    places = LocationConverter(source("script", content))
     for index in range(len(text) + 1):
         before = text[:index]
         expected = before.count("\n") + 1, index - before.rfind("\n")
@@ -431,17 +431,17 @@ def test_each_offset_leads_to_its_character_in_each_encoding(encoding: str) -> N
             ("utf-16", len(before.encode(encoding)), True),
         ]
         for unit, start, is_of_bytes in units:
-            found = places.find(Reported((), "", "info", unit=unit, span=Span(start, 0, is_of_bytes)))
+            found = places.find(Reported((), "", "info", unit=unit, span=ReportedSpan(start, 0, is_of_bytes)))
             assert found is not None
             assert found[:2] == found[2:] == expected, (index, unit, is_of_bytes)
 
 
 def test_a_binary_file_has_bytes_and_no_characters() -> None:
-    places = Places(source("a.bin", b"\0\n\1"))
-    reported = Reported((), "", "info", span=Span(3, 5, is_of_bytes=True))
+    places = LocationConverter(source("a.bin", b"\0\n\1"))
+    reported = Reported((), "", "info", span=ReportedSpan(3, 5, is_of_bytes=True))
     assert places.find(reported) == (1, 1, 1, 1)
-    assert places.find(reported._replace(span=Span(4, 0, is_of_bytes=True))) is None
-    assert places.find(reported._replace(span=Span(1, 0, is_of_bytes=False))) is None
+    assert places.find(reported._replace(span=ReportedSpan(4, 0, is_of_bytes=True))) is None
+    assert places.find(reported._replace(span=ReportedSpan(1, 0, is_of_bytes=False))) is None
 
 
 def test_bytes_are_those_of_the_file_whatever_its_encoding() -> None:
@@ -449,23 +449,25 @@ def test_bytes_are_those_of_the_file_whatever_its_encoding() -> None:
     declared = source("a.py", b"# coding: latin-1\nx='\xe9\xe9'; y\n")
     assert declared.encoding == "iso-8859-1"
     pair = source("script", b"#!/usr/bin/python\n# coding: latin-1\nx='\xc3\xa9'; y\n")
-    assert [place and place.column for place in map(Places(pair).find, [of_bytes._replace(line=3, column=9)])] == [9]
+    assert [
+        place and place.column for place in map(LocationConverter(pair).find, [of_bytes._replace(line=3, column=9)])
+    ] == [9]
     for file in (declared, source("a.txt", b"\nx='\xe9\xff'; y\n")):
-        found = [Places(file).find(of_bytes._replace(column=column)) for column in (4, 5, 9)]
+        found = [LocationConverter(file).find(of_bytes._replace(column=column)) for column in (4, 5, 9)]
         assert [place and place.column for place in found] == [4, 5, 9]
     wide = source("a.txt", "\nabcé".encode("utf-16"))
-    assert Places(wide).find(of_bytes._replace(column=99)) == (2, 5, 2, 5)
+    assert LocationConverter(wide).find(of_bytes._replace(column=99)) == (2, 5, 2, 5)
 
 
 def test_a_file_without_text_has_its_first_place() -> None:
     whole = Reported((), "", "info", line=1, column=7)
-    assert Places(source("a.bin", b"\0\1")).find(whole) == (1, 1, 1, 1)
-    assert Places(source("a.py", b"")).find(whole) == (1, 1, 1, 1)
-    assert Places(source("a.py", b"x\n")).find(whole._replace(line=2)) == (2, 1, 2, 1)
+    assert LocationConverter(source("a.bin", b"\0\1")).find(whole) == (1, 1, 1, 1)
+    assert LocationConverter(source("a.py", b"")).find(whole) == (1, 1, 1, 1)
+    assert LocationConverter(source("a.py", b"x\n")).find(whole._replace(line=2)) == (2, 1, 2, 1)
 
 
 def test_many_places_in_one_long_line_take_no_longer_than_so_many() -> None:
-    places = Places(source("a.js", "\U0001f600x" * 200_000))
+    places = LocationConverter(source("a.js", "\U0001f600x" * 200_000))
     units: list[Unit] = ["utf-16", "utf-8"]
     for unit in units:
         for column in range(1, 600_001, 1_200):

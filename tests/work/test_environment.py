@@ -12,7 +12,7 @@ from codebatch.model.work.command import Command, encode_command
 from codebatch.system.processes.command_processes import NotStarted
 from codebatch.work.definition.settings import WorkOptions
 from codebatch_workers.commands.attempt_inputs import Materials
-from codebatch_workers.commands.context import start_of
+from codebatch_workers.commands.context import process_start
 from tests.work.reading import read
 
 NOTHING = Path(os.devnull)
@@ -24,7 +24,7 @@ RUN = "run = 'true'\n"
 
 def environment(command: Command, root: Path, **given: str) -> dict[str, str]:
     """What a command is started with, but for our own variables."""
-    start = start_of(command, command.run, MATERIALS, batch="b", round_=1, root=root, given=given, mark="")
+    start = process_start(command, command.run, MATERIALS, batch="b", round_=1, root=root, given=given, mark="")
     ours = ("CODEBATCH_", "PWD")
     return {name: value for name, value in start.environment.items() if not name.startswith(ours)}
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from codebatch.errors import InvalidInput, InvalidWork, NothingToDo
-from codebatch.model.work.work_batch import LeftOut, Work, decode_work, encode_work
+from codebatch.model.work.work_batch import RejectedEdge, Work, decode_work, encode_work
 from codebatch.operations.project.stores import StorePlace
 from codebatch.work.control.analysis import analyze, toml_of
 from codebatch.work.control.listener import WorkListener
@@ -162,7 +162,7 @@ def test_a_circle_is_told_before_anything_is_inferred(tmp_path: Path) -> None:
 class Refuses(WorkListener):
     """Somebody to whom what was inferred is not right."""
 
-    def agrees(self, work: Work, left_out: Sequence[LeftOut]) -> bool:
+    def agrees(self, work: Work, left_out: Sequence[RejectedEdge]) -> bool:
         return False
 
 

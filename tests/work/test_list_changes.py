@@ -13,9 +13,9 @@ from codebatch.model.work.command import Command, CommandId
 from codebatch.model.work.request import Reload
 from codebatch.model.work.work_batch import Policy, WorkEdge
 from codebatch.store.batches.store import create_store
-from codebatch.store.work.work_batches import Definitions, make_work_batch, read_command, read_work
+from codebatch.store.work.work_batches import CommandDefinitions, make_work_batch, read_command, read_work
 from codebatch.system.files.files import RealFiles
-from codebatch.work.control.batches import look_at
+from codebatch.work.control.batches import load_work_batch
 from codebatch.work.control.list_changes import list_changes
 from tests.commands.batches import Place, coordinating, make_place
 from tests.work.reading import read
@@ -42,7 +42,7 @@ def place(tmp_path: Path) -> Place:
 def test_a_reloaded_definition_holds_in_the_rounds_behind_those_that_were_seen(place: Place) -> None:
     reload(place, Reload(rounds={A: 1}, commands=(command("echo new"),)))
     reload(place, Reload(rounds={A: 3}, commands=(command("echo newer"),)))
-    stored = Definitions(place.store, place.batch)
+    stored = CommandDefinitions(place.store, place.batch)
     runs = [stored.read("a", round_).run for round_ in (1, 2, 3, 4)]
     assert runs == ["echo old", "echo new", "echo new", "echo newer"]
     assert read_command(place.store, place.batch, "a").run == "echo newer"
@@ -58,7 +58,7 @@ def test_a_reload_behind_the_round_by_which_a_task_is_done_does_not_concern_it(t
     with coordinating(place) as coordinator:
         coordinator.do(0)
     reload(place, Reload(rounds={A: 1}, commands=(command("false"),)))
-    assert list_changes(look_at(store, batch)).is_nothing
+    assert list_changes(load_work_batch(store, batch)).is_nothing
 
 
 def test_a_worker_runs_the_definition_of_the_round(place: Place) -> None:

@@ -16,7 +16,7 @@ from codebatch.model.work.work_batch import NO_POLICY
 from codebatch.work.definition.commands import Task
 from codebatch.work.definition.problems import Problems
 from codebatch.work.definition.settings import WorkOptions
-from codebatch.work.definition.table_checks import Place
+from codebatch.work.definition.table_checks import TableLocation
 from codebatch.work.definition.tables import KEYS_TO_COME, SETTINGS_TO_COME, TaskTable
 from codebatch.work.definition.validation import check_ids
 from codebatch.work.definition.work_list import read_work_files
@@ -295,7 +295,7 @@ def test_a_very_long_circle_is_told_in_short(tmp_path: Path) -> None:
 
 
 def test_more_tasks_than_there_may_be_are_refused() -> None:
-    problems, place = Problems(), Place("work.toml", "tasks")
+    problems, place = Problems(), TableLocation("work.toml", "tasks")
     check_ids([Task(CommandId(f"t{n}"), place, (), (), {}, None, NO_POLICY) for n in range(50_001)], problems)
     with pytest.raises(InvalidWork, match=r"^50,001 tasks, more than 50,000$"):
         problems.raise_any()

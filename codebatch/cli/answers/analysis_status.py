@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from codebatch.cli.answers.holders import HolderRow, holder_row
-from codebatch.cli.framework.context import Answering
+from codebatch.cli.framework.context import CommandContext
 from codebatch.cli.output.tables import table
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import percent_of
@@ -41,7 +41,7 @@ class StatusAnswer(msgspec.Struct, frozen=True, kw_only=True):
     tasks: tuple[TaskStatus, ...]
 
 
-def answer_standing(answering: Answering, store: StoreDir, batch: BatchDir, name: str = "status") -> bool:
+def answer_standing(answering: CommandContext, store: StoreDir, batch: BatchDir, name: str = "status") -> bool:
     """Answer with where an analysis stands; whether work is open that nobody does. `name` as in `Answering.print`."""
     found = batches.status(store, batch)
     stands, rows = found.standing, found.tasks

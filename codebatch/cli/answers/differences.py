@@ -57,7 +57,7 @@ class Changed(msgspec.Struct, frozen=True, kw_only=True):
     by: str | None
 
 
-class Summary(msgspec.Struct, frozen=True, kw_only=True):
+class DifferenceSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The numbers of changes: the totals of CodeBatch 1, and `states` with the number for each state."""
 
     added_count: int
@@ -67,7 +67,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     states: dict[State, int]
 
 
-class Compared(msgspec.Struct, frozen=True, kw_only=True):
+class ComparedBatches(msgspec.Struct, frozen=True, kw_only=True):
     """Which batches were compared, or a snapshot in the place of one; of the less complete how much there is of what is
     compared. `project` is that of the newer, whose tree is `stale` if it has changed since.
     """
@@ -80,7 +80,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     stale: bool | None
 
 
-class DiffAnswer(Compared, frozen=True, kw_only=True):
+class DiffAnswer(ComparedBatches, frozen=True, kw_only=True):
     """The answer of `codebatch diff`. Rows are records with their `state`.
 
     - `added`: records in the states `new` and `added`.
@@ -95,10 +95,10 @@ class DiffAnswer(Compared, frozen=True, kw_only=True):
     moved: tuple[Changed, ...]
     suppressed: tuple[JsonRecord, ...]
     not_comparable: tuple[JsonRecord, ...]
-    summary: Summary
+    summary: DifferenceSummary
 
 
-class RegressionsAnswer(Compared, frozen=True, kw_only=True):
+class RegressionsAnswer(ComparedBatches, frozen=True, kw_only=True):
     """The answer of `codebatch regressions`: records in the states `new`, `severity_raised` and `worsened`.
 
     Rows are records of the newer batch. `old` is the record of the older batch, if it exists.
@@ -109,7 +109,7 @@ class RegressionsAnswer(Compared, frozen=True, kw_only=True):
     states: dict[State, int]
 
 
-class ImprovementsAnswer(Compared, frozen=True, kw_only=True):
+class ImprovementsAnswer(ComparedBatches, frozen=True, kw_only=True):
     """The answer of `codebatch improvements`: records in the states `fixed`, `severity_lowered` and `improved`.
 
     Rows are records of the older batch. `new` is the record of the newer batch, if it exists.

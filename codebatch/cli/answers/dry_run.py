@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codebatch.cli.answers.work_status import tasks_at_once
-from codebatch.cli.framework.context import Answering
+from codebatch.cli.framework.context import CommandContext
 from codebatch.cli.output.eta import eta_text
 from codebatch.cli.output.tables import table
 from codebatch.model.text.quantities import count_of, human_seconds
 from codebatch.work.control.dry_run import Rehearsal
 
 
-def answer_rehearsal(answering: Answering, found: Rehearsal) -> None:
+def answer_rehearsal(answering: CommandContext, found: Rehearsal) -> None:
     """Say what would start when."""
     for note in found.notes:
         answering.note(note)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from codebatch.model.text.quantities import count_of
 
 if TYPE_CHECKING:
-    from codebatch.cli.framework.record_types import Asked
+    from codebatch.cli.framework.record_types import RecordQuery
     from codebatch.operations.api.batch import Batch
-    from codebatch.operations.queries.search_volume import LookedAt
+    from codebatch.operations.queries.search_volume import SearchedVolume
 
 
-def none_found(batch: Batch, asked: Asked) -> str:
+def none_found(batch: Batch, asked: RecordQuery) -> str:
     """That no record of a noun was found, of how many. Empty where it was told that no file is of the language."""
     from codebatch.cli.framework.record_types import NOUNS
     from codebatch.query.filters.record_options import filter_of
@@ -34,5 +34,5 @@ def told_of(batch: Batch, kind: str) -> str:
     return f"{count_of(there.records, kind)}{_in_files(there)}"
 
 
-def _in_files(there: LookedAt) -> str:
+def _in_files(there: SearchedVolume) -> str:
     return "" if there.files is None else f" in {count_of(there.files, 'file')}"

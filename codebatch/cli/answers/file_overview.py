@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from codebatch.cli.output.terminal import printable
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_of
-from codebatch.operations.queries.file_overview import Found, Overview
+from codebatch.operations.queries.file_overview import Overview, OverviewFinding
 from codebatch.query.fields import JsonRecord
 
 _TAB_COLUMNS = 4
@@ -70,7 +70,7 @@ def _standing(found: Overview) -> Iterator[str]:
         yield f"in an import cycle of {numbers['cycle']:,} files"
 
 
-def _finding(found: Found) -> Iterator[str]:
+def _finding(found: OverviewFinding) -> Iterator[str]:
     each = found.diagnostic
     yield f"    {each['line']}:{each['column']} {each['severity']} {each['code']} {each['message']}"
     if found.source is None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from codebatch.operations.hotspots.hotspots import HotspotBy, Hotspots
 from codebatch.operations.queries.duplicates import DuplicateBlocks
-from codebatch.operations.queries.findings import Findings
+from codebatch.operations.queries.findings import FindingsByRule
 
 
-class FindingsAnswer(Findings, frozen=True, kw_only=True):
+class FindingsAnswer(FindingsByRule, frozen=True, kw_only=True):
     """The answer of `codebatch findings`. `complete`, `percent`, `stale` and `paths` are as in the answer of `codebatch
     summary`.
     """

@@ -13,7 +13,7 @@ from codebatch.cli.output.widths import fitted, fitted_path, without_same_direct
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_of
 from codebatch.operations.hotspots.hotspots import Hotspot
-from codebatch.operations.queries.batch_query import Question
+from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.operations.queries.duplicate_blocks import DuplicateBlock
 from codebatch.operations.queries.findings import RuleFindings
 from codebatch.operations.queries.source_text import source_texts
@@ -42,7 +42,7 @@ class _Section(msgspec.Struct, frozen=True):
 
 
 def headline_lines(
-    found: Headline, question: Question, suggest: Callable[[str], str], width: int | None
+    found: Headline, question: BatchQuery, suggest: Callable[[str], str], width: int | None
 ) -> Iterator[str]:
     """The headline for people; nothing where there is nothing to say. `suggest` has commands as they are typed here."""
 
@@ -80,7 +80,7 @@ def next_command(found: Headline) -> str | None:
     return next((command for command, count in counts.items() if count), None)
 
 
-def _sections(found: Headline, question: Question, width: int | None) -> tuple[_Section, ...]:
+def _sections(found: Headline, question: BatchQuery, width: int | None) -> tuple[_Section, ...]:
     # What is not there leaves its room to the others.
     free = not found.findings_count
     return (
@@ -129,7 +129,7 @@ def _hotspots(found: Headline) -> str:
     return HOTSPOTS if is_cognitive else f"{HOTSPOTS} --by complexity"
 
 
-def _bug_lines(rules: Iterable[RuleFindings], question: Question, width: int | None) -> Iterator[str]:
+def _bug_lines(rules: Iterable[RuleFindings], question: BatchQuery, width: int | None) -> Iterator[str]:
     rules = tuple(rules)
     sources = source_texts(question, [rule.findings[0] for rule in rules[:_SOURCES]])
     for place, rule in enumerate(rules):

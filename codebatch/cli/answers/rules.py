@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from codebatch.cli.answers.schemas import Placed
+from codebatch.cli.answers.schemas import PathMembers
 from codebatch.query.filters.filters import JsonRecord
 
 
@@ -60,7 +60,7 @@ class RuleTested(msgspec.Struct, frozen=True, kw_only=True):
     failed_examples: tuple[WrongExample, ...]
 
 
-class FileTried(Placed, frozen=True, kw_only=True):
+class FileTried(PathMembers, frozen=True, kw_only=True):
     """A file on which custom rules were tested. `rules` is the number of rules for its language.
 
     `skip_reason` says why the file was skipped; otherwise it is empty.

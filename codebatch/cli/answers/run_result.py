@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codebatch.cli.answers.headline import headline_lines
-from codebatch.cli.framework.context import Answering
+from codebatch.cli.framework.context import CommandContext
 from codebatch.cli.output.records import failure_lines
 from codebatch.cli.output.widths import fitted, terminal_width
 from codebatch.model.text.quantities import count_of
-from codebatch.operations.queries.batch_query import Question, shown_paths
+from codebatch.operations.queries.batch_query import BatchQuery, shown_paths
 from codebatch.operations.runs.run_result import RunResult
 
 _LANGUAGES_SHOWN = 4
@@ -17,13 +17,13 @@ _FAILURES_SHOWN = 3
 _WITHOUT_CODE = ("binary", "text")
 
 
-def ran_lines(answering: Answering, ran: RunResult) -> Iterator[str]:
+def ran_lines(answering: CommandContext, ran: RunResult) -> Iterator[str]:
     """What `run` says on standard output."""
     width = terminal_width()
     if not ran.is_complete:
         yield fitted(f"{ran.standing.state.value}: batch {ran.batch.id}; results so far:", width)
     yield fitted(_done(ran), width)
-    question = Question(ran.store, ran.batch, is_named=True, note=answering.note)
+    question = BatchQuery(ran.store, ran.batch, is_named=True, note=answering.note)
     if ran.failures:
         lines = failure_lines(ran.failures[:_FAILURES_SHOWN], ran.summary.failures)
         yield from (fitted(line, width) for line in lines)

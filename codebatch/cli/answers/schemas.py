@@ -12,7 +12,7 @@ from codebatch.operations.queries.source_line import SourceLine
 from codebatch.query.filters.filters import JsonRecord
 
 
-class Placed(msgspec.Struct, frozen=True, kw_only=True):
+class PathMembers(msgspec.Struct, frozen=True, kw_only=True):
     """Base of objects with a path. A path that is not valid UTF-8 is in `path_b64` instead of `path`."""
 
     path: str | UnsetType = UNSET
@@ -49,7 +49,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     origin: str
 
 
-class SkippedPath(Placed, frozen=True, kw_only=True):
+class SkippedPath(PathMembers, frozen=True, kw_only=True):
     """A path that is not included in a snapshot, and the reason."""
 
     reason: str
@@ -80,7 +80,7 @@ class ListedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     source: str
 
 
-class EntryRow(Placed, frozen=True, kw_only=True):
+class EntryRow(PathMembers, frozen=True, kw_only=True):
     """An entry of a snapshot."""
 
     kind: str
@@ -98,7 +98,7 @@ class FileRow(EntryRow, frozen=True, kw_only=True):
     parse: ParseState | UnsetType = UNSET
 
 
-class WhyTaken(Placed, frozen=True, kw_only=True):
+class WhyTaken(PathMembers, frozen=True, kw_only=True):
     """The answer of `codebatch files --why`: whether a path is included, and the rule that decides this."""
 
     included: bool
@@ -177,18 +177,18 @@ class PipelineShown(msgspec.Struct, frozen=True, kw_only=True):
     tasks: tuple[TaskRow, ...]
 
 
-class ShardRan(msgspec.Struct, frozen=True, kw_only=True):
+class ShardRunRow(msgspec.Struct, frozen=True, kw_only=True):
     """The status of a shard after `codebatch run-shard`."""
 
     shard_id: str
     status: str
 
 
-class ShardsRan(msgspec.Struct, frozen=True, kw_only=True):
+class ShardsRunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch run-shard`. `unfinished` lists the shards that are not done."""
 
     batch_id: str
-    shards: tuple[ShardRan, ...]
+    shards: tuple[ShardRunRow, ...]
     unfinished: tuple[str, ...]
 
 
@@ -211,7 +211,7 @@ class PartHeld(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
 
 
-class Origin(msgspec.Struct, frozen=True, kw_only=True):
+class AnswerOrigin(msgspec.Struct, frozen=True, kw_only=True):
     """The origin of the records of a file: its batch and snapshot, and the place in the batch from which they were
     read.
     """
@@ -225,14 +225,14 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     read_from: str
 
 
-class InspectedOrigin(Placed, frozen=True, kw_only=True):
+class InspectedOrigin(PathMembers, frozen=True, kw_only=True):
     """The answer of `codebatch inspect FILE --explain`: the records of a file, and their origin. `complete`, `percent`,
     `stale` and `paths` are as in the answer of `codebatch summary`.
     """
 
     batch_id: str
     records: tuple[JsonRecord, ...]
-    explain: Origin
+    explain: AnswerOrigin
     project: str
     complete: bool
     percent: float
@@ -240,7 +240,7 @@ class InspectedOrigin(Placed, frozen=True, kw_only=True):
     paths: tuple[str, ...]
 
 
-class LineInspected(Placed, frozen=True, kw_only=True):
+class LineInspected(PathMembers, frozen=True, kw_only=True):
     """The answer of `codebatch inspect FILE:LINE`. `source` has the line and the lines around it. `complete`,
     `percent`, `stale` and `paths` are as in the answer of `codebatch summary`.
     """
@@ -278,7 +278,7 @@ class SqlAnswer(msgspec.Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...]
 
 
-class ReferenceRow(Placed, frozen=True, kw_only=True):
+class ReferenceRow(PathMembers, frozen=True, kw_only=True):
     """A reference in the answer of `codebatch references`."""
 
     name: str
@@ -290,7 +290,7 @@ class ReferenceRow(Placed, frozen=True, kw_only=True):
     scope: str
 
 
-class FoundPlace(Placed, frozen=True, kw_only=True):
+class FoundPlace(PathMembers, frozen=True, kw_only=True):
     """A match in the answer of `codebatch find`.
 
     `source` is the first line of the match. `captures` maps each metavariable to its text. With `--files`, the row is a
@@ -306,7 +306,7 @@ class FoundPlace(Placed, frozen=True, kw_only=True):
     places: int | UnsetType = UNSET
 
 
-class CallerRow(Placed, frozen=True, kw_only=True):
+class CallerRow(PathMembers, frozen=True, kw_only=True):
     """A function in the answer of `codebatch callers`, with its first call and the number of calls.
 
     `scope` is the qualified name of the function. It is empty for calls outside of functions.

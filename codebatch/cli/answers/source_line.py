@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from codebatch.cli.framework.answers import answer_document
-from codebatch.cli.framework.context import Answering
+from codebatch.cli.framework.answers import emit_document
+from codebatch.cli.framework.context import CommandContext
 from codebatch.cli.output.records import record_line
 from codebatch.model.entry import display_path, path_row
 from codebatch.operations.queries.batch_query import Answer
@@ -16,7 +16,7 @@ from codebatch.operations.queries.source_line import InspectedLine, SourceLine
 _TAB_COLUMNS = 4
 
 
-def answer_line(answering: Answering, answer: Answer[InspectedLine]) -> int:
+def answer_line(answering: CommandContext, answer: Answer[InspectedLine]) -> int:
     """Tell what a batch says of a line; returns the exit status."""
     found = answer.found
     records = found.inspected.records
@@ -27,7 +27,7 @@ def answer_line(answering: Answering, answer: Answer[InspectedLine]) -> int:
         "source": [msgspec.structs.asdict(each) for each in found.source],
         "records": records,
     }
-    status = answer_document(answering, answer, document, _lines(found), name="inspect-line")
+    status = emit_document(answering, answer, document, _lines(found), name="inspect-line")
     if not records and answer.whole.is_complete:
         answering.note(f"no records at line {found.line:,} of {display_path(found.inspected.path)}")
     return status

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from codebatch.cli.framework.context import Answering
+from codebatch.cli.framework.context import CommandContext
 from codebatch.work.control.trust import CommandsForeign
 
 Done = TypeVar("Done")
 
 
-def telling_foreign(answering: Answering, do: Callable[[], Done]) -> Done:
+def explaining_untrusted_commands(answering: CommandContext, do: Callable[[], Done]) -> Done:
     """Do something; where it would run what somebody else wrote, tell what that is."""
     try:
         return do()

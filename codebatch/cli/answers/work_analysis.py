@@ -10,11 +10,11 @@ from typing import Literal
 import click
 import msgspec
 
-from codebatch.cli.framework.context import Answering
+from codebatch.cli.framework.context import CommandContext
 from codebatch.cli.output.tables import table
 from codebatch.errors import InvalidInput
 from codebatch.model.text.quantities import count_of, human_seconds
-from codebatch.model.work.work_batch import InferredEdge, LeftOut, Work
+from codebatch.model.work.work_batch import InferredEdge, RejectedEdge, Work
 from codebatch.work.control.analysis import Analysis, AnalyzedEdge, analyze, toml_of
 from codebatch.work.definition.work_list import WorkList
 
@@ -27,7 +27,7 @@ _MERMAID = str.maketrans(
 )
 
 
-def answer_listed(answering: Answering, listed: WorkList, form: Form, written: Path | None) -> None:
+def answer_listed(answering: CommandContext, listed: WorkList, form: Form, written: Path | None) -> None:
     """Say what a list of tasks comes to; `written` is the file that gets what was inferred."""
     for text in listed.notes:
         answering.note(text)
@@ -38,7 +38,7 @@ def answer_listed(answering: Answering, listed: WorkList, form: Form, written: P
     _answer(msgspec.structs.replace(answering, as_json=True) if form == "json" else answering, found, form)
 
 
-def is_agreed(answering: Answering, work: Work, left_out: Sequence[LeftOut], *, is_sure: bool) -> bool:
+def is_agreed(answering: CommandContext, work: Work, left_out: Sequence[RejectedEdge], *, is_sure: bool) -> bool:
     """Tell what was inferred; on a terminal ask whether that is right, unless that is sure."""
     if not (is_sure and answering.quiet):
         _tell_inferred(answering, work.inferred, left_out)
@@ -48,7 +48,7 @@ def is_agreed(answering: Answering, work: Work, left_out: Sequence[LeftOut], *, 
         return click.confirm("Run with these dependencies?", default=True, err=True)
 
 
-def _answer(answering: Answering, found: Analysis, form: Form) -> None:
+def _answer(answering: CommandContext, found: Analysis, form: Form) -> None:
     if form == "dot":
         answering.print(found, _dot(found))
     elif form == "mermaid":
@@ -66,7 +66,9 @@ def _write_needs(path: Path, found: Analysis) -> None:
         raise InvalidInput(f"cannot write {path}: {error.strerror}") from error
 
 
-def _tell_inferred(answering: Answering, inferred: Sequence[InferredEdge], left_out: Sequence[LeftOut]) -> None:
+def _tell_inferred(
+    answering: CommandContext, inferred: Sequence[InferredEdge], left_out: Sequence[RejectedEdge]
+) -> None:
     """Tell, before anything runs, which edges were inferred and why, and which are none."""
     if inferred or left_out:
         answering.tell(f"inferred: {count_of(len(inferred), 'dependency', 'dependencies')}")
@@ -81,7 +83,7 @@ def _tell_inferred(answering: Answering, inferred: Sequence[InferredEdge], left_
         answering.tell(line)
 
 
-def _left_out_lines(left_out: Sequence[LeftOut]) -> Iterator[str]:
+def _left_out_lines(left_out: Sequence[RejectedEdge]) -> Iterator[str]:
     for each in left_out:
         why = f", {each.evidence}" if each.evidence else ""
         yield f"rejected: {each.task} needs {each.on} ({each.confidence:.2f}{why}): {each.reason}"

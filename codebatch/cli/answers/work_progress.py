@@ -7,7 +7,7 @@ from pathlib import Path
 
 from codebatch.cli.answers.work_analysis import is_agreed
 from codebatch.cli.answers.work_status import closed_texts, stop_reason, tasks_at_once, wait_text, why_failed
-from codebatch.cli.framework.context import Answering
+from codebatch.cli.framework.context import CommandContext
 from codebatch.cli.framework.work_options import Output
 from codebatch.cli.output.eta import eta_text
 from codebatch.cli.output.program_output import ProgramOutput, shortened
@@ -15,7 +15,7 @@ from codebatch.cli.output.progress import Stage
 from codebatch.model.text.quantities import count_of, human_seconds
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import StopCause
-from codebatch.model.work.work_batch import LeftOut, Work
+from codebatch.model.work.work_batch import RejectedEdge, Work
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.work.logs import last_lines
@@ -27,10 +27,10 @@ _RUNNING_SHOWN = 3
 _ID_WIDTH_MAX = 32
 
 
-class WorkTeller(WorkListener):
+class WorkProgressListener(WorkListener):
     """Tells on standard error how a batch of commands goes."""
 
-    def __init__(self, answering: Answering, output: Output, *, is_sure: bool = False) -> None:
+    def __init__(self, answering: CommandContext, output: Output, *, is_sure: bool = False) -> None:
         """`is_sure`: nobody is asked whether what was inferred is right."""
         self._answering = answering
         self._output = output
@@ -45,7 +45,7 @@ class WorkTeller(WorkListener):
     def warn(self, text: str) -> None:
         self._answering.tell(text)
 
-    def agrees(self, work: Work, left_out: Sequence[LeftOut]) -> bool:
+    def agrees(self, work: Work, left_out: Sequence[RejectedEdge]) -> bool:
         return is_agreed(self._answering, work, left_out, is_sure=self._is_sure)
 
     def chosen(self, batch: BatchDir, work: Work) -> None:

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from codebatch.cli.answers.holders import HolderRow, holder_row, instant
-from codebatch.cli.framework.context import Answering
+from codebatch.cli.framework.context import CommandContext
 from codebatch.cli.output.eta import clock_time, eta_text
 from codebatch.cli.output.tables import table
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_of, human_seconds
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import EdgeKind, Work
-from codebatch.query.status.work_status import CommandStanding
+from codebatch.query.status.work_status import CommandStatus
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store import layout
 from codebatch.store.batches.holders import HolderFile
@@ -127,7 +127,7 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def answer_work(
-    answering: Answering,
+    answering: CommandContext,
     found: WorkBatch,
     lines: Iterable[str],
     name: str | None = None,
@@ -138,7 +138,7 @@ def answer_work(
     answering.print(_document(found, changes) if answering.as_json else None, lines, name=name)
 
 
-def answer_status(answering: Answering, found: WorkBatch) -> None:
+def answer_status(answering: CommandContext, found: WorkBatch) -> None:
     """What `status` says of a batch of commands."""
     answer_work(answering, found, status_lines(found), name="work-status")
     unreadable = found.standing.unreadable
@@ -295,7 +295,7 @@ def _rows(found: WorkBatch) -> list[WorkTaskRow]:
     return rows
 
 
-def _reasons(found: WorkBatch) -> Iterator[tuple[CommandStanding, str]]:
+def _reasons(found: WorkBatch) -> Iterator[tuple[CommandStatus, str]]:
     """Each command, and why it stands as it does, for people."""
     work, commands = found.standing.work, found.standing.commands
     needed, awaited = _wanted(work, "needs"), _wanted(work, "after")
@@ -325,7 +325,7 @@ def _has_ended(state: CommandState) -> bool:
     return state in (CommandState.DONE, CommandState.FAILED, CommandState.SKIPPED, CommandState.CANCELLED)
 
 
-def _why(command: CommandStanding, waits: list[str], asked: OpenQuestion | None, *, is_expired: bool) -> str:
+def _why(command: CommandStatus, waits: list[str], asked: OpenQuestion | None, *, is_expired: bool) -> str:
     match command.state:
         case CommandState.PENDING | CommandState.READY if command.last_stop is not None:
             starts = "it is restarted" if command.state is CommandState.READY else "`resume` restarts it"

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 import msgspec
 
-from codebatch.cli.framework.answers import Answered, answer_document, ask
+from codebatch.cli.framework.answers import AnswerScope, ask, emit_document
 from codebatch.cli.framework.commands import command, option
-from codebatch.cli.framework.context import Answering, answering, table, whole_batch_option
+from codebatch.cli.framework.context import CommandContext, table, whole_batch_option, with_common_options
 from codebatch.cli.framework.groups import Group, answering_group
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_of
@@ -19,7 +19,7 @@ from codebatch.operations.gate.baselines import Update, counted_by_rule, create_
 _file = click.argument("file", type=click.Path(path_type=Path))
 
 
-class BaselineMade(Answered, frozen=True, kw_only=True):
+class BaselineMade(AnswerScope, frozen=True, kw_only=True):
     """The answer of `codebatch baseline create`. `findings` is the number of findings in the file."""
 
     path: str
@@ -64,8 +64,8 @@ def baseline() -> None:
 @command("create")
 @_file
 @whole_batch_option
-@answering
-def baseline_create(answering: Answering, file: Path, batch_reference: str | None) -> int:
+@with_common_options
+def baseline_create(answering: CommandContext, file: Path, batch_reference: str | None) -> int:
     """Write all findings of a batch to a baseline file.
 
     FILE has one finding per line, sorted.
@@ -73,7 +73,7 @@ def baseline_create(answering: Answering, file: Path, batch_reference: str | Non
     batch = ask(answering, batch_reference)
     answer = create_baseline(batch, file)
     document: dict[str, object] = {"batch_id": batch.id, "path": str(file), "findings": answer.found}
-    status = answer_document(answering, answer, document, [f"{_shown(file)}: {count_of(answer.found, 'finding')}"])
+    status = emit_document(answering, answer, document, [f"{_shown(file)}: {count_of(answer.found, 'finding')}"])
     answering.note(
         f"to let git merge baselines, add this line to .gitattributes: {_shown(Path(file.name))} merge=union"
     )
@@ -84,8 +84,8 @@ def baseline_create(answering: Answering, file: Path, batch_reference: str | Non
 @_file
 @whole_batch_option
 @option("--accept-new", is_flag=True, help="Also add new findings")
-@answering
-def baseline_update(answering: Answering, file: Path, batch_reference: str | None, accept_new: bool) -> int:
+@with_common_options
+def baseline_update(answering: CommandContext, file: Path, batch_reference: str | None, accept_new: bool) -> int:
     """Remove fixed findings from a baseline file.
 
     Findings that moved are written with their new location.
@@ -96,7 +96,7 @@ def baseline_update(answering: Answering, file: Path, batch_reference: str | Non
     document = {"batch_id": batch.id, "path": str(file), **msgspec.structs.asdict(update)}
     told = {"removed": update.removed, "moved": update.moved, "added": update.added}
     changes = ", ".join(f"{number:,} {word}" for word, number in told.items() if number) or "unchanged"
-    status = answer_document(
+    status = emit_document(
         answering, answer, document, [f"{_shown(file)}: {count_of(update.findings, 'finding')}, {changes}"]
     )
     if update.not_comparable:
@@ -111,8 +111,8 @@ def baseline_update(answering: Answering, file: Path, batch_reference: str | Non
 
 @command("show")
 @_file
-@answering
-def baseline_show(answering: Answering, file: Path) -> None:
+@with_common_options
+def baseline_show(answering: CommandContext, file: Path) -> None:
     """Count the findings in a baseline file by rule."""
     rows = counted_by_rule(read_baseline(file))
     rules = [BaselineRule(tool=tool, code=code, findings=found, files=files) for tool, code, found, files in rows]

@@ -12,21 +12,21 @@ import msgspec
 
 from codebatch.cli.answers.differences import COUNTED, SHOWN, counts_line, difference_line, row_of, word_of
 from codebatch.cli.compare.diff import LINES_SHOWN
-from codebatch.cli.framework.answers import answer_document, tell_lost
+from codebatch.cli.framework.answers import emit_document, tell_lost
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.context import Answering, answering, table
-from codebatch.cli.run.run import Teller
-from codebatch.compare.conditions import DEFAULT, FORMS, Judged
+from codebatch.cli.framework.context import CommandContext, table, with_common_options
+from codebatch.cli.run.run import RunListener
+from codebatch.compare.conditions import DEFAULT, FORMS, ConditionResult
 from codebatch.compare.states import REGRESSIONS, State
 from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.text.quantities import count_of
 from codebatch.operations.api.store import Store
-from codebatch.operations.gate.base_selection import Base, NoBase
+from codebatch.operations.gate.base_selection import ComparisonBase, NoBase
 from codebatch.operations.gate.quality_gate import Checker, CheckResult, KeptBase, conditions_of
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.queries.batch_query import Answer
-from codebatch.operations.runs.execution import Execution
+from codebatch.operations.runs.execution import ExecutionSettings
 from codebatch.query.fields import JsonRecord
 
 EXIT_FAILED = 1
@@ -64,7 +64,7 @@ class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
     head: CheckedBatch
     base: CheckedBatch | None
     base_reason: str
-    conditions: tuple[Judged, ...]
+    conditions: tuple[ConditionResult, ...]
     counts: dict[str, int]
     outside_change: int
     on_unchanged_lines: int
@@ -108,9 +108,9 @@ class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
     help="Compare even if the tasks of BASE and HEAD differ and BASE cannot be run again",
 )
 @common_option("jobs")
-@answering
+@with_common_options
 def check(
-    answering: Answering,
+    answering: CommandContext,
     base: str | None,
     head: str | None,
     fail_on: tuple[str, ...],
@@ -130,9 +130,9 @@ def check(
     Exit status 1 if the check fails. Exit status 3 if HEAD is incomplete or there is no base to compare with.
     """
     conditions = conditions_of(fail_on)
-    execution = Execution(configuration=load_configuration(Path.cwd()), jobs=jobs)
+    execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
     store = Store(answering.place.open(), answering.note, answering.tell)
-    checker = Checker(store, execution, Teller(answering), os.environ, allow_incomparable)
+    checker = Checker(store, execution, RunListener(answering), os.environ, allow_incomparable)
     if baseline is None:
         checked = checker.check(conditions, base, head, changed_lines=changed_lines)
     elif changed_lines or head is not None:
@@ -149,7 +149,7 @@ def check(
     return _answer(answering, checked, baseline)
 
 
-def _annotate(answering: Answering, base: NoBase) -> None:
+def _annotate(answering: CommandContext, base: NoBase) -> None:
     """Have a job of GitHub show that nothing was compared. The runner reads both streams: JSON keeps its own."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
@@ -162,7 +162,7 @@ def _annotate(answering: Answering, base: NoBase) -> None:
         answering.print(None, (line,))
 
 
-def _answer(answering: Answering, checked: CheckResult, baseline: Path | None) -> int:
+def _answer(answering: CommandContext, checked: CheckResult, baseline: Path | None) -> int:
     compared = checked.comparison
     command = _list_command(answering, checked, baseline)
     if compared is not None and not compared.old.is_complete:
@@ -174,7 +174,7 @@ def _answer(answering: Answering, checked: CheckResult, baseline: Path | None) -
         "passed": checked.is_passed,
         "compared": checked.is_compared,
         "head": _batch_shown(checked.head.question.batch.about),
-        "base": _batch_shown(checked.base.batch.about) if isinstance(checked.base, Base) else None,
+        "base": _batch_shown(checked.base.batch.about) if isinstance(checked.base, ComparisonBase) else None,
         "base_reason": checked.base.why,
         "conditions": tuple(checked.judged),
         "counts": dict(checked.counts),
@@ -185,7 +185,7 @@ def _answer(answering: Answering, checked: CheckResult, baseline: Path | None) -
         "allowed_count": len(checked.allowed),
         "list_command": command,
     }
-    if isinstance(checked.base, Base):
+    if isinstance(checked.base, ComparisonBase):
         answering.note(f"compared with {checked.base.batch.id} ({checked.base.why})")
     elif isinstance(checked.base, KeptBase):
         answering.note(f"compared with {checked.base.why}")
@@ -196,7 +196,7 @@ def _answer(answering: Answering, checked: CheckResult, baseline: Path | None) -
         whole = msgspec.structs.replace(whole, lost=whole.lost + len(compared.trees.lost))
         tell_lost(answering, compared)
     answer = Answer(question=checked.head.question, found=None, whole=whole)
-    status = answer_document(answering, answer, document, _lines(checked, command))
+    status = emit_document(answering, answer, document, _lines(checked, command))
     broken = [each for each in checked.judged if each.verdict == "failed"]
     if broken:
         told = ", ".join(f"{each.condition} ({count_of(each.violations, 'time')})" for each in broken)
@@ -208,7 +208,7 @@ def _batch_shown(about: object) -> CheckedBatch:
     return msgspec.convert(about, CheckedBatch, from_attributes=True)
 
 
-def _list_command(answering: Answering, checked: CheckResult, baseline: Path | None) -> str | None:
+def _list_command(answering: CommandContext, checked: CheckResult, baseline: Path | None) -> str | None:
     """Return the command that lists all regressions, None if nothing was compared."""
     compared = checked.comparison
     if compared is not None:

@@ -13,20 +13,20 @@ import msgspec
 from codebatch.cli.answers.differences import (
     COUNTED,
     SHOWN,
-    Compared,
+    ComparedBatches,
     DiffAnswer,
+    DifferenceSummary,
     ImprovementsAnswer,
     RegressionsAnswer,
-    Summary,
     counts_line,
     difference_lines,
     pair_of,
     row_of,
 )
-from codebatch.cli.framework.answers import answer_compared
+from codebatch.cli.framework.answers import emit_comparison
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.context import Answering, Form, answering
+from codebatch.cli.framework.context import CommandContext, Form, with_common_options
 from codebatch.cli.framework.filter_options import filter_options
 from codebatch.cli.framework.formats import FOR_PROGRAMS, columns_of, write_rows
 from codebatch.cli.framework.read_report import explain_option
@@ -47,7 +47,7 @@ from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.store import StoreDir
 
 if TYPE_CHECKING:
-    from codebatch.operations.runs.execution import Execution
+    from codebatch.operations.runs.execution import ExecutionSettings
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -55,7 +55,7 @@ LINES_SHOWN = 50
 _CHANGED_IN_BOTH: tuple[State, ...] = ("changed", "severity_raised", "severity_lowered", "worsened", "improved")
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class DiffOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Which two batches are compared, what is told of it, and in what form."""
 
     old: str | None
@@ -72,9 +72,9 @@ def comparing(function: F) -> F:
     """Give a command what says which two batches are compared, as one `wanted` argument."""
 
     def wrapped(**arguments: object) -> object:
-        given = {name: arguments.pop(name) for name in Wanted.__struct_fields__ if name in arguments}
+        given = {name: arguments.pop(name) for name in DiffOptions.__struct_fields__ if name in arguments}
         filters = {name: value for name in OutputFilters.__annotations__ if (value := arguments.pop(name, None))}
-        wanted = msgspec.convert({**given, "filters": filters}, Wanted)
+        wanted = msgspec.convert({**given, "filters": filters}, DiffOptions)
         return function(wanted=wanted, **arguments)
 
     wrapped.__name__ = function.__name__
@@ -112,7 +112,7 @@ _OPTIONS: tuple[Callable[[Callable[..., object]], Callable[..., object]], ...] =
 
 
 @command()
-@answering
+@with_common_options
 @option(
     "--state",
     "states",
@@ -123,7 +123,7 @@ _OPTIONS: tuple[Callable[[Callable[..., object]], Callable[..., object]], ...] =
     details=f"States are {', '.join(CHANGED[:-1])} and {CHANGED[-1]}.",
 )
 @comparing
-def diff(answering: Answering, wanted: Wanted, states: tuple[State, ...]) -> int:
+def diff(answering: CommandContext, wanted: DiffOptions, states: tuple[State, ...]) -> int:
     """Compare the findings of two batches or commits.
 
     BASE and HEAD are batches, @NAMEs, snapshots or git commits. A commit without a batch is run first. The default is
@@ -140,9 +140,9 @@ def diff(answering: Answering, wanted: Wanted, states: tuple[State, ...]) -> int
 
 
 @command()
-@answering
+@with_common_options
 @comparing
-def regressions(answering: Answering, wanted: Wanted) -> int:
+def regressions(answering: CommandContext, wanted: DiffOptions) -> int:
     """List new findings, raised severities and worsened metrics.
 
     BASE and HEAD are batches, @NAMEs, snapshots or git commits. A commit without a batch is run first.
@@ -155,9 +155,9 @@ def regressions(answering: Answering, wanted: Wanted) -> int:
 
 
 @command()
-@answering
+@with_common_options
 @comparing
-def improvements(answering: Answering, wanted: Wanted) -> int:
+def improvements(answering: CommandContext, wanted: DiffOptions) -> int:
     """List fixed findings, lowered severities and improved metrics.
 
     BASE and HEAD are batches, @NAMEs, snapshots or git commits. A commit without a batch is run first.
@@ -169,7 +169,7 @@ def improvements(answering: Answering, wanted: Wanted) -> int:
     return _answer(answering, wanted, comparison, found, IMPROVEMENTS, document)
 
 
-def _compare(answering: Answering, wanted: Wanted) -> Comparison:
+def _compare(answering: CommandContext, wanted: DiffOptions) -> Comparison:
     """The comparison of the two that are named, of which parts may be there alone: that is said with it."""
     of_files = not wanted.rerun_base and of_files_alone(wanted.filters.get("kind") or ())
     before, after = ask_sides(answering, wanted.old, wanted.new, wanted.base_store, of_files=of_files)
@@ -180,44 +180,49 @@ def _compare(answering: Answering, wanted: Wanted) -> Comparison:
     return after.compare(before, **wanted.filters)
 
 
-def _rerun(answering: Answering, before: Batch, after: Batch) -> Batch:
+def _rerun(answering: CommandContext, before: Batch, after: Batch) -> Batch:
     """The older one's tree under the tasks of the newer one. Raises BatchIncomplete where these cannot be run here."""
-    from codebatch.cli.run.run import Teller
+    from codebatch.cli.run.run import RunListener
     from codebatch.operations.gate.base_runs import under_tasks_of  # A comparison that runs nothing does without.
 
     store = after.question.store
     try:
-        batch = under_tasks_of(store, after.question.batch, before.question.batch, _execution(), Teller(answering))
+        batch = under_tasks_of(store, after.question.batch, before.question.batch, _execution(), RunListener(answering))
     except ToolMismatch as error:
         hint = "run the head again with this installation, or compare without --rerun-base"
         raise BatchIncomplete(error.message, hint=hint) from error
     return Store(store, answering.note).batch(batch.id, partial=True)
 
 
-def _execution() -> Execution:
+def _execution() -> ExecutionSettings:
     from codebatch.operations.project.configuration import load_configuration
-    from codebatch.operations.runs.execution import Execution
+    from codebatch.operations.runs.execution import ExecutionSettings
 
-    return Execution(configuration=load_configuration(Path.cwd()), jobs=None)
+    return ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=None)
 
 
 def ask_sides(
-    answering: Answering, old: str | None, new: str | None, base_store: str | None = None, *, of_files: bool = False
+    answering: CommandContext,
+    old: str | None,
+    new: str | None,
+    base_store: str | None = None,
+    *,
+    of_files: bool = False,
 ) -> tuple[Batch, Batch]:
     """Return the batches of two sides, each open in part. A commit without a batch is run, except in another store.
 
     `of_files`: snapshots without a batch will do.
     """
     from codebatch.operations.comparison.revisions import (  # Commands that may compare and do not, do without.
-        Commit,
+        NamedCommit,
     )
     from codebatch.operations.gate.revision_runs import find_revisions
 
-    def run_commit(store: StoreDir, head: BatchDir, commit: Commit) -> BatchDir:
-        from codebatch.cli.run.run import Teller
+    def run_commit(store: StoreDir, head: BatchDir, commit: NamedCommit) -> BatchDir:
+        from codebatch.cli.run.run import RunListener
         from codebatch.operations.gate.base_runs import batch_of_commit
 
-        return batch_of_commit(store, head, commit, _execution(), Teller(answering))
+        return batch_of_commit(store, head, commit, _execution(), RunListener(answering))
 
     store = Store(answering.place.open(), answering.note, answering.tell)
     base = None if base_store is None else Store(StorePlace(path_of(base_store)).open(), answering.note)
@@ -228,12 +233,12 @@ def ask_sides(
 
 
 def _answer(
-    answering: Answering,
-    wanted: Wanted,
+    answering: CommandContext,
+    wanted: DiffOptions,
     comparison: Comparison,
     found: Sequence[Change],
     told: Sequence[State],
-    document: Callable[[Sequence[Change]], Compared],
+    document: Callable[[Sequence[Change]], ComparedBatches],
     *,
     first: str = "",
 ) -> int:
@@ -245,16 +250,16 @@ def _answer(
     shown = [each for state in told for each in found if each.state == state]
     cut = shown[: wanted.limit or LINES_SHOWN] if wanted.form is None else shown[: wanted.limit]
     if form == "json":
-        answer_compared(answering, comparison, lambda: answering.print(document(found[: wanted.limit]), ()))
+        emit_comparison(answering, comparison, lambda: answering.print(document(found[: wanted.limit]), ()))
     elif wanted.form is None:
         changes = difference_lines(cut, told, with_pass=answering.explain)
         every = [first, *changes] if first else [*changes, *(_rest(comparison, shown, told) if shown else ())]
         lines = [fitted(line, terminal_width()) for line in every]
-        answer_compared(answering, comparison, lambda: answering.print(None, lines))
+        emit_comparison(answering, comparison, lambda: answering.print(None, lines))
     else:
         columns = ("state", *columns_of(form, comparison.kinds), *(("reason",) if form in FOR_PROGRAMS else ()))
         rows = map(row_of, cut)
-        answer_compared(answering, comparison, lambda: write_rows(form, rows, columns, _value))
+        emit_comparison(answering, comparison, lambda: write_rows(form, rows, columns, _value))
     if form != "json" and len(cut) < len(shown):
         answering.note(f"{len(shown) - len(cut):,} more; show them with --limit {len(shown)}")
     if not first and (wanted.form is not None or not shown):
@@ -289,7 +294,7 @@ def _diff_answer(comparison: Comparison, found: Sequence[Change]) -> DiffAnswer:
         moved=tuple(map(pair_of, of("moved"))),
         suppressed=tuple(map(row_of, of("suppressed"))),
         not_comparable=tuple(map(row_of, of("not_comparable"))),
-        summary=Summary(
+        summary=DifferenceSummary(
             added_count=added_count,
             removed_count=removed_count,
             changed_count=changed_count,

@@ -1,6 +1,6 @@
 """How answers go out: never part of one as if it were the whole, nor that of another project or tree as if of this.
 
-`answer_rows` and `answer_document` report on standard error of which project an answer is, how complete, and whether
+`emit_rows` and `emit_document` report on standard error of which project an answer is, how complete, and whether
 the tree has changed since; add the same to JSON; and return the exit status. `-q` hides none of it.
 """
 
@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from codebatch.cli.framework.context import Answering
+from codebatch.cli.framework.context import CommandContext
 from codebatch.errors import BatchIncomplete, InvalidConfiguration
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_of
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.api.store import Store
-from codebatch.operations.queries.batch_query import Answer, Question, shown_paths
+from codebatch.operations.queries.batch_query import Answer, BatchQuery, shown_paths
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.store import StoreDir
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from codebatch.snapshotting.changes import Changes
 
 
-class Answered(msgspec.Struct, frozen=True, kw_only=True):
+class AnswerScope(msgspec.Struct, frozen=True, kw_only=True):
     """The batch that an answer is of, and how true it is.
 
     `project` is the root of the project that the batch is of. `percent` is how much of what the question needs is
@@ -60,7 +60,7 @@ def truth_of(answer: Answer[object]) -> dict[str, object]:
     }
 
 
-def ask(answering: Answering, reference: str | None) -> Batch:
+def ask(answering: CommandContext, reference: str | None) -> Batch:
     """The batch that is asked, be it that of an answer a part is there: that is said with it."""
     batch = Store(answering.place.open(), answering.note, answering.tell).batch(reference, partial=True)
     batch.question.tell_phase = answering.phase
@@ -71,8 +71,8 @@ def ask(answering: Answering, reference: str | None) -> Batch:
     return batch
 
 
-def answer_rows(
-    answering: Answering,
+def emit_rows(
+    answering: CommandContext,
     answer: Answer[object],
     rows: object,
     lines: Iterable[str],
@@ -96,8 +96,8 @@ def answer_rows(
     return status_of(whole)
 
 
-def answer_written(
-    answering: Answering, answer: Answer[object], write: Callable[[], None], *, if_none: str = ""
+def emit_formatted(
+    answering: CommandContext, answer: Answer[object], write: Callable[[], None], *, if_none: str = ""
 ) -> int:
     """Answer in a form of its own, which `write` puts on standard output; returns the exit status.
 
@@ -113,8 +113,8 @@ def answer_written(
     return status_of(answer.whole)
 
 
-def answer_document(
-    answering: Answering,
+def emit_document(
+    answering: CommandContext,
     answer: Answer[object],
     document: dict[str, object],
     lines: Iterable[str],
@@ -131,7 +131,7 @@ def answer_document(
     return status_of(whole)
 
 
-def answer_compared(answering: Answering, comparison: Comparison, write: Callable[[], None]) -> None:
+def emit_comparison(answering: CommandContext, comparison: Comparison, write: Callable[[], None]) -> None:
     """Answer with what two batches were compared for, which `write` puts on standard output.
 
     The older one is knowingly old: whether its tree has changed since is not asked.
@@ -145,7 +145,7 @@ def answer_compared(answering: Answering, comparison: Comparison, write: Callabl
     _tell_changes(answering, comparison.new.question)
 
 
-def tell_lost(answering: Answering, comparison: Comparison) -> None:
+def tell_lost(answering: CommandContext, comparison: Comparison) -> None:
     """Say which files' content was wanted for a comparison and is lost."""
     if lost := sorted(comparison.trees.lost):
         more = f" and of {count_of(len(lost) - 1, 'other file')}" if len(lost) > 1 else ""
@@ -161,7 +161,7 @@ def rerun(store: StoreDir, batch: BatchDir, changes: Changes | None = None, *, o
     # Only those who are told a command pay for it.
     import shlex
 
-    from codebatch.operations.project.configuration import Settings, load_configuration
+    from codebatch.operations.project.configuration import ProjectSettings, load_configuration
     from codebatch.snapshotting.staleness import rules_of
 
     about = batch.about
@@ -174,7 +174,7 @@ def rerun(store: StoreDir, batch: BatchDir, changes: Changes | None = None, *, o
     try:
         settings = load_configuration(Path.cwd()).settings
     except (InvalidConfiguration, FileNotFoundError):  # To be said by the command, when it is run.
-        settings = Settings()
+        settings = ProjectSettings()
     if batch.about.pipeline != settings.pipeline:
         words += ["--pipeline", batch.about.pipeline]
     rules = changes or rules_of(store.files, store.root, about.stat_cache)
@@ -187,7 +187,7 @@ def rerun(store: StoreDir, batch: BatchDir, changes: Changes | None = None, *, o
     return shlex.join(words)
 
 
-def tell_lacking(answering: Answering, store: StoreDir, batch: BatchDir, whole: Completeness) -> None:
+def tell_lacking(answering: CommandContext, store: StoreDir, batch: BatchDir, whole: Completeness) -> None:
     """Say what an answer lacks of the whole one."""
     for line in _reasons(store, batch, whole):
         answering.tell(f"incomplete: {line}")
@@ -198,7 +198,7 @@ def status_of(whole: Completeness) -> int:
     return 0 if whole.is_complete else BatchIncomplete.exit_status
 
 
-def _tell(answering: Answering, question: Question, whole: Completeness) -> None:
+def _tell(answering: CommandContext, question: BatchQuery, whole: Completeness) -> None:
     batch = question.batch
     tell_lacking(answering, question.store, batch, whole)
     answering.tell_other_project(question.store, batch)
@@ -206,7 +206,7 @@ def _tell(answering: Answering, question: Question, whole: Completeness) -> None
         answering.note(f"batch {batch.id} is restricted to {', '.join(shown_paths(batch))}")
 
 
-def _tell_changes(answering: Answering, question: Question) -> None:
+def _tell_changes(answering: CommandContext, question: BatchQuery) -> None:
     changes = question.changes
     if changes is None or changes.is_stale is False:
         return

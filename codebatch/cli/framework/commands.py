@@ -22,7 +22,7 @@ HELP_TEXT = "Print help"
 DETAILS_NOTE = "Details of common options: codebatch help options"
 
 
-class Option(click.Option):
+class HelpfulOption(click.Option):
     """An option with a short text, `help`, and more `details` if needed, which are whole sentences.
 
     `default_text` is the default as users read it, if the value alone does not tell. Help lists common options last,
@@ -60,19 +60,21 @@ class Option(click.Option):
 
 
 def option(*declarations: str, **attributes: Any) -> Callable[[F], F]:
-    """Return the decorator that gives a command an `Option`."""
-    return click.option(*declarations, cls=Option, **attributes)
+    """Return the decorator that gives a command an `HelpfulOption`."""
+    return click.option(*declarations, cls=HelpfulOption, **attributes)
 
 
-class Command(click.Command):
+class HelpfulCommand(click.Command):
     """A command whose help lists its own options first, then the common ones."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         write_options(self, ctx, formatter)
 
 
-command: Callable[..., Callable[[Callable[..., object]], click.Command]] = functools.partial(click.command, cls=Command)
-"""`click.command`, for a `Command` unless another class is given."""
+command: Callable[..., Callable[[Callable[..., object]], click.Command]] = functools.partial(
+    click.command, cls=HelpfulCommand
+)
+"""`click.command`, for a `HelpfulCommand` unless another class is given."""
 
 
 def write_options(of: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -94,12 +96,12 @@ def write_options(of: click.Command, ctx: click.Context, formatter: click.HelpFo
 def help_row(ctx: click.Context, option: click.Option) -> Row | None:
     """Return how help lists an option, or None if it is hidden."""
     row = option.get_help_record(ctx)
-    return (row[0], HELP_TEXT) if row is not None and not isinstance(option, Option) else row
+    return (row[0], HELP_TEXT) if row is not None and not isinstance(option, HelpfulOption) else row
 
 
 def _rank(option: click.Option) -> int:
     """Return the place of an option in help: own ones, common ones, global ones, and click's own `--help`."""
-    return option.is_common + option.is_global if isinstance(option, Option) else 3
+    return option.is_common + option.is_global if isinstance(option, HelpfulOption) else 3
 
 
 def summary_of(of: click.Command) -> str:

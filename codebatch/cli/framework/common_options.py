@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import click
 
-from codebatch.cli.framework.commands import Option, option
+from codebatch.cli.framework.commands import HelpfulOption, option
 from codebatch.cli.framework.completion import complete_batch
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -16,15 +16,15 @@ Form = Literal["table", "json", "jsonl", "csv", "md", "plain"]
 """The formats in which records can be written (formats.py)."""
 
 
-class Definition(NamedTuple):
-    """An option that several commands have. Arguments are those of `Option`."""
+class OptionDefinition(NamedTuple):
+    """An option that several commands have. Arguments are those of `HelpfulOption`."""
 
     declarations: tuple[str, ...]
     arguments: Mapping[str, Any]
 
 
-def _define(*declarations: str, **arguments: Any) -> Definition:
-    return Definition(declarations, {"is_common": True, **arguments})
+def _define(*declarations: str, **arguments: Any) -> OptionDefinition:
+    return OptionDefinition(declarations, {"is_common": True, **arguments})
 
 
 COMMON = {
@@ -142,7 +142,7 @@ def common_option(name: str, **arguments: Any) -> Callable[[F], F]:
     return option(*definition.declarations, **{**definition.arguments, **arguments})
 
 
-def common_options() -> list[Option]:
+def common_options() -> list[HelpfulOption]:
     """Return those options that help lists as common, as a command without defaults of its own has them."""
-    made = (Option(each.declarations, **each.arguments) for each in COMMON.values())
+    made = (HelpfulOption(each.declarations, **each.arguments) for each in COMMON.values())
     return [each for each in made if each.is_common]

@@ -34,7 +34,7 @@ from codebatch.store.batches.store import StoreDir
 from codebatch.system.files.counted_files import CountedFiles
 
 if TYPE_CHECKING:
-    from codebatch.operations.queries.batch_query import Question
+    from codebatch.operations.queries.batch_query import BatchQuery
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -50,7 +50,7 @@ _WITH_TRUST = (
 _WITHOUT_STORE = ("codebatch init", "codebatch pipeline", "codebatch config")
 
 
-class Answering(msgspec.Struct, frozen=True, kw_only=True):
+class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
     """How a command, whose words are `command`, was asked to answer, and which store it was told.
 
     `files` count what is read of it, for `-v` and `--explain`, under which the `questions` that were asked say at the
@@ -68,7 +68,7 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
     color: Color = "auto"
     files: CountedFiles | None = None
     explain: bool = False
-    questions: list[Question] = msgspec.field(default_factory=list)
+    questions: list[BatchQuery] = msgspec.field(default_factory=list)
     batches: list[BatchDir] = msgspec.field(default_factory=list)
     other_stores: list[Path] = msgspec.field(default_factory=list)
     is_trusted: bool = False
@@ -196,8 +196,8 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
         sys.stdout.flush()
 
 
-def answering(function: F) -> F:
-    """Give a command the options that every one has, before or after its name, as one `answering` argument."""
+def with_common_options(function: F) -> F:
+    """Give a command the common options, before or after its name, as one argument `answering`."""
 
     @answer_options
     @click.pass_context
@@ -206,7 +206,7 @@ def answering(function: F) -> F:
         given.take(store, color, {name: bool(arguments.pop(name)) for name in FLAGS})
         chosen = given.get("store")
         command, is_quiet = words_of(ctx), bool(given["quiet"])
-        answering = Answering(
+        answering = CommandContext(
             store_path=None if chosen is None else str(chosen),
             as_json=bool(given["as_json"]),
             quiet=is_quiet,

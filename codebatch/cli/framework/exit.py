@@ -17,7 +17,7 @@ from codebatch.cli.output.terminal import printable
 from codebatch.errors import CodebatchError, InternalError, InvalidInput, StoreError, StoreUnwritable
 from codebatch.model.text.lazy_patterns import LatePattern
 from codebatch.model.text.suggestions import closest
-from codebatch.system.files.os_errors import ProcessRefused, is_refusal, remedy
+from codebatch.system.files.os_errors import ProcessRefused, is_refusal, suggest_fix
 
 COMPLETE_VARIABLE = "_CODEBATCH_COMPLETE"
 EXIT_READER_GONE = 0
@@ -156,7 +156,7 @@ def _of_the_world(error: OSError) -> CodebatchError | None:
     text = f"{place}: {error.strerror}"
     if is_refusal(error):
         is_known = is_process or error.errno in (errno.EMFILE, errno.ENFILE)
-        hint = f"{remedy(error)}, then run the same command again" if is_known else None
+        hint = f"{suggest_fix(error)}, then run the same command again" if is_known else None
         return StoreUnwritable(text, hint=hint)
     return None if error.filename is None else StoreError(text)
 

@@ -19,7 +19,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     description: str
 
 
-class Explained(msgspec.Struct, frozen=True, kw_only=True):
+class ExplainedCommand(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch explain COMMAND`. `answer` is the name of the schema of the command's answer under
     `--json`.
     """
@@ -141,14 +141,14 @@ EXPLAINED = frozenset(_READS)
 """The commands that `explain` tells of, their words joined by `-`."""
 
 
-def explain(command: str) -> Explained:
+def explain(command: str) -> ExplainedCommand:
     """What a command reads. Raises InvalidInput where it is none that only reads."""
     name = command.replace(" ", "-")
     if name not in _READS:
         raise InvalidInput(
             f"{command!r} is not a command that only reads the store", hint=did_you_mean(name, sorted(_READS))
         )
-    return Explained(
+    return ExplainedCommand(
         command=name,
         answer=schema_of(name),
         reads=tuple(_SOURCES[each] for each in _SOURCES if each in _READS[name]),

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import click
 
-from codebatch.cli.framework.commands import Command, option, summary_of, write_options
+from codebatch.cli.framework.commands import HelpfulCommand, option, summary_of, write_options
 from codebatch.model.text.suggestions import closest
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -78,7 +78,7 @@ def answer_options(function: F) -> F:
 class Group(click.Group):
     """A group that takes the options every command has, and suggests a command for one that there is not."""
 
-    command_class = Command
+    command_class = HelpfulCommand
     other_words: Mapping[str, str] = {}
     """What other programs call what we have under another name, with that name."""
 

@@ -12,7 +12,7 @@ from codebatch.cli.framework.groups import given_of
 from codebatch.model.text.quantities import count_of, human_bytes
 
 if TYPE_CHECKING:
-    from codebatch.operations.queries.batch_query import Question
+    from codebatch.operations.queries.batch_query import BatchQuery
 
 EXPLAIN = "explain"
 
@@ -25,7 +25,7 @@ explain_option = common_option("explain", expose_value=False, callback=_take)
 """Of every reading command, below or above `answering`'s."""
 
 
-def explained(question: Question) -> Iterator[str]:
+def explained(question: BatchQuery) -> Iterator[str]:
     """What was read of the shards of the batch that a question is for; nothing where none was in question."""
     records = question.records_asked
     if records is None or not records.reading.shards:

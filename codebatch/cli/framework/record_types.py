@@ -8,7 +8,7 @@ from typing import TypeVar
 import click
 import msgspec
 
-from codebatch.cli.framework.commands import Command
+from codebatch.cli.framework.commands import HelpfulCommand
 from codebatch.cli.framework.context import Form
 from codebatch.cli.framework.filter_options import OF_SHAPE, OPTIONS
 from codebatch.errors import InvalidInput
@@ -23,7 +23,7 @@ _OF_RECORDS = (*_OF_ALL, *OF_SHAPE)
 _OF_OUTPUTS = ("--kind", "--severity", "--code", "--tool", "--name", "--symbol-type", "--metric")
 
 
-class Noun(msgspec.Struct, frozen=True):
+class RecordType(msgspec.Struct, frozen=True):
     """A record type of `query`: the kinds of its records, none if it has every kind, and its options."""
 
     kinds: tuple[str, ...]
@@ -31,19 +31,19 @@ class Noun(msgspec.Struct, frozen=True):
 
 
 NOUNS = {
-    "outputs": Noun((), (*_OF_OUTPUTS, *_OF_RECORDS)),
-    "diagnostics": Noun(("diagnostic",), ("--severity", "--code", "--tool", *_OF_RECORDS)),
-    "symbols": Noun(("symbol",), ("--name", "--symbol-type", *_OF_RECORDS)),
-    "edges": Noun(("edge",), _OF_RECORDS),
-    "metrics": Noun(("metric",), ("--metric", *_OF_RECORDS)),
-    "files": Noun(("file",), _OF_RECORDS),
-    "failures": Noun(("failure",), _OF_RECORDS),
-    "duplicates": Noun(("duplicate",), _OF_RECORDS),
-    "stats": Noun((), (*_OF_OUTPUTS, *_OF_ALL, "--limit", "--offset", "--group-by", "--output")),
+    "outputs": RecordType((), (*_OF_OUTPUTS, *_OF_RECORDS)),
+    "diagnostics": RecordType(("diagnostic",), ("--severity", "--code", "--tool", *_OF_RECORDS)),
+    "symbols": RecordType(("symbol",), ("--name", "--symbol-type", *_OF_RECORDS)),
+    "edges": RecordType(("edge",), _OF_RECORDS),
+    "metrics": RecordType(("metric",), ("--metric", *_OF_RECORDS)),
+    "files": RecordType(("file",), _OF_RECORDS),
+    "failures": RecordType(("failure",), _OF_RECORDS),
+    "duplicates": RecordType(("duplicate",), _OF_RECORDS),
+    "stats": RecordType((), (*_OF_OUTPUTS, *_OF_ALL, "--limit", "--offset", "--group-by", "--output")),
 }
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class RecordQuery(msgspec.Struct, frozen=True, kw_only=True):
     """What the options of a noun ask for: which records, in what order and form; or how many."""
 
     noun: str
@@ -57,7 +57,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     group_by: str = ""
 
 
-class NounCommand(Command):
+class RecordTypeCommand(HelpfulCommand):
     """A record type of `query`. An option that only other types have is refused with their names."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -78,10 +78,10 @@ def filtering(noun: str) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         def wrapped(**arguments: object) -> object:
             filters = {name: value for name in _FILTERS if (value := arguments.pop(name, None)) not in (None, ())}
-            asked = {name: arguments.pop(name) for name in Asked.__struct_fields__ if name in arguments}
+            asked = {name: arguments.pop(name) for name in RecordQuery.__struct_fields__ if name in arguments}
             asked["fields"] = _names(asked.get("fields"))
             filters |= {"kind": NOUNS[noun].kinds} if NOUNS[noun].kinds else {}
-            found = msgspec.convert({**asked, "noun": noun, "filters": filters}, Asked)
+            found = msgspec.convert({**asked, "noun": noun, "filters": filters}, RecordQuery)
             return function(asked=_checked(found), **arguments)
 
         wrapped.__name__ = function.__name__
@@ -97,7 +97,7 @@ def _names(given: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(given).split(","))) if given else ()
 
 
-def _checked(asked: Asked) -> Asked:
+def _checked(asked: RecordQuery) -> RecordQuery:
     """The same. Raises InvalidInput for options of which one makes the other mean nothing."""
     given = {"--group-by": asked.group_by, "--sort": asked.sort, "--fields": asked.fields}
     taken = {"--limit": asked.limit, "--offset": asked.offset}

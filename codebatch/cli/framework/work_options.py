@@ -42,7 +42,7 @@ reload_option = option(
 )
 
 
-class WorkWishes(msgspec.Struct, frozen=True, kw_only=True):
+class ResumeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of `resume` for a batch of commands, as `resume_work` has them."""
 
     is_forced: bool

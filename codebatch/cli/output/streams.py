@@ -29,7 +29,7 @@ class ReaderGone(Exception):
     """Whoever read our answer has left (`| head`): what it wanted it has."""
 
 
-class _Answers(io.FileIO):
+class _StandardOutput(io.FileIO):
     def write(self, data: Buffer, /) -> int:
         try:
             while (written := super().write(data)) is None:  # Somebody made the pipe one that does not wait.
@@ -43,7 +43,7 @@ class _Answers(io.FileIO):
             raise OSError(error.errno, error.strerror, "standard output") from error
 
 
-class _Notes(io.FileIO):
+class _StandardError(io.FileIO):
     def write(self, data: Buffer, /) -> int:
         try:
             return super().write(data) or len(memoryview(data))
@@ -111,8 +111,8 @@ def set_up_streams() -> None:
         except OSError:
             # The lowest free one is what open(2) gives. Not open for writing, so that an answer is refused.
             os.open(os.devnull, os.O_RDONLY)
-    sys.stdout = _text(_Answers(STDOUT, "wb", closefd=False), sys.stdout, errors="strict")
-    sys.stderr = _text(_Notes(STDERR, "wb", closefd=False), sys.stderr, errors="backslashreplace")
+    sys.stdout = _text(_StandardOutput(STDOUT, "wb", closefd=False), sys.stdout, errors="strict")
+    sys.stderr = _text(_StandardError(STDERR, "wb", closefd=False), sys.stderr, errors="backslashreplace")
     sys.stderr.reconfigure(line_buffering=True)
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from codebatch.cli.framework.answers import answer_rows, ask
+from codebatch.cli.framework.answers import ask, emit_rows
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.completion import complete_file
-from codebatch.cli.framework.context import Answering, answering, asked_batch_option, path_option, table
+from codebatch.cli.framework.context import CommandContext, asked_batch_option, path_option, table, with_common_options
 from codebatch.cli.framework.path_arguments import chosen_paths, paths_argument
 from codebatch.cli.output.tables import wrapped
 from codebatch.cli.output.widths import fitted_path, terminal_width, without_same_directory
@@ -39,8 +39,10 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Print only test files, one per line, relative to the current directory",
 )
-@answering
-def impact(answering: Answering, path: str, batch_reference: str | None, depth: int | None, only_tests: bool) -> int:
+@with_common_options
+def impact(
+    answering: CommandContext, path: str, batch_reference: str | None, depth: int | None, only_tests: bool
+) -> int:
     """List the files that depend on a file, directly or indirectly.
 
     A file depends on FILE if it imports FILE, or imports a file that depends on FILE. To test a change:
@@ -65,7 +67,7 @@ def impact(answering: Answering, path: str, batch_reference: str | None, depth: 
     if_none = f"no dependents found for {display_path(answer.found.path)}"
     total = (_total(answer.found),) if found else ()
     members = _members(answer.found)
-    status = answer_rows(answering, answer, found, (*lines, *total), if_none=if_none, members=members)
+    status = emit_rows(answering, answer, found, (*lines, *total), if_none=if_none, members=members)
     if answer.found.tests:
         from shlex import quote  # which `graph` does without
 
@@ -83,7 +85,7 @@ def _total(found: Impact) -> str:
     return f"{total}, {count_of(tests, 'test file')}" if tests else total
 
 
-def _answer_tests(answering: Answering, answer: Answer[Impact]) -> int:
+def _answer_tests(answering: CommandContext, answer: Answer[Impact]) -> int:
     """The tests of an impact, for the command line of what runs them: words, none of which is an option or is two."""
     tests = answer.found.tests
     sources = answer.question.batch.about.sources
@@ -91,7 +93,7 @@ def _answer_tests(answering: Answering, answer: Answer[Impact]) -> int:
     lines = [each for each in seen if not _SPLIT.search(each)]
     if_none = f"no test depends on {display_path(answer.found.path)}"
     if_none, members = "" if tests else if_none, _members(answer.found)
-    status = answer_rows(answering, answer, tests, lines, if_none=if_none, name="impact-tests", members=members)
+    status = emit_rows(answering, answer, tests, lines, if_none=if_none, name="impact-tests", members=members)
     if len(lines) < len(seen) and not answering.as_json:
         left = count_of(len(seen) - len(lines), "test file")
         answering.tell(f"{left} omitted because the shell would split or expand the name; list all with --json")
@@ -124,9 +126,9 @@ def _as_seen_from_here(path: str, sources: Sequence[bytes]) -> str:
     details="Also includes cycles that consist only of test files, vendored or generated code.",
 )
 @option("--dot", is_flag=True, help="Print the graph for Graphviz")
-@answering
+@with_common_options
 def graph(
-    answering: Answering,
+    answering: CommandContext,
     paths: tuple[str, ...],
     batch_reference: str | None,
     path: str,
@@ -155,17 +157,17 @@ def graph(
     if dot:
         pairs = dict.fromkeys((each.source, each.target) for each in answer.found)
         arrows = (f"  {_quoted(source)} -> {_quoted(target)};" for source, target in pairs)
-        return answer_rows(answering, answer, list(pairs), ["digraph imports {", *arrows, "}"], name="graph-dot")
+        return emit_rows(answering, answer, list(pairs), ["digraph imports {", *arrows, "}"], name="graph-dot")
     rows = [msgspec.structs.asdict(each) for each in answer.found]
     shown = ("source", "target", "line", "resolution")
     cells = table(([row[name] for name in shown] for row in rows), shown, paths=shown[:2]) if rows else []
-    return answer_rows(answering, answer, rows, cells, if_none="no imports")
+    return emit_rows(answering, answer, rows, cells, if_none="no imports")
 
 
-def _answer_cycles(answering: Answering, batch: Batch, paths: Paths, *, everything: bool) -> int:
+def _answer_cycles(answering: CommandContext, batch: Batch, paths: Paths, *, everything: bool) -> int:
     answer = batch.import_cycles(paths, everything=everything)
     lines = (line for each in answer.found for line in _cycle_lines(each, terminal_width()))
-    status = answer_rows(answering, answer, answer.found, lines, if_none="no import cycles", name="graph-cycles")
+    status = emit_rows(answering, answer, answer.found, lines, if_none="no import cycles", name="graph-cycles")
     if not everything and not answering.as_json:
         shown = [set(each.files) for each in answer.found]
         every = batch.import_cycles(paths, everything=True).found

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from codebatch.cli.framework.answers import answer_document, answer_written, ask
+from codebatch.cli.framework.answers import ask, emit_document, emit_formatted
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.context import Answering, Form, answering, asked_batch_option, path_option
+from codebatch.cli.framework.context import CommandContext, Form, asked_batch_option, path_option, with_common_options
 from codebatch.cli.framework.format_option import form_option
 from codebatch.cli.framework.path_arguments import chosen_paths, paths_argument
 from codebatch.cli.output.tables import wrapped
@@ -57,9 +57,9 @@ _TAB_COLUMNS = 4
     help="Include blocks that occur only in test files, vendored or generated code",
 )
 @form_option
-@answering
+@with_common_options
 def duplicates(
-    answering: Answering,
+    answering: CommandContext,
     paths: tuple[str, ...],
     batch_reference: str | None,
     show: int | None,
@@ -96,16 +96,16 @@ def duplicates(
         answering.note(f"{found.excluded:,} hidden, with at most one location outside {others}; show them with --all")
     if form == "json":
         document = {"batch_id": batch.id, **msgspec.to_builtins(found)}
-        return answer_document(msgspec.structs.replace(answering, as_json=True), answer, document, ())
+        return emit_document(msgspec.structs.replace(answering, as_json=True), answer, document, ())
     if_none = "" if found.blocks else "no duplicate blocks"
     if form is not None:
         from codebatch.cli.framework.formats import write_rows
 
         rows = [row for block in found.blocks for row in _rows(block)]
         write = partial(write_rows, form, rows, _COLUMNS, _value)
-        return answer_written(answering, answer, write, if_none=if_none)
+        return emit_formatted(answering, answer, write, if_none=if_none)
     lines = list(_lines(batch, found, is_alone=show is not None))
-    status = answer_written(answering, answer, partial(answering.print, None, lines), if_none=if_none)
+    status = emit_formatted(answering, answer, partial(answering.print, None, lines), if_none=if_none)
     if show is None and len(found.blocks) < found.count:
         answering.note(f"{found.count - len(found.blocks):,} more; show them with --limit {found.count}")
     return status

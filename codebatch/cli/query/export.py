@@ -9,10 +9,10 @@ from typing import NamedTuple, get_args
 import click
 
 from codebatch.cli.compare.diff import ask_sides
-from codebatch.cli.framework.answers import Answered, answer_document, answer_written, ask
+from codebatch.cli.framework.answers import AnswerScope, ask, emit_document, emit_formatted
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.context import Answering, answering, asked_batch_option
+from codebatch.cli.framework.context import CommandContext, asked_batch_option, with_common_options
 from codebatch.cli.framework.filter_options import filter_options
 from codebatch.cli.framework.output_files import (
     STANDARD_OUTPUT,
@@ -32,7 +32,7 @@ from codebatch.operations.queries.batch_query import Answer
 from codebatch.query.filters.record_options import Filters
 
 
-class ExportWritten(Answered, frozen=True, kw_only=True):
+class ExportWritten(AnswerScope, frozen=True, kw_only=True):
     """The answer of `codebatch export`: the file that was written, and its number of findings or definitions.
 
     `excluded` describes what was left out because of limits of the format.
@@ -54,9 +54,9 @@ class ExportWritten(Answered, frozen=True, kw_only=True):
 @common_option("base-store")
 @option("-o", "--output", metavar="FILE", default=STANDARD_OUTPUT, default_text="standard output", help="File to write")
 @option("--summary", metavar="FILE", help="With FORMAT github: append a summary in Markdown to this file")
-@answering
+@with_common_options
 def export(
-    answering: Answering,
+    answering: CommandContext,
     form: Form,
     pair: tuple[str, ...],
     batch_reference: str | None,
@@ -110,14 +110,14 @@ def export(
     return _answer(answering, batch, form, output, places, answer)
 
 
-class _Places(NamedTuple):
+class _ExportTargets(NamedTuple):
     """Where the export goes, None where that is standard output; and the summary, None where there is to be none."""
 
     export: Path | None
     summary: Path | None
 
 
-def _places(form: Form, output: str, summary: str | None, *, as_json: bool) -> _Places:
+def _places(form: Form, output: str, summary: str | None, *, as_json: bool) -> _ExportTargets:
     """Where it all goes. Raises InvalidInput where it cannot."""
     if as_json and output == STANDARD_OUTPUT:
         raise InvalidInput("--json cannot be used with an export to standard output; write it to a file with -o FILE")
@@ -126,11 +126,11 @@ def _places(form: Form, output: str, summary: str | None, *, as_json: bool) -> _
     beside = None if summary is None else target_of(summary, f"codebatch export {form} --summary FILE")
     if beside is not None and beside == target:
         raise InvalidInput("-o and --summary cannot be the same file")
-    return _Places(target, beside)
+    return _ExportTargets(target, beside)
 
 
 def _answer(
-    answering: Answering, batch: Batch, form: Form, output: str, places: _Places, answer: Answer[Export]
+    answering: CommandContext, batch: Batch, form: Form, output: str, places: _ExportTargets, answer: Answer[Export]
 ) -> int:
     """Write what was made; returns the exit status."""
     found = answer.found
@@ -144,12 +144,12 @@ def _answer(
         def write() -> None:
             sys.stdout.buffer.write(found.data)
 
-        return answer_written(answering, answer, write, if_none="" if found.count else f"no {noun}s")
+        return emit_formatted(answering, answer, write, if_none="" if found.count else f"no {noun}s")
     write_target(places.export, found.data)
     size = len(found.data)
     document: dict[str, object] = {"batch_id": batch.id, "form": form, "path": output, "bytes": size}
     lines = [f"{output}: {count_of(found.count, noun)}, {human_bytes(size)}"]
-    return answer_document(answering, answer, {**document, "count": found.count, "excluded": found.excluded}, lines)
+    return emit_document(answering, answer, {**document, "count": found.count, "excluded": found.excluded}, lines)
 
 
 def _refuse(
@@ -173,7 +173,7 @@ def _refuse(
         raise InvalidInput(f"--summary cannot be used with {form}")
 
 
-def _add_summary(answering: Answering, target: Path, export: Export) -> None:
+def _add_summary(answering: CommandContext, target: Path, export: Export) -> None:
     """Add a summary to what other commands of the step have written."""
     if is_null_device(target):
         return

@@ -8,10 +8,10 @@ from typing import cast
 
 import msgspec
 
-from codebatch.cli.framework.answers import answer_rows, answer_written, ask
+from codebatch.cli.framework.answers import ask, emit_formatted, emit_rows
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.context import Answering, Form, answering, asked_batch_option, path_option
+from codebatch.cli.framework.context import CommandContext, Form, asked_batch_option, path_option, with_common_options
 from codebatch.cli.framework.format_option import form_option
 from codebatch.cli.framework.path_arguments import chosen_paths, path_clause, paths_argument
 from codebatch.errors import InvalidInput, InvalidQuery
@@ -45,9 +45,9 @@ _SHOWN_MAX = 300
 @form_option
 @common_option("jobs")
 @common_option("file-seconds", default=FILE_SECONDS_MAX)
-@answering
+@with_common_options
 def find(
-    answering: Answering,
+    answering: CommandContext,
     paths: tuple[str, ...],
     query: str | None,
     pattern: str | None,
@@ -111,10 +111,10 @@ def find(
         document = rows[0]
     if form in ("json", "plain"):
         lines = (_line(row) for row in rows)
-        return answer_rows(answering, answer, document, lines, if_none="" if is_count else if_none)
+        return emit_rows(answering, answer, document, lines, if_none="" if is_count else if_none)
     from codebatch.cli.framework.formats import write_rows
 
-    return answer_written(answering, answer, partial(write_rows, form, rows, columns, _value), if_none=if_none)
+    return emit_formatted(answering, answer, partial(write_rows, form, rows, columns, _value), if_none=if_none)
 
 
 def _none_found(files: int, language: str, path: str | tuple[str, ...]) -> str:
@@ -138,7 +138,7 @@ def _value(row: JsonRecord, field: str) -> Json:
     return record_path(row) if field == "path" else row.get(field)
 
 
-def _show_place(answering: Answering, error: InvalidQuery) -> None:
+def _show_place(answering: CommandContext, error: InvalidQuery) -> None:
     """The line of a query that is wrong, with a caret below the place."""
     row, column = error.place
     line = error.text.split("\n")[row].replace("\t", " ")

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from codebatch.cli.answers.finding_lines import place_of, source_lines
-from codebatch.cli.framework.answers import answer_document, answer_rows, answer_written, ask
+from codebatch.cli.framework.answers import ask, emit_document, emit_formatted, emit_rows
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.context import Answering, Form, answering, asked_batch_option
+from codebatch.cli.framework.context import CommandContext, Form, asked_batch_option, with_common_options
 from codebatch.cli.framework.filter_options import filter_options
 from codebatch.cli.framework.path_arguments import chosen_paths, paths_argument
 from codebatch.cli.output.widths import fitted, terminal_width
@@ -23,8 +23,8 @@ from codebatch.model.text.quantities import count_of
 from codebatch.query.fields import NO_LANGUAGES, JsonRecord, value_of
 
 if TYPE_CHECKING:
-    from codebatch.operations.queries.batch_query import Question
-    from codebatch.operations.queries.findings import Findings, RuleFindings
+    from codebatch.operations.queries.batch_query import BatchQuery
+    from codebatch.operations.queries.findings import FindingsByRule, RuleFindings
 
 SHOWN = 50
 _FLOOD_MIN = 20
@@ -39,9 +39,9 @@ _NONE = "no findings"
 @filter_options("--severity", "--code", "--tool", "--lang", "--path", "--where", "--task", "--output")
 @option("--all", "with_hints", is_flag=True, help="Include hints")
 @common_option("limit", default_text=f"{SHOWN} in text output, otherwise all")
-@answering
+@with_common_options
 def findings(
-    answering: Answering,
+    answering: CommandContext,
     paths: tuple[str, ...],
     batch_reference: str | None,
     with_hints: bool,
@@ -81,22 +81,22 @@ def findings(
     if answering.as_json or form == "json":
         found = cut(answer.found, limit)
         answering = msgspec.structs.replace(answering, as_json=True)
-        return answer_document(answering, answer, {"batch_id": batch.id, **msgspec.structs.asdict(found)}, ())
+        return emit_document(answering, answer, {"batch_id": batch.id, **msgspec.structs.asdict(found)}, ())
     if form not in (None, "plain"):
         from codebatch.cli.framework.formats import columns_of, write_rows
 
         rows = [record for rule in cut(answer.found, limit).rules for record in rule.findings]
         write = partial(write_rows, form, rows, columns_of(form, ("diagnostic",)), _value)
-        return answer_written(answering, answer, write, if_none="" if rows else _NONE)
+        return emit_formatted(answering, answer, write, if_none="" if rows else _NONE)
     shown = cut(answer.found, limit) if limit else cut(without_floods(answer.found), SHOWN)
     lines = finding_lines(answer.question, shown.rules, terminal_width())
-    status = answer_rows(answering, answer, (), lines, if_none=_NONE)
+    status = emit_rows(answering, answer, (), lines, if_none=_NONE)
     for told in _hidden(answer.found, shown):
         answering.note(told)
     return status
 
 
-def cut(found: Findings, limit: int | None) -> Findings:
+def cut(found: FindingsByRule, limit: int | None) -> FindingsByRule:
     """The first findings, in the order of their rules."""
     if limit is None:
         return found
@@ -109,7 +109,7 @@ def cut(found: Findings, limit: int | None) -> Findings:
     return msgspec.structs.replace(found, rules=tuple(rules))
 
 
-def without_floods(found: Findings) -> Findings:
+def without_floods(found: FindingsByRule) -> FindingsByRule:
     """Return the findings with the first few alone of each rule that says one thing more than _FLOOD_MIN times."""
     rules = (
         msgspec.structs.replace(rule, findings=rule.findings[:_FLOOD_SHOWN_MAX])
@@ -120,7 +120,7 @@ def without_floods(found: Findings) -> Findings:
     return msgspec.structs.replace(found, rules=tuple(rules))
 
 
-def finding_lines(question: Question, rules: Iterable[RuleFindings], width: int | None) -> Iterator[str]:
+def finding_lines(question: BatchQuery, rules: Iterable[RuleFindings], width: int | None) -> Iterator[str]:
     """Findings for people: what a rule found in how many places, and each of them with its source."""
     from codebatch.operations.queries.source_text import source_texts
 
@@ -142,7 +142,7 @@ def rule_line(rule: RuleFindings) -> str:
     return f"{rule.severity} {rule.code}  {rule.count:,} in {count_of(rule.files, 'file')}{apart}"
 
 
-def _hidden(found: Findings, shown: Findings) -> Iterator[str]:
+def _hidden(found: FindingsByRule, shown: FindingsByRule) -> Iterator[str]:
     left = found.count - sum(len(rule.findings) for rule in shown.rules)
     if left > 0:
         yield f"{left:,} more; show them with --limit {found.count}"

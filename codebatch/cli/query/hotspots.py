@@ -10,10 +10,17 @@ import click
 import msgspec
 from msgspec import UNSET
 
-from codebatch.cli.framework.answers import answer_document, answer_written, ask
+from codebatch.cli.framework.answers import ask, emit_document, emit_formatted
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.context import Answering, Form, answering, asked_batch_option, path_option, table
+from codebatch.cli.framework.context import (
+    CommandContext,
+    Form,
+    asked_batch_option,
+    path_option,
+    table,
+    with_common_options,
+)
 from codebatch.cli.framework.format_option import form_option
 from codebatch.cli.framework.path_arguments import chosen_paths, paths_argument
 from codebatch.errors import InvalidInput
@@ -72,9 +79,9 @@ _TITLES = {
     help="Include test files, vendored and generated code, and partially parsed files",
 )
 @form_option
-@answering
+@with_common_options
 def hotspots(
-    answering: Answering,
+    answering: CommandContext,
     paths: tuple[str, ...],
     batch_reference: str | None,
     of_files: bool,
@@ -112,20 +119,20 @@ def hotspots(
     if answering.as_json or form == "json":
         document = {"batch_id": answer.question.batch.id, "by": by, **msgspec.to_builtins(found)}
         as_json = msgspec.structs.replace(answering, as_json=True)
-        return answer_document(as_json, answer, document, ())
+        return emit_document(as_json, answer, document, ())
     if_none = "" if found.rows else "no hotspots"
     if least is None and not of_files and by in OF_FUNCTIONS:
         functions = "other functions" if found.excluded else "functions"
         if_none = if_none and f"no {functions} with a complexity of {FUNCTION_LEAST} or more; lower it with --min 1"
     if form is None:
         lines = list(_lines(found.rows))
-        return answer_written(answering, answer, partial(answering.print, None, lines), if_none=if_none)
+        return emit_formatted(answering, answer, partial(answering.print, None, lines), if_none=if_none)
     from codebatch.cli.framework.formats import write_rows
 
     columns = [field for field in Hotspot.__struct_fields__ if any(_has(each, field) for each in found.rows)]
     rows = [msgspec.to_builtins(each) for each in found.rows]
     columns = ["path", *(each for each in columns if each not in ("path", "path_b64"))]
-    return answer_written(answering, answer, partial(write_rows, form, rows, columns, _value), if_none=if_none)
+    return emit_formatted(answering, answer, partial(write_rows, form, rows, columns, _value), if_none=if_none)
 
 
 def _value(row: JsonRecord, field: str) -> Json:
@@ -157,7 +164,7 @@ def _users(found: Hotspot) -> object:
     return f"{found.dependents:,}+" if found.dependents_partial is True else found.dependents
 
 
-def _tell(answering: Answering, found: Hotspots) -> None:
+def _tell(answering: CommandContext, found: Hotspots) -> None:
     if found.churn_note:
         answering.note(found.churn_note)
     if found.excluded:

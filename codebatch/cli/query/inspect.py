@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from codebatch.cli.framework.answers import answer_document, answer_rows, ask
+from codebatch.cli.framework.answers import ask, emit_document, emit_rows
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.completion import complete_file
-from codebatch.cli.framework.context import Answering, answering, asked_batch_option
+from codebatch.cli.framework.context import CommandContext, asked_batch_option, with_common_options
 from codebatch.model.entry import display_path, path_row
 
 if TYPE_CHECKING:
     from codebatch import FileRecords
-    from codebatch.operations.queries.batch_query import Question
+    from codebatch.operations.queries.batch_query import BatchQuery
 
 
 @command()
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 @asked_batch_option
 @option("--kinds", metavar="KIND,...", help="List all records of these kinds")
 @option("--all", "everything", is_flag=True, help="List every record about the file, as with --json")
-@answering
-def inspect(answering: Answering, path: str, batch_reference: str | None, kinds: str | None, everything: bool) -> int:
+@with_common_options
+def inspect(
+    answering: CommandContext, path: str, batch_reference: str | None, kinds: str | None, everything: bool
+) -> int:
     """Show an overview of a file, or every record about it.
 
     With LINE, shows the source line, the definitions that enclose the line, and the records about the line.
@@ -39,7 +41,7 @@ def inspect(answering: Answering, path: str, batch_reference: str | None, kinds:
         from codebatch.cli.answers.file_overview import overview_lines  # as above
 
         seen = batch.overview(path)
-        return answer_document(answering, seen, {}, overview_lines(seen.found))
+        return emit_document(answering, seen, {}, overview_lines(seen.found))
     answer = batch.inspect(path, kind=named, for_machines=answering.as_json)
     found = answer.found
     from codebatch.cli.output.records import record_line
@@ -47,14 +49,14 @@ def inspect(answering: Answering, path: str, batch_reference: str | None, kinds:
     lines = [record_line(record) for record in found.records]
     if not answering.explain:
         if_none = f"no records for {display_path(found.path)}"
-        return answer_rows(answering, answer, found.records, lines, if_none=if_none)
+        return emit_rows(answering, answer, found.records, lines, if_none=if_none)
     explain, more = _explained(answer.question, found)
     document: dict[str, object] = {"batch_id": batch.id, "records": found.records, "explain": explain}
     document.update(path_row(found.path))
-    return answer_document(answering, answer, document, lines + more, name="inspect-explain")
+    return emit_document(answering, answer, document, lines + more, name="inspect-explain")
 
 
-def _explained(question: Question, found: FileRecords) -> tuple[dict[str, object], list[str]]:
+def _explained(question: BatchQuery, found: FileRecords) -> tuple[dict[str, object], list[str]]:
     """Where the answer about a file comes from, as JSON and as lines."""
     records, batch = question.records, question.batch
     shard = next(shard for shard in records.plan.shards if shard.start <= found.item < shard.end)

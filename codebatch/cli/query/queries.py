@@ -11,15 +11,15 @@ import click
 import msgspec
 
 from codebatch.cli.answers.empty_results import none_found
-from codebatch.cli.framework.answers import answer_document, answer_rows, answer_written, ask
+from codebatch.cli.framework.answers import ask, emit_document, emit_formatted, emit_rows
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.context import Answering, Form, answering, asked_batch_option, table
+from codebatch.cli.framework.context import CommandContext, Form, asked_batch_option, table, with_common_options
 from codebatch.cli.framework.filter_options import task_option
 from codebatch.cli.framework.formats import FOR_PROGRAMS, STREAMED, columns_of, write_painted, write_rows
 from codebatch.cli.framework.groups import Group, answering_group
 from codebatch.cli.framework.path_arguments import chosen_paths, paths_argument
-from codebatch.cli.framework.record_types import Asked, NounCommand, filtering
+from codebatch.cli.framework.record_types import RecordQuery, RecordTypeCommand, filtering
 from codebatch.cli.output.records import record_line, summary_lines
 from codebatch.errors import InvalidInput
 from codebatch.model.task import Json
@@ -36,21 +36,21 @@ WORST_SHOWN = 10
 @command()
 @asked_batch_option
 @task_option
-@answering
-def summary(answering: Answering, batch_reference: str | None, task: str | None) -> int:
+@with_common_options
+def summary(answering: CommandContext, batch_reference: str | None, task: str | None) -> int:
     """Show how many files, lines and records a batch has."""
     batch = ask(answering, batch_reference)
     answer = batch.summary(task)
     lines = summary_lines(answer.found, () if answering.as_json else batch.worst(WORST_SHOWN).found)
-    return answer_document(answering, answer, msgspec.structs.asdict(answer.found), lines)
+    return emit_document(answering, answer, msgspec.structs.asdict(answer.found), lines)
 
 
 @command()
 @asked_batch_option
 @task_option
 @common_option("limit", default_text=f"{ERRORS_SHOWN}, or all with --json")
-@answering
-def errors(answering: Answering, batch_reference: str | None, task: str | None, limit: int | None) -> int:
+@with_common_options
+def errors(answering: CommandContext, batch_reference: str | None, task: str | None, limit: int | None) -> int:
     """List findings of severity error, and failures with their evidence.
 
     A failure is a file that a task could not process. Failures come first.
@@ -59,7 +59,7 @@ def errors(answering: Answering, batch_reference: str | None, task: str | None, 
     rows = [(row, 1) for row in answer.found] if answering.as_json else _told_once(answer.found)
     shown = rows if limit is None and answering.as_json else rows[: limit or ERRORS_SHOWN]
     lines = (line for row, count in shown for line in _error_lines(row, count))
-    status = answer_rows(answering, answer, [row for row, _ in shown], lines, if_none="no errors")
+    status = emit_rows(answering, answer, [row for row, _ in shown], lines, if_none="no errors")
     if len(shown) < len(rows):
         answering.note(f"{len(rows) - len(shown):,} more; show them with --limit {len(rows)}")
     return status
@@ -77,8 +77,8 @@ def errors(answering: Answering, batch_reference: str | None, task: str | None, 
     details=f"Fields are {', '.join(get_args(Ranking))}, and other fields of records such as name, target or class.",
 )
 @common_option("limit", default_text=f"{TOP_SHOWN}, or all with --json")
-@answering
-def top(answering: Answering, batch_reference: str | None, task: str | None, by: str, limit: int | None) -> int:
+@with_common_options
+def top(answering: CommandContext, batch_reference: str | None, task: str | None, by: str, limit: int | None) -> int:
     """Count records by kind, rule, path or another field.
 
     Prints the most frequent values first. For a metric, prints the files or functions with the greatest values.
@@ -88,10 +88,10 @@ def top(answering: Answering, batch_reference: str | None, task: str | None, by:
         limit = TOP_SHOWN
     answer = batch.top(by, limit=limit, task=task)
     if by == "code" and not answering.as_json:
-        return answer_rows(answering, answer, (), _code_lines(batch, answer.found, task))
+        return emit_rows(answering, answer, (), _code_lines(batch, answer.found, task))
     header = ("value", by.removeprefix(METRIC)) if by.startswith(METRIC) else ("count", by)
     lines = table(((count, name) for name, count in answer.found), header, paths=("path", "dir"))
-    return answer_rows(answering, answer, dict(answer.found), lines)
+    return emit_rows(answering, answer, dict(answer.found), lines)
 
 
 NOUNS_TOLD = {
@@ -107,7 +107,7 @@ NOUNS_TOLD = {
 }
 
 
-class NounGroup(Group):
+class RecordTypeGroup(Group):
     """The record types, each a command that is created when it is called: one process calls one."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -117,7 +117,7 @@ class NounGroup(Group):
         return _noun_command(cmd_name) if cmd_name in NOUNS_TOLD else None
 
 
-@click.group(cls=NounGroup)
+@click.group(cls=RecordTypeGroup)
 @answering_group
 def query() -> None:
     """Filter, sort and count the records of a batch."""
@@ -125,11 +125,13 @@ def query() -> None:
 
 @cache
 def _noun_command(noun: str) -> click.Command:
-    @answering
+    @with_common_options
     @paths_argument
     @asked_batch_option
     @filtering(noun)
-    def records(answering: Answering, paths: tuple[str, ...], batch_reference: str | None, asked: Asked) -> int:
+    def records(
+        answering: CommandContext, paths: tuple[str, ...], batch_reference: str | None, asked: RecordQuery
+    ) -> int:
         batch = ask(answering, batch_reference)
         if paths:
             asked.filters["path"] = chosen_paths(batch, paths, str(asked.filters.get("path", "")))
@@ -137,10 +139,10 @@ def _noun_command(noun: str) -> click.Command:
 
     more = " Text output leaves out the kind fingerprints, which is for programs." if noun == "outputs" else ""
     paths = "Each PATH restricts the answer to a file or to the files below a directory."
-    return click.command(noun, cls=NounCommand, help=f"{NOUNS_TOLD[noun]}.\n\n{paths}{more}")(records)
+    return click.command(noun, cls=RecordTypeCommand, help=f"{NOUNS_TOLD[noun]}.\n\n{paths}{more}")(records)
 
 
-def _answer_records(answering: Answering, batch: Batch, asked: Asked) -> int:
+def _answer_records(answering: CommandContext, batch: Batch, asked: RecordQuery) -> int:
     form, answering = _form(answering, asked)
     if asked.is_count or asked.group_by or asked.noun == "stats":
         return _answer_counts(answering, batch, asked, form)
@@ -162,15 +164,15 @@ def _answer_records(answering: Answering, batch: Batch, asked: Asked) -> int:
     if_none = "" if rows else none_found(batch, asked)
     if form == "json":
         # Records of which only some fields are wanted are not as the schema has them.
-        return answer_rows(answering, answer, rows, (), if_none=if_none, name="" if fields else None)
+        return emit_rows(answering, answer, rows, (), if_none=if_none, name="" if fields else None)
     paint = answering.painter
     if form == "plain" and not fields and paint is not None:
-        return answer_written(answering, answer, partial(write_painted, rows, paint), if_none=if_none)
+        return emit_formatted(answering, answer, partial(write_painted, rows, paint), if_none=if_none)
     if form == "plain" and not fields:
-        return answer_rows(answering, answer, (), map(record_line, rows), if_none=if_none)
+        return emit_rows(answering, answer, (), map(record_line, rows), if_none=if_none)
     columns = fields or columns_of(form, answer.asked.possible_kinds)
     write = partial(write_rows, form, rows, columns, _chosen if fields else _value)
-    return answer_written(answering, answer, write, if_none=if_none)
+    return emit_formatted(answering, answer, write, if_none=if_none)
 
 
 def _value(row: JsonRecord, field: str) -> Json:
@@ -182,7 +184,7 @@ def _chosen(row: JsonRecord, field: str) -> Json:
     return record_path(row, field) if f"{field}_b64" in row else row.get(field)
 
 
-def _answer_counts(answering: Answering, batch: Batch, asked: Asked, form: Form) -> int:
+def _answer_counts(answering: CommandContext, batch: Batch, asked: RecordQuery, form: Form) -> int:
     field = asked.group_by or "kind"
     answer = batch.stats(field, **asked.filters)
     rows: list[JsonRecord]
@@ -199,15 +201,15 @@ def _answer_counts(answering: Answering, batch: Batch, asked: Asked, form: Form)
             answering.note(f"not counted: {count_of(answer.found.absent, 'record')} without the field {field}")
     if_none = "" if rows or answer.found.absent else none_found(batch, asked)
     if form == "json":
-        return answer_rows(answering, answer, document, (), if_none=if_none)
+        return emit_rows(answering, answer, document, (), if_none=if_none)
     if asked.form is None and not asked.is_count:
         lines = table(((row["count"], row[field]) for row in rows), columns, paths=("path", "dir")) if rows else []
-        return answer_rows(answering, answer, (), lines, if_none=if_none)
+        return emit_rows(answering, answer, (), lines, if_none=if_none)
     write = partial(write_rows, form, rows, columns, JsonRecord.get)
-    return answer_written(answering, answer, write, if_none=if_none)
+    return emit_formatted(answering, answer, write, if_none=if_none)
 
 
-def _form(answering: Answering, asked: Asked) -> tuple[Form, Answering]:
+def _form(answering: CommandContext, asked: RecordQuery) -> tuple[Form, CommandContext]:
     """The form of the answer; under `-o json` all is as under `--json`. Raises InvalidInput."""
     if answering.as_json and asked.form not in (None, "json"):
         raise InvalidInput(f"-o {asked.form} cannot be used with --json")

@@ -6,9 +6,9 @@ from functools import partial
 
 import click
 
-from codebatch.cli.framework.answers import answer_rows, ask
+from codebatch.cli.framework.answers import ask, emit_rows
 from codebatch.cli.framework.commands import command, option
-from codebatch.cli.framework.context import Answering, answering, asked_batch_option, path_option
+from codebatch.cli.framework.context import CommandContext, asked_batch_option, path_option, with_common_options
 from codebatch.cli.framework.path_arguments import chosen_paths, path_clause, paths_argument
 from codebatch.operations.queries.references import ROLES
 from codebatch.query.filters.filters import JsonRecord, record_path
@@ -27,9 +27,9 @@ from codebatch.query.filters.filters import JsonRecord, record_path
     help=f"Only this role: {', '.join(ROLES[:-1])} or {ROLES[-1]}",
 )
 @path_option
-@answering
+@with_common_options
 def references(
-    answering: Answering,
+    answering: CommandContext,
     name: str,
     paths: tuple[str, ...],
     batch_reference: str | None,
@@ -48,7 +48,7 @@ def references(
     answer = batch.references(name, role=roles or None, path=asked, progress=partial(answering.phase, "reading"))
     as_what = f" as {' or '.join(roles)}" if roles else ""
     if_none = f"no references to {name}{as_what} in the batch{path_clause(asked)}"
-    return answer_rows(answering, answer, answer.found, map(_line, answer.found), if_none=if_none)
+    return emit_rows(answering, answer, answer.found, map(_line, answer.found), if_none=if_none)
 
 
 def _line(row: JsonRecord) -> str:

@@ -10,9 +10,9 @@ from urllib.parse import quote
 import click
 
 from codebatch.cli.compare.diff import ask_sides
-from codebatch.cli.framework.answers import Answered, answer_document, answer_written, ask
+from codebatch.cli.framework.answers import AnswerScope, ask, emit_document, emit_formatted
 from codebatch.cli.framework.commands import command, option
-from codebatch.cli.framework.context import Answering, answering, asked_batch_option
+from codebatch.cli.framework.context import CommandContext, asked_batch_option, with_common_options
 from codebatch.cli.framework.output_files import (
     STANDARD_OUTPUT,
     is_null_device,
@@ -32,7 +32,7 @@ _HEAD_BYTES = 4096
 _EXAMPLE = "for example: codebatch report -o report.html latest~1 latest"
 
 
-class ReportWritten(Answered, frozen=True, kw_only=True):
+class ReportWritten(AnswerScope, frozen=True, kw_only=True):
     """The answer of `codebatch report`: the path and the size of the report."""
 
     path: str
@@ -43,8 +43,8 @@ class ReportWritten(Answered, frozen=True, kw_only=True):
 @click.argument("pair", metavar="[BASE HEAD]", nargs=-1)
 @asked_batch_option
 @option("-o", "--output", metavar="FILE", default_text=REPORT_FILE, help="File to write, or - for standard output")
-@answering
-def report(answering: Answering, pair: tuple[str, ...], batch_reference: str | None, output: str | None) -> int:
+@with_common_options
+def report(answering: CommandContext, pair: tuple[str, ...], batch_reference: str | None, output: str | None) -> int:
     """Write an HTML report of a batch.
 
     The page needs no network. It shows where to look first, a map of the code, functions, duplicate blocks, imports
@@ -68,7 +68,7 @@ def report(answering: Answering, pair: tuple[str, ...], batch_reference: str | N
         def write() -> None:
             sys.stdout.buffer.write(page)
 
-        return answer_written(answering, answer, write)
+        return emit_formatted(answering, answer, write)
     target = target_of(REPORT_FILE if output is None else output, "codebatch report -o report.html")
     if output is None:
         output = REPORT_FILE
@@ -80,7 +80,7 @@ def report(answering: Answering, pair: tuple[str, ...], batch_reference: str | N
     size = len(answer.found)
     document: dict[str, object] = {"batch_id": answer.question.batch.id, "path": output, "bytes": size}
     link = "" if is_null_device(target) else f"; open it: file://{quote(os.fsencode(target))}"
-    return answer_document(answering, answer, document, [f"{output}: {human_bytes(size)}{link}"])
+    return emit_document(answering, answer, document, [f"{output}: {human_bytes(size)}{link}"])
 
 
 def _refuse_unlike_report(target: Path) -> None:
@@ -97,6 +97,6 @@ def _refuse_unlike_report(target: Path) -> None:
         )
 
 
-def _asked(answering: Answering, pair: tuple[str, ...], reference: str | None) -> tuple[Batch | None, Batch]:
+def _asked(answering: CommandContext, pair: tuple[str, ...], reference: str | None) -> tuple[Batch | None, Batch]:
     """The older batch, where one is named, and that of the page."""
     return ask_sides(answering, *pair) if pair else (None, ask(answering, reference))

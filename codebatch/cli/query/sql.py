@@ -14,9 +14,9 @@ from types import FrameType
 import click
 import msgspec
 
-from codebatch.cli.framework.answers import answer_document, answer_written, ask
-from codebatch.cli.framework.commands import Command, command
-from codebatch.cli.framework.context import Answering, Form, answering, asked_batch_option
+from codebatch.cli.framework.answers import ask, emit_document, emit_formatted
+from codebatch.cli.framework.commands import HelpfulCommand, command
+from codebatch.cli.framework.context import CommandContext, Form, asked_batch_option, with_common_options
 from codebatch.cli.framework.format_option import form_option
 from codebatch.cli.framework.formats import STREAMED, write_rows
 from codebatch.errors import InvalidInput
@@ -30,7 +30,7 @@ _INTEGER_BITS = 64
 _COMMENT = re.compile(r"--[^\s=]*\s")
 
 
-class StatementCommand(Command):
+class StatementCommand(HelpfulCommand):
     """A command whose argument may begin with a comment of SQL, which looks like an option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -41,8 +41,8 @@ class StatementCommand(Command):
 @click.argument("statement", metavar="STATEMENT")
 @asked_batch_option
 @form_option
-@answering
-def sql(answering: Answering, statement: str, batch_reference: str | None, form: Form | None) -> int:
+@with_common_options
+def sql(answering: CommandContext, statement: str, batch_reference: str | None, form: Form | None) -> int:
     """Query the records of a batch with SQL.
 
     STATEMENT is one SELECT statement. DuckDB runs the statement; `pip install 'codebatch[sql]'` installs DuckDB. These
@@ -66,7 +66,7 @@ def sql(answering: Answering, statement: str, batch_reference: str | None, form:
         return _answer(answering, answer, form)
 
 
-def _answer(answering: Answering, answer: Answer[Rows], form: Form) -> int:
+def _answer(answering: CommandContext, answer: Answer[Rows], form: Form) -> int:
     columns = [column.name for column in answer.found.columns]
     found = (dict(zip(columns, map(_plain, row), strict=True)) for row in answer.found.rows)
     if form in STREAMED:
@@ -77,9 +77,9 @@ def _answer(answering: Answering, answer: Answer[Rows], form: Form) -> int:
     if form == "json":
         named = [column._asdict() for column in answer.found.columns]
         document: dict[str, object] = {"batch_id": answer.question.batch.id, "columns": named, "rows": rows}
-        return answer_document(answering, answer, document, ())
+        return emit_document(answering, answer, document, ())
     write = partial(write_rows, form, rows, columns, _shown)
-    return answer_written(answering, answer, write, if_none="" if rows else "no rows")
+    return emit_formatted(answering, answer, write, if_none="" if rows else "no rows")
 
 
 def _plain(value: object) -> Json:

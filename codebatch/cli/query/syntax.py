@@ -11,10 +11,10 @@ from typing import cast
 
 import click
 
-from codebatch.cli.framework.answers import answer_document, ask
+from codebatch.cli.framework.answers import ask, emit_document
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.context import Answering, SourcePath, answering, asked_batch_option, table
+from codebatch.cli.framework.context import CommandContext, SourcePath, asked_batch_option, table, with_common_options
 from codebatch.cli.framework.groups import Group, answering_group
 from codebatch.cli.framework.read_report import explain_option
 from codebatch.cli.output.records import record_line
@@ -42,8 +42,8 @@ _OF_PARSE = ("syntax-error", "partial-parse")
 @common_option("batch", help="Read the file from this batch instead of from disk")
 @option("--language", metavar="NAME", default_text="detected from the file", help="Language to parse the file as")
 @explain_option
-@answering
-def ast(answering: Answering, path: Path, batch_reference: str | None, language: str | None) -> None:
+@with_common_options
+def ast(answering: CommandContext, path: Path, batch_reference: str | None, language: str | None) -> None:
     """Print the syntax tree of a file.
 
     The output is JSON: a flat list of all nodes, parents first.
@@ -81,8 +81,8 @@ def rules() -> None:
 @rules.command("list")
 @click.argument("codes", nargs=-1, metavar="[RULE]...")
 @option("--on", "only_on", is_flag=True, help="List only rules that are on")
-@answering
-def list_(answering: Answering, codes: tuple[str, ...], only_on: bool) -> None:
+@with_common_options
+def list_(answering: CommandContext, codes: tuple[str, ...], only_on: bool) -> None:
     """List lint rules, with their severity and whether they are on.
 
     Each RULE is a rule ID or a pattern such as `E7*`. The configuration of the current directory applies.
@@ -105,8 +105,8 @@ def list_(answering: Answering, codes: tuple[str, ...], only_on: bool) -> None:
 @rules.command()
 @click.argument("code", metavar="RULE")
 @asked_batch_option
-@answering
-def show(answering: Answering, code: str, batch_reference: str | None) -> int:
+@with_common_options
+def show(answering: CommandContext, code: str, batch_reference: str | None) -> int:
     """Describe a rule: what it detects, an example, and why it has this severity.
 
     If there is a batch, the number of findings of the rule in it is shown too.
@@ -127,7 +127,7 @@ def show(answering: Answering, code: str, batch_reference: str | None) -> int:
     lines[2:2] = [f"{count_of(findings, 'finding')} in batch {batch_id}"]
     if findings:
         answering.note(f"list them with: codebatch query diagnostics --code {code}")
-    return answer_document(answering, answer, {**rule, "findings": findings, "batch_id": batch_id}, lines)
+    return emit_document(answering, answer, {**rule, "findings": findings, "batch_id": batch_id}, lines)
 
 
 def _told(rule: dict[str, object]) -> list[str]:
@@ -157,7 +157,7 @@ def _no_rule(code: str, known: Collection[str]) -> InvalidInput:
     return InvalidInput(f"no such rule {code!r}", hint=hint)
 
 
-def _has_batch(answering: Answering) -> bool:
+def _has_batch(answering: CommandContext) -> bool:
     if not answering.place.exists():
         return False
     try:
@@ -169,8 +169,8 @@ def _has_batch(answering: Answering) -> bool:
 
 @rules.command("test")
 @click.argument("paths", nargs=-1, type=SourcePath(), metavar="[FILE]...")
-@answering
-def test(answering: Answering, paths: tuple[Path, ...]) -> int:
+@with_common_options
+def test(answering: CommandContext, paths: tuple[Path, ...]) -> int:
     """Test custom rules on their examples and on files.
 
     Runs the rules in [[tasks.lint.rules]] on their `bad` examples, which must match, and on their `good` examples,
@@ -221,8 +221,8 @@ def _tried(file: JsonRecord) -> str:
     default_text="most frequent language in the project",
     help="Language of the rule",
 )
-@answering
-def new(answering: Answering, rule_id: str, language: str | None) -> None:
+@with_common_options
+def new(answering: CommandContext, rule_id: str, language: str | None) -> None:
     """Add an example of a custom rule to the configuration file of the project."""
     from codebatch.operations.project.scaffolding import new_rule
 

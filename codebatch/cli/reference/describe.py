@@ -6,15 +6,15 @@ import click
 
 from codebatch.cli.answers.schemas import Completion
 from codebatch.cli.framework.commands import command
-from codebatch.cli.framework.context import Answering, answering, table
+from codebatch.cli.framework.context import CommandContext, table, with_common_options
 from codebatch.cli.framework.exit import COMPLETE_VARIABLE
 
 _SHELLS = ("bash", "zsh", "fish")
 
 
 @command()
-@answering
-def api(answering: Answering) -> None:
+@with_common_options
+def api(answering: CommandContext) -> None:
     """Describe the command line and its JSON answers, for programs.
 
     With --json, prints every command, option, record kind and error, and the JSON schemas of all answers.
@@ -30,8 +30,8 @@ def api(answering: Answering) -> None:
 
 @command()
 @click.argument("words", metavar="COMMAND...", nargs=-1, required=True)
-@answering
-def explain(answering: Answering, words: tuple[str, ...]) -> None:
+@with_common_options
+def explain(answering: CommandContext, words: tuple[str, ...]) -> None:
     """Show which files of the store a command reads.
 
     COMMAND must be a command that only reads the store. `codebatch explain` itself does not read the store.
@@ -45,8 +45,8 @@ def explain(answering: Answering, words: tuple[str, ...]) -> None:
 
 @command()
 @click.argument("shell", type=click.Choice(_SHELLS))
-@answering
-def completion(answering: Answering, shell: str) -> None:
+@with_common_options
+def completion(answering: CommandContext, shell: str) -> None:
     """Print the completion script of a shell.
 
     For bash, add this line to ~/.bashrc:

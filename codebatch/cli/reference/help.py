@@ -10,7 +10,7 @@ import msgspec
 
 from codebatch import __version__
 from codebatch.cli.framework.commands import command
-from codebatch.cli.framework.context import Answering, answering
+from codebatch.cli.framework.context import CommandContext, with_common_options
 from codebatch.cli.framework.groups import Group
 from codebatch.cli.output.markdown import TOPICS, page, page_lines, title
 from codebatch.cli.output.tables import table
@@ -53,8 +53,8 @@ class VersionShown(msgspec.Struct, frozen=True, kw_only=True):
 
 @command("help")
 @click.argument("words", metavar="[TOPIC|COMMAND...]", nargs=-1, shell_complete=_complete)
-@answering
-def help_(answering: Answering, words: tuple[str, ...]) -> None:
+@with_common_options
+def help_(answering: CommandContext, words: tuple[str, ...]) -> None:
     """Show help on a topic or a command.
 
     Without an argument, lists the topics. In a pipe, a topic is printed as Markdown.
@@ -77,8 +77,8 @@ def help_(answering: Answering, words: tuple[str, ...]) -> None:
 
 
 @command()
-@answering
-def version(answering: Answering) -> None:
+@with_common_options
+def version(answering: CommandContext) -> None:
     """Print the versions of codebatch and Python."""
     shown = VersionShown(version=__version__, python=platform.python_version())
     answering.print(shown, [f"codebatch {shown.version} (Python {shown.python})"])

@@ -18,9 +18,9 @@ from codebatch.cli.answers.findings import CopiesAnswer, FindingsAnswer, Hotspot
 from codebatch.cli.answers.work_status import WorkStatus
 from codebatch.cli.compare.baseline import BaselineMade, BaselineRule, BaselineUpdated
 from codebatch.cli.compare.check import CheckAnswer
-from codebatch.cli.framework.answers import Answered
-from codebatch.cli.framework.commands import Option as CommandOption
-from codebatch.cli.framework.explain_answers import EXPLAINED, Explained
+from codebatch.cli.framework.answers import AnswerScope
+from codebatch.cli.framework.commands import HelpfulOption as CommandOption
+from codebatch.cli.framework.explain_answers import EXPLAINED, ExplainedCommand
 from codebatch.cli.framework.groups import FLAGS, schema_of
 from codebatch.cli.query.export import ExportWritten
 from codebatch.cli.query.report import ReportWritten
@@ -47,7 +47,7 @@ from codebatch.operations.project.scaffolding import NewRule, NewTask
 from codebatch.operations.queries.batches import ShardStatus, TaskStatus
 from codebatch.operations.queries.mentions import Mentions
 from codebatch.operations.runs.indexing import IndexAnswer
-from codebatch.query.answers.dependencies import Cycle, Dependent, Import
+from codebatch.query.answers.dependencies import Cycle, Dependent, FileImport
 from codebatch.query.answers.summary import SummaryAnswer
 from codebatch.selftests.catalogue import GateAbout, GateExplainAnswer
 from codebatch.selftests.findings import BundleResult, GateResult
@@ -58,7 +58,7 @@ from codebatch.work.control.dry_run import Rehearsal
 _EVERYWHERE = {"store", "color", *FLAGS}
 
 
-class Argument(msgspec.Struct, frozen=True, kw_only=True):
+class DescribedArgument(msgspec.Struct, frozen=True, kw_only=True):
     """An argument of a command. `name` is its name as in the help of the command."""
 
     name: str
@@ -66,7 +66,7 @@ class Argument(msgspec.Struct, frozen=True, kw_only=True):
     multiple: bool
 
 
-class Option(msgspec.Struct, frozen=True, kw_only=True):
+class DescribedOption(msgspec.Struct, frozen=True, kw_only=True):
     """An option of a command.
 
     - `value`: the placeholder for the value in help; null for a flag.
@@ -86,7 +86,7 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
     default: str | None
 
 
-class Command(msgspec.Struct, frozen=True, kw_only=True):
+class DescribedCommand(msgspec.Struct, frozen=True, kw_only=True):
     """A command.
 
     `answer` is the name of the schema of its answer under `--json`. `explainable` is set if `codebatch explain` accepts
@@ -96,13 +96,13 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     aliases: tuple[str, ...]
     description: str
-    arguments: tuple[Argument, ...]
-    options: tuple[Option, ...]
+    arguments: tuple[DescribedArgument, ...]
+    options: tuple[DescribedOption, ...]
     answer: str | None
     explainable: bool
 
 
-class Error(msgspec.Struct, frozen=True, kw_only=True):
+class DescribedError(msgspec.Struct, frozen=True, kw_only=True):
     """An error code, and the exit status of commands that fail with it."""
 
     code: str
@@ -110,7 +110,7 @@ class Error(msgspec.Struct, frozen=True, kw_only=True):
     description: str
 
 
-class Api(msgspec.Struct, frozen=True, kw_only=True):
+class DescribedApi(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch api`.
 
     - `options`: the options that every command has.
@@ -120,11 +120,11 @@ class Api(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     version: str
-    commands: tuple[Command, ...]
-    options: tuple[Option, ...]
+    commands: tuple[DescribedCommand, ...]
+    options: tuple[DescribedOption, ...]
     kinds: dict[str, str]
     pipelines: dict[str, tuple[str, ...]]
-    errors: tuple[Error, ...]
+    errors: tuple[DescribedError, ...]
     schemas: dict[str, object]
 
 
@@ -136,7 +136,7 @@ def _rows(name: str, type_: object, *members: tuple[str, object]) -> type[msgspe
     """Return the answer of a command whose rows are the member `records`, with further members."""
     words = "".join(map(str.capitalize, name.split("-")))
     all_members = [("records", type_), *members]
-    answer = msgspec.defstruct(f"{words}Answer", all_members, bases=(Answered,), frozen=True, kw_only=True)
+    answer = msgspec.defstruct(f"{words}Answer", all_members, bases=(AnswerScope,), frozen=True, kw_only=True)
     called = name.replace("-", " " if name.startswith("query-") else " --", 1)
     answer.__doc__ = (
         f"The answer of `codebatch {called}`.\n\n`complete`, `percent`, `stale` and `paths` are as in the answer of "
@@ -149,7 +149,7 @@ Records = list[Record] | dict[str, int]
 """Whole records; numbers under `--count` and `--group-by`. `--fields` leaves fields out."""
 
 ANSWERS: dict[str, object] = {
-    "api": Api,
+    "api": DescribedApi,
     "ask": AskAnswer,
     "baseline-create": BaselineMade,
     "baseline-show": list[BaselineRule],
@@ -171,7 +171,7 @@ ANSWERS: dict[str, object] = {
     "error": answers.ErrorAnswer,
     "errors": _rows("errors", list[answers.ErrorFound | answers.FailureFound]),
     "events": AnyEvent,
-    "explain": Explained,
+    "explain": ExplainedCommand,
     "explain-miss": MissesAnswer,
     "export": ExportWritten,
     "files": _rows("files", list[answers.FileRow]),
@@ -185,7 +185,7 @@ ANSWERS: dict[str, object] = {
     "gate-list": list[GateAbout],
     "gate-run": GateResult,
     "gc": CollectedAnswer,
-    "graph": _rows("graph", list[Import]),
+    "graph": _rows("graph", list[FileImport]),
     "graph-cycles": _rows("graph-cycles", list[Cycle]),
     "graph-dot": _rows("graph-dot", list[tuple[str, str]]),
     "help": HelpShown,
@@ -221,7 +221,7 @@ ANSWERS: dict[str, object] = {
     "rules-show": rules.RuleShown,
     "rules-test": rules.RulesTested,
     "run": RunAnswer,
-    "run-shard": answers.ShardsRan,
+    "run-shard": answers.ShardsRunAnswer,
     "shards": list[ShardStatus],
     "snapshot-list": list[answers.ListedSnapshot],
     "snapshot-show": SnapshotShown,
@@ -279,14 +279,14 @@ def schema_head(name: str) -> dict[str, object]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"codebatch {name}"}
 
 
-def describe(group: click.Group) -> Api:
+def describe(group: click.Group) -> DescribedApi:
     """All that the command line is, from its commands themselves. The same bytes each time."""
     listed = [(words, command) for words, command in iter_commands(group) if not isinstance(command, click.Group)]
     names: dict[int, list[str]] = {}
     for words, command in listed:
         names.setdefault(id(command), []).append(" ".join(words))
     once = {id(command): command for _, command in listed}
-    return Api(
+    return DescribedApi(
         version=__version__,
         commands=tuple(_described(names[each], command) for each, command in once.items()),
         options=tuple(map(_option, _options_of(group))),
@@ -308,9 +308,9 @@ def iter_commands(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[t
             yield from iter_commands(command, (*words, name))
 
 
-def _described(names: list[str], command: click.Command) -> Command:
+def _described(names: list[str], command: click.Command) -> DescribedCommand:
     name = next((each for each in _answer_names(names) if each in ANSWERS), "")
-    return Command(
+    return DescribedCommand(
         name=names[0],
         aliases=tuple(names[1:]),
         description=_sentence(command.help),
@@ -330,17 +330,17 @@ def _options_of(command: click.Command) -> list[click.Option]:
     return [each for each in command.params if isinstance(each, click.Option)]
 
 
-def _argument(argument: click.Argument) -> Argument:
-    return Argument(
+def _argument(argument: click.Argument) -> DescribedArgument:
+    return DescribedArgument(
         name=argument.make_metavar(click.Context(click.Command(""))),
         required=argument.required,
         multiple=argument.nargs != 1,
     )
 
 
-def _option(option: click.Option) -> Option:
+def _option(option: click.Option) -> DescribedOption:
     choices = option.type.choices if isinstance(option.type, click.Choice) else ()
-    return Option(
+    return DescribedOption(
         names=tuple(option.opts),
         value=None if option.is_flag else option.metavar or option.type.name,
         choices=tuple(map(str, choices)),
@@ -352,14 +352,16 @@ def _option(option: click.Option) -> Option:
     )
 
 
-def _errors() -> tuple[Error, ...]:
+def _errors() -> tuple[DescribedError, ...]:
     kinds: list[type[CodebatchError]] = [CodebatchError]
     for kind in kinds:
         kinds += kind.__subclasses__()
     coded = [kind for kind in kinds[1:] if "code" in kind.__dict__]
-    told = [Error(code=kind.code, exit=kind.exit_status, description=_sentence(kind.__doc__)) for kind in coded]
+    told = [
+        DescribedError(code=kind.code, exit=kind.exit_status, description=_sentence(kind.__doc__)) for kind in coded
+    ]
     unknown = "The command line has an unknown command or option, or an invalid value."
-    usage = Error(code="usage", exit=2, description=unknown)
+    usage = DescribedError(code="usage", exit=2, description=unknown)
     return tuple(sorted([*told, usage], key=lambda error: error.code))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import click
 
-from codebatch.cli.framework.commands import Option, Row, summary_of
+from codebatch.cli.framework.commands import HelpfulOption, Row, summary_of
 from codebatch.cli.framework.common_options import common_options
 
 _COMMANDS = "All commands"
@@ -32,7 +32,7 @@ def commands_page(root: click.Group) -> str:
 def options_page(root: click.Group) -> str:
     """Return the page of the options that many or all commands have."""
     context = click.Context(root)
-    of_all = [each for each in root.params if isinstance(each, Option) and each.name != "version"]
+    of_all = [each for each in root.params if isinstance(each, HelpfulOption) and each.name != "version"]
     lines = [f"# {_OPTIONS}", ""]
     for title, options in (("Options of every command", of_all), ("Common options", common_options())):
         rows = [

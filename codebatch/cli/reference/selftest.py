@@ -9,17 +9,17 @@ import click
 from msgspec.structs import asdict, replace
 
 from codebatch.cli.framework.commands import command, option
-from codebatch.cli.framework.context import Answering, answering, batch_option, table
+from codebatch.cli.framework.context import CommandContext, batch_option, table, with_common_options
 from codebatch.cli.framework.groups import Group, answering_group
-from codebatch.cli.run.run import Teller
+from codebatch.cli.run.run import RunListener
 from codebatch.errors import BatchIncomplete
 from codebatch.model.text.quantities import count_of
 from codebatch.operations.project.configuration import load_configuration
-from codebatch.operations.runs.execution import Execution
+from codebatch.operations.runs.execution import ExecutionSettings
 from codebatch.selftests.catalogue import GATES, GateExplainAnswer, about, check_bundle, find_gate
 from codebatch.selftests.findings import GateResult
 from codebatch.selftests.running import run_all, run_gate
-from codebatch.selftests.subject import Command, Program, Subject
+from codebatch.selftests.subject import Program, Subject, SubjectCommand
 
 EXIT_FAILED = 1
 _SHOWN_MAX = 20
@@ -40,8 +40,8 @@ def selftest() -> None:
     details="The statuses are ENFORCED, HARNESS and PLACEHOLDER. All self-tests are ENFORCED now.",
 )
 @option("--tag", metavar="TAG", help="Only self-tests with this tag, such as program, store or batch")
-@answering
-def gate_list(answering: Answering, status: str | None, tag: str | None) -> None:
+@with_common_options
+def gate_list(answering: CommandContext, status: str | None, tag: str | None) -> None:
     """List the self-tests and what they check.
 
     Self-tests are listed in the order in which `codebatch selftest bundle` runs them. The column of aliases shows their
@@ -61,14 +61,14 @@ def gate_list(answering: Answering, status: str | None, tag: str | None) -> None
 @command("run")
 @click.argument("name", metavar="NAME")
 @batch_option
-@answering
-def gate_run(answering: Answering, name: str, batch_reference: str | None) -> int:
+@with_common_options
+def gate_run(answering: CommandContext, name: str, batch_reference: str | None) -> int:
     """Run one self-test.
 
     Exit status 1 if it fails. Exit status 3 if it is skipped because something that it needs is missing.
     """
     chosen = find_gate(name)
-    teller = Teller(answering)
+    teller = RunListener(answering)
     subject = _subject(answering, batch_reference, teller)
     subject.check_names()
     result = _suggested(answering, run_gate(chosen, subject))
@@ -80,8 +80,8 @@ def gate_run(answering: Answering, name: str, batch_reference: str | None) -> in
 @click.argument("name", metavar="[BUNDLE]", default="all")
 @batch_option
 @option("--fail-fast", is_flag=True, help="Stop at the first failure")
-@answering
-def gate_bundle(answering: Answering, name: str, batch_reference: str | None, fail_fast: bool) -> int:
+@with_common_options
+def gate_bundle(answering: CommandContext, name: str, batch_reference: str | None, fail_fast: bool) -> int:
     """Run all self-tests.
 
     BUNDLE is `all`. The names of CodeBatch 1.0.2 (phase1, phase2, phase3 and release) also run all self-tests. If
@@ -90,7 +90,7 @@ def gate_bundle(answering: Answering, name: str, batch_reference: str | None, fa
     Exit status 1 if a self-test fails. Exit status 3 if all are skipped.
     """
     check_bundle(name)
-    teller = Teller(answering)
+    teller = RunListener(answering)
     subject = _subject(answering, batch_reference, teller)
     subject.check_names()
     bundle = run_all(name, subject, is_stopping=fail_fast)
@@ -104,8 +104,8 @@ def gate_bundle(answering: Answering, name: str, batch_reference: str | None, fa
 
 @command("explain")
 @click.argument("name", metavar="NAME")
-@answering
-def gate_explain(answering: Answering, name: str) -> None:
+@with_common_options
+def gate_explain(answering: CommandContext, name: str) -> None:
     """Describe a self-test: what it checks, reads and writes."""
     told = about(find_gate(name))
     lines = [
@@ -122,11 +122,11 @@ for _command in (gate_list, gate_run, gate_bundle, gate_explain):
     selftest.add_command(_command)
 
 
-def _subject(answering: Answering, reference: str | None, teller: Teller) -> Subject:
+def _subject(answering: CommandContext, reference: str | None, teller: RunListener) -> Subject:
     return Subject(
         answering.place,
         reference,
-        execution=lambda: Execution(configuration=load_configuration(Path.cwd())),
+        execution=lambda: ExecutionSettings(configuration=load_configuration(Path.cwd())),
         program=program_of,
         listener=teller,
     )
@@ -136,7 +136,7 @@ def program_of() -> Program:
     """All commands, each imported, and the names that help lists."""
     from codebatch.cli import SECTIONS, cli  # which imports us
 
-    commands: list[Command] = []
+    commands: list[SubjectCommand] = []
     broken: list[str] = []
     left: list[tuple[str, click.Group]] = [("", cli)]
     while left:
@@ -152,7 +152,7 @@ def program_of() -> Program:
                 continue
             of_it = (param for param in command.params if isinstance(param, click.Option))
             options = frozenset(name for option in of_it for name in option.opts)
-            commands.append(Command(f"{before}{name}", command.help or "", options))
+            commands.append(SubjectCommand(f"{before}{name}", command.help or "", options))
             if isinstance(command, click.Group):
                 left.append((f"{before}{name} ", command))
     told = tuple(name for section in SECTIONS.values() for name in section)
@@ -172,7 +172,7 @@ def _described(root: click.Group) -> dict[str, frozenset[str]]:
     }
 
 
-def _suggested(answering: Answering, result: GateResult) -> GateResult:
+def _suggested(answering: CommandContext, result: GateResult) -> GateResult:
     """A result whose hints name the store that was named."""
     failures = tuple(
         replace(failure, suggestion=failure.suggestion and answering.suggest(failure.suggestion))
@@ -194,7 +194,7 @@ def _result_lines(result: GateResult) -> Iterator[str]:
         yield f"    {count_of(more, 'more failure')}"
 
 
-def _status(answering: Answering, results: Sequence[GateResult]) -> int:
+def _status(answering: CommandContext, results: Sequence[GateResult]) -> int:
     """The exit status. That gates are skipped for want of what they need is said, also to whom wants no notes."""
     lacking = [result.gate_id for result in results if result.outcome == "skipped"]
     if lacking:

@@ -24,7 +24,7 @@ from codebatch.cli.framework.answers import ask
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.completion import complete_batch
-from codebatch.cli.framework.context import Answering, answering, asked_batch_option, batch_option, table
+from codebatch.cli.framework.context import CommandContext, asked_batch_option, batch_option, table, with_common_options
 from codebatch.cli.framework.groups import Group, answering_group
 from codebatch.cli.framework.read_report import explain_option
 from codebatch.coordinator.analysis.planning import find_pipeline
@@ -59,8 +59,8 @@ def batch() -> None:
     help="Snapshot ID, unique ID prefix, latest or latest~N",
 )
 @common_option("pipeline")
-@answering
-def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | None) -> None:
+@with_common_options
+def batch_init(answering: CommandContext, snapshot_reference: str, pipeline: str | None) -> None:
     """Create a batch of a snapshot without running it."""
     from codebatch.operations.runs.planning import plan_snapshot  # 15 ms that a list can do without
 
@@ -80,8 +80,8 @@ def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | No
 @option("--pipeline", metavar="NAME", help="Only batches of this pipeline; `work` selects task lists")
 @option("--active", "is_active", is_flag=True, help="Only batches that have not ended or that wait for an answer")
 @explain_option
-@answering
-def batch_list(answering: Answering, pipeline: str | None, is_active: bool) -> None:
+@with_common_options
+def batch_list(answering: CommandContext, pipeline: str | None, is_active: bool) -> None:
     """List all batches, the oldest first."""
     store = answering.place.open()
     given = given_names(store)
@@ -99,8 +99,8 @@ def batch_list(answering: Answering, pipeline: str | None, is_active: bool) -> N
 @click.argument("named", metavar="[BATCH]", required=False, shell_complete=complete_batch)
 @asked_batch_option
 @option("--outputs", "only_outputs", is_flag=True, help="Print only the directory of the outputs of the batch")
-@answering
-def batch_show(answering: Answering, named: str | None, batch_reference: str | None, only_outputs: bool) -> None:
+@with_common_options
+def batch_show(answering: CommandContext, named: str | None, batch_reference: str | None, only_outputs: bool) -> None:
     """Show a batch and the directory of its outputs.
 
     Without BATCH or --batch, shows the batch that queries use by default. To read all symbols, for example:
@@ -131,7 +131,7 @@ def batch_show(answering: Answering, named: str | None, batch_reference: str | N
     sys.stdout.flush()
 
 
-def _show(answering: Answering, store: StoreDir, found: BatchDir) -> None:
+def _show(answering: CommandContext, store: StoreDir, found: BatchDir) -> None:
     about, outputs = found.about, current_outputs(found)
     root = None if outputs is None else str(outputs.root)
     names = _names(found.id, given_names(store))
@@ -172,8 +172,8 @@ def _batch_row(each: ListedBatch, given: Mapping[str, str]) -> BatchRow:
 @command()
 @batch_option
 @explain_option
-@answering
-def tasks(answering: Answering, batch_reference: str | None) -> None:
+@with_common_options
+def tasks(answering: CommandContext, batch_reference: str | None) -> None:
     """List the tasks of a batch and their progress."""
     store, batch = answering.batch(batch_reference)
     rows = batches.task_states(store, batch)
@@ -198,8 +198,8 @@ def tasks(answering: Answering, batch_reference: str | None) -> None:
     details="The value ready is the same as open.",
 )
 @explain_option
-@answering
-def shards(answering: Answering, batch_reference: str | None, task: str, wanted: str | None) -> None:
+@with_common_options
+def shards(answering: CommandContext, batch_reference: str | None, task: str, wanted: str | None) -> None:
     """List the shards of one task.
 
     A shard is a part of the files of a batch. Shards are listed in the order of their paths.
@@ -211,8 +211,8 @@ def shards(answering: Answering, batch_reference: str | None, task: str, wanted:
 
 
 @command()
-@answering
-def pipelines(answering: Answering) -> None:
+@with_common_options
+def pipelines(answering: CommandContext) -> None:
     """List the pipelines."""
     answering.print(
         [PipelineRow(name=p.name, description=p.summary, tasks=p.tasks) for p in PIPELINES.values()],
@@ -224,8 +224,8 @@ def pipelines(answering: Answering) -> None:
 
 @command()
 @click.argument("name")
-@answering
-def pipeline(answering: Answering, name: str) -> None:
+@with_common_options
+def pipeline(answering: CommandContext, name: str) -> None:
     """List the tasks of a pipeline.
 
     For each task, shows the tasks that it needs and the kinds of records that it emits.

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import click
 
-from codebatch.cli.answers.trust import telling_foreign
+from codebatch.cli.answers.trust import explaining_untrusted_commands
 from codebatch.cli.answers.work_status import answer_work, summary
 from codebatch.cli.framework.commands import command, option
-from codebatch.cli.framework.context import Answering, answering
+from codebatch.cli.framework.context import CommandContext, with_common_options
 from codebatch.cli.framework.work_options import live_batch_option, trust_option
 from codebatch.cli.output.progress import Stage
 from codebatch.errors import InvalidInput
@@ -24,10 +24,10 @@ from codebatch.work.definition.tables import SECONDS_MAX
 _RUNNING_SHOWN = 3
 
 
-class EndTeller(WorkListener):
+class EndListener(WorkListener):
     """Tells on standard error how a batch of commands comes to its end."""
 
-    def __init__(self, answering: Answering) -> None:
+    def __init__(self, answering: CommandContext) -> None:
         self._answering = answering
 
     def note(self, text: str) -> None:
@@ -62,9 +62,9 @@ def _finite(_: click.Context, __: click.Parameter, seconds: float | None) -> flo
 @option("--force", "is_forced", is_flag=True, help="First kill the processes that run the batch on this host")
 @option("--no-wait", is_flag=True, help="Do not wait until the batch has ended")
 @trust_option
-@answering
+@with_common_options
 def cancel(
-    answering: Answering,
+    answering: CommandContext,
     batch_reference: str | None,
     grace: float | None,
     is_forced: bool,
@@ -85,13 +85,13 @@ def cancel(
             raise InvalidInput(
                 "--grace and --trust apply only to `work` batches", hint=f"batch {batch.id} is an analysis"
             )
-        cancelling.cancel_analysis(batch, is_forced=is_forced, waits=not no_wait, listener=EndTeller(answering))
+        cancelling.cancel_analysis(batch, is_forced=is_forced, waits=not no_wait, listener=EndListener(answering))
         from codebatch.cli.answers.analysis_status import answer_standing  # 20 ms
 
         answering.batches.append(batch)
         answer_standing(answering, store, batch, name="cancel")
         return 0
-    found = telling_foreign(
+    found = explaining_untrusted_commands(
         answering,
         lambda: cancelling.cancel_batch(
             store,
@@ -100,7 +100,7 @@ def cancel(
             is_forced=is_forced,
             waits=not no_wait,
             is_trusted=is_trusted,
-            listener=EndTeller(answering),
+            listener=EndListener(answering),
         ),
     )
     is_ended = found.standing.state.is_final and found.standing.coordinator is None and not found.standing.workers

@@ -10,7 +10,7 @@ import msgspec
 from codebatch.cli.answers.event_lines import event_line, is_told
 from codebatch.cli.answers.work_status import closed_texts
 from codebatch.cli.framework.commands import command, option
-from codebatch.cli.framework.context import Answering, answering, batch_option
+from codebatch.cli.framework.context import CommandContext, batch_option, with_common_options
 from codebatch.cli.framework.read_report import explain_option
 from codebatch.cli.output.eta import eta_text
 from codebatch.cli.output.progress import Stage
@@ -35,8 +35,8 @@ _TO_GO = (CommandState.PENDING.value, CommandState.READY.value, "WAITING")
 @since_option
 @option("--keep", "keeps", is_flag=True, help="Keep waiting while no process runs the batch")
 @explain_option
-@answering
-def follow(answering: Answering, batch_reference: str | None, since: str | None, keeps: bool) -> int:
+@with_common_options
+def follow(answering: CommandContext, batch_reference: str | None, since: str | None, keeps: bool) -> int:
     """Follow the progress of a batch until it ends.
 
     The batch may run in another terminal, in the background or on another host. With --json each event is one line.
@@ -72,8 +72,8 @@ def follow(answering: Answering, batch_reference: str | None, since: str | None,
 @since_option
 @option("--follow", "is_followed", is_flag=True, help="Continue with new events until the batch ends")
 @explain_option
-@answering
-def events(answering: Answering, batch_reference: str | None, since: str | None, is_followed: bool) -> None:
+@with_common_options
+def events(answering: CommandContext, batch_reference: str | None, since: str | None, is_followed: bool) -> None:
     """Print the events of a batch.
 
     Each event is one line, with --json a JSON object. To continue after an event, pass its `cursor` to --since.
@@ -90,7 +90,7 @@ def events(answering: Answering, batch_reference: str | None, since: str | None,
         answering.tell("no events: the batch has not started, or its events were removed")
 
 
-def _print(answering: Answering, event: AnyEvent, *, only_told: bool) -> None:
+def _print(answering: CommandContext, event: AnyEvent, *, only_told: bool) -> None:
     if answering.as_json:
         line = msgspec.json.encode(event) + b"\n"
     elif only_told and not is_told(event):
@@ -105,7 +105,7 @@ def _print(answering: Answering, event: AnyEvent, *, only_told: bool) -> None:
 class _Moving:
     """The line that moves while a batch is followed."""
 
-    def __init__(self, answering: Answering, batch: BatchDir) -> None:
+    def __init__(self, answering: CommandContext, batch: BatchDir) -> None:
         self._answering = answering
         self._things = "tasks" if is_work(batch) else "results"
         self._counts: Mapping[str, int] = {}
@@ -149,7 +149,7 @@ class _Moving:
         return eta_text(self._progress.eta_seconds, unknown=self._progress.without_estimate, blocked=blocked, past=past)
 
 
-def _tell_nobody(answering: Answering, batch: BatchDir, seen: Seen, last: AnyEvent | None) -> None:
+def _tell_nobody(answering: CommandContext, batch: BatchDir, seen: Seen, last: AnyEvent | None) -> None:
     if seen.alone:
         them = "this task" if seen.alone == 1 else "these tasks"
         runs = f"{count_of(seen.alone, 'task')} still {'runs' if seen.alone == 1 else 'run'}"

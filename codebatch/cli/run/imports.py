@@ -9,11 +9,11 @@ import click
 import msgspec
 
 from codebatch.cli.framework.commands import command, option
-from codebatch.cli.framework.context import Answering, answering, batch_option
-from codebatch.cli.run.run import Teller, executing
-from codebatch.model.analysis.imports import FORMATS, ImportFormat, LeftOut
+from codebatch.cli.framework.context import CommandContext, batch_option, with_common_options
+from codebatch.cli.run.run import RunListener, executing
+from codebatch.model.analysis.imports import FORMATS, ExcludedRecords, ImportFormat
 from codebatch.model.text.quantities import count_of
-from codebatch.operations.runs.execution import Execution
+from codebatch.operations.runs.execution import ExecutionSettings
 from codebatch.operations.runs.import_file import import_files
 
 
@@ -29,7 +29,7 @@ class ImportAnswer(msgspec.Struct, frozen=True, kw_only=True):
     task: str
     format: str
     findings: int
-    omitted: LeftOut | None
+    omitted: ExcludedRecords | None
     status: str
     action: str
 
@@ -47,11 +47,11 @@ class ImportAnswer(msgspec.Struct, frozen=True, kw_only=True):
     details="Absolute paths in FILE are taken relative to this directory.",
 )
 @option("--allow-failed", is_flag=True, help="Accept files that are marked as incomplete")
-@answering
+@with_common_options
 @executing
 def import_(
-    answering: Answering,
-    execution: Execution,
+    answering: CommandContext,
+    execution: ExecutionSettings,
     form: ImportFormat,
     files: tuple[str, ...],
     task: str,
@@ -80,7 +80,7 @@ def import_(
         task=task,
         root=None if root is None else Path(root),
         allow_failed=allow_failed,
-        listener=Teller(answering),
+        listener=RunListener(answering),
     )
     if imported.signal_status:
         answering.note("stopped; nothing was imported")
@@ -107,7 +107,7 @@ def import_(
     return 0
 
 
-def _left_out(left_out: LeftOut | None) -> Iterator[str]:
+def _left_out(left_out: ExcludedRecords | None) -> Iterator[str]:
     """What of the file is no finding, and why."""
     if left_out is None:
         yield "the number of ignored findings is no longer known"

@@ -14,19 +14,19 @@ from codebatch.cli.framework.answers import rerun, status_of, tell_lacking
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.completion import complete_batch
-from codebatch.cli.framework.context import Answering, answering
+from codebatch.cli.framework.context import CommandContext, with_common_options
 from codebatch.cli.framework.percentages import share_of
 from codebatch.cli.framework.read_report import explain_option
-from codebatch.cli.run.run import Teller
+from codebatch.cli.run.run import RunListener
 from codebatch.errors import BatchIncomplete, InvalidInput
-from codebatch.model.analysis.cache_misses import Difference
+from codebatch.model.analysis.cache_misses import FieldDifference
 from codebatch.model.digest import DIGEST_PATTERN
 from codebatch.model.entry import display_path, path_from_fields
 from codebatch.model.text.quantities import count_of
-from codebatch.operations.maintenance.cache_misses import MissesAnswer, Reason, explain_misses
+from codebatch.operations.maintenance.cache_misses import MissesAnswer, MissReason, explain_misses
 from codebatch.operations.maintenance.verification import verify as verify_batch
 from codebatch.operations.project.configuration import load_configuration
-from codebatch.operations.runs.execution import Execution
+from codebatch.operations.runs.execution import ExecutionSettings
 from codebatch.store.results.untrusted import UntrustedKey, trust
 
 _DIGEST_SHOWN = 12
@@ -54,7 +54,7 @@ _TOLD = {
 }
 
 
-class Otherwise(msgspec.Struct, frozen=True, kw_only=True):
+class MismatchedResult(msgspec.Struct, frozen=True, kw_only=True):
     """A result that differs when it is produced again. `first` and `second` are the first lines that differ."""
 
     task: str
@@ -78,7 +78,7 @@ class VerifyAnswer(msgspec.Struct, frozen=True, kw_only=True):
     results: int
     failed: int
     different: int
-    differences: tuple[Otherwise, ...]
+    differences: tuple[MismatchedResult, ...]
     untrusted: tuple[UntrustedKey, ...]
 
 
@@ -86,8 +86,8 @@ class VerifyAnswer(msgspec.Struct, frozen=True, kw_only=True):
 @click.argument("words", metavar="[BATCH] [FILE]", nargs=-1)
 @option("--task", "task", metavar="NAME", help="Only this task")
 @explain_option
-@answering
-def explain_miss(answering: Answering, words: tuple[str, ...], task: str | None) -> int:
+@with_common_options
+def explain_miss(answering: CommandContext, words: tuple[str, ...], task: str | None) -> int:
     """Explain cache misses.
 
     Shows why results of BATCH, by default the latest, were not reused from earlier batches, for all files or for FILE.
@@ -120,8 +120,8 @@ def explain_miss(answering: Answering, words: tuple[str, ...], task: str | None)
 )
 @option("--trust", "key", metavar="KEY", help="Do not verify; allow results with this cache key to be reused again")
 @common_option("jobs")
-@answering
-def verify(answering: Answering, reference: str | None, share: float, key: str | None, jobs: int | None) -> int:
+@with_common_options
+def verify(answering: CommandContext, reference: str | None, share: float, key: str | None, jobs: int | None) -> int:
     """Run a sample of a batch again and compare the results.
 
     Runs the tasks of BATCH, by default the latest, on a sample of its files again, without cached results. BATCH must
@@ -138,12 +138,12 @@ def verify(answering: Answering, reference: str | None, share: float, key: str |
             raise InvalidInput("give a batch or a key, not both")
         return _trust(answering, key)
     store, batch = answering.batch(reference)
-    execution = Execution(configuration=load_configuration(Path.cwd()), jobs=jobs)
-    teller = Teller(answering)
+    execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
+    teller = RunListener(answering)
     verified = verify_batch(execution, store, batch, share, teller)
     if verified.signal_status:
         return verified.signal_status
-    shown = [Otherwise(task=task, **asdict(each)) for task, each in verified.differences[:_SHOWN_MAX]]
+    shown = [MismatchedResult(task=task, **asdict(each)) for task, each in verified.differences[:_SHOWN_MAX]]
     answer = VerifyAnswer(
         batch_id=batch.id,
         files=verified.files,
@@ -175,7 +175,7 @@ def _verified_lines(answer: VerifyAnswer) -> Iterator[str]:
         yield f"{count_of(answer.failed, 'result')} could not be produced again"
 
 
-def _trust(answering: Answering, key: str) -> int:
+def _trust(answering: CommandContext, key: str) -> int:
     store = answering.place.open()
     with store.writing():
         trusted = trust(store, key)
@@ -192,7 +192,7 @@ def _lines(answer: MissesAnswer) -> Iterator[str]:
             yield f"  {reason.count:,}: {told}{against}{_first_paths(reason)}"
 
 
-def _told(difference: Difference) -> str:
+def _told(difference: FieldDifference) -> str:
     words = [_TOLD.get(difference.field, difference.field), *([difference.name] if difference.name else [])]
     if difference.new is not None:
         words.append(f"{_short(difference.old)} -> {_short(difference.new)}")
@@ -205,7 +205,7 @@ def _short(value: str | None) -> str:
     return "-" if value is None else value[:_DIGEST_SHOWN] if DIGEST_PATTERN.match(value) else value
 
 
-def _first_paths(reason: Reason) -> str:
+def _first_paths(reason: MissReason) -> str:
     shown = [display_path(path_from_fields(row.get("path"), row.get("path_b64"))) for row in reason.paths]
     more = reason.count - len(shown)
     return f": {', '.join(shown)}{f' and {more:,} more' if more else ''}" if shown else ""

@@ -13,14 +13,14 @@ from msgspec.structs import replace
 
 from codebatch.cli.answers.headline import next_command
 from codebatch.cli.answers.run_result import ran_lines
-from codebatch.cli.answers.schemas import ShardRan, ShardsRan
+from codebatch.cli.answers.schemas import ShardRunRow, ShardsRunAnswer
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.context import Answering, SourcePath, answering, batch_option
-from codebatch.cli.framework.work_options import Output, WorkWishes, output_option, reload_option, trust_option
+from codebatch.cli.framework.context import CommandContext, SourcePath, batch_option, with_common_options
+from codebatch.cli.framework.work_options import Output, ResumeOptions, output_option, reload_option, trust_option
 from codebatch.cli.output.progress import Stage
 from codebatch.cli.output.records import collected_line
-from codebatch.coordinator.analysis.progress_counter import Phase, Progress
+from codebatch.coordinator.analysis.progress_counter import Phase, RunProgress
 from codebatch.errors import InvalidInput, NoBatch
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_of, human_bytes
@@ -29,14 +29,14 @@ from codebatch.operations.queries.batch_query import shown_paths
 from codebatch.operations.queries.batches import task_states
 from codebatch.operations.runs import resume as continuing
 from codebatch.operations.runs.collection import Collected
-from codebatch.operations.runs.execution import Action, Execution, Listener
+from codebatch.operations.runs.execution import Action, ExecutionSettings, Listener
 from codebatch.operations.runs.headline import Headline
 from codebatch.operations.runs.run_result import RunResult
 from codebatch.store.batches.batches import BatchDir, is_work
 from codebatch.store.batches.resolution import resolve_batch
 
 if TYPE_CHECKING:
-    from codebatch.operations.project.project_snapshot import Frozen
+    from codebatch.operations.project.project_snapshot import ProjectSnapshot
 
 COLLECTED_SHOWN_MAX = 5
 
@@ -88,10 +88,10 @@ class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     headline: Headline
 
 
-class Teller(Listener):
+class RunListener(Listener):
     """Tells on standard error how a run goes."""
 
-    def __init__(self, answering: Answering) -> None:
+    def __init__(self, answering: CommandContext) -> None:
         self._answering = answering
 
     def note(self, text: str) -> None:
@@ -100,7 +100,7 @@ class Teller(Listener):
     def phase(self, phase: Phase, done: int = 0, planned: int = 0, things: str = "files") -> None:
         self._answering.phase(phase, done, planned, things)
 
-    def frozen(self, frozen: Frozen) -> None:
+    def frozen(self, frozen: ProjectSnapshot) -> None:
         how = "unchanged" if frozen.read_files == 0 else f"{frozen.read_files:,} read"
         size = f"{count_of(frozen.files, 'file')}, {human_bytes(frozen.size_bytes)}"
         self._answering.detail(f"snapshot {frozen.snapshot.id}: {size} ({how})")
@@ -110,7 +110,7 @@ class Teller(Listener):
         note = self.note if action == "joined" else self._answering.detail
         note(f"batch {batch.id}: {_ACTIONS[action]}")
 
-    def update(self, progress: Progress) -> None:
+    def update(self, progress: RunProgress) -> None:
         planned, done = progress.results_planned, progress.results_done
         unfinished = [task for task, count in progress.planned.items() if progress.done[task] < count]
         has_last_only = planned - done <= len(unfinished)
@@ -146,7 +146,7 @@ def executing(function: Callable[..., int]) -> Callable[..., int]:
     def wrapped(
         take_over: bool, jobs: int | None, file_seconds: float | None, memory_mb: int | None, **arguments: object
     ) -> int:
-        execution = Execution(
+        execution = ExecutionSettings(
             configuration=load_configuration(Path.cwd()),
             jobs=jobs,
             file_seconds=file_seconds,
@@ -189,11 +189,11 @@ def executing(function: Callable[..., int]) -> Callable[..., int]:
     details="The order does not change the results.",
 )
 @common_option("batch", default_text="batch of the current files, or a new batch", help="Resume this batch")
-@answering
+@with_common_options
 @executing
 def run(
-    answering: Answering,
-    execution: Execution,
+    answering: CommandContext,
+    execution: ExecutionSettings,
     paths: tuple[Path, ...],
     batch_reference: str | None,
     pipeline: str | None,
@@ -238,14 +238,14 @@ def run(
             include=include,
             exclude=exclude,
             allow_empty=allow_empty,
-            listener=Teller(answering),
+            listener=RunListener(answering),
         )
         return _answer(answering, ran)
     given: dict[str, object] = {"PATH": paths, "--pipeline": pipeline, "--again": again, "--allow-empty": allow_empty}
     given |= {"--include": include, "--exclude": exclude}
     _refuse_with_batch([name for name, value in given.items() if value])
     store, batch = answering.batch(batch_reference)
-    ran = continuing.run_batch(execution, store, batch, task, Teller(answering), name=name)
+    ran = continuing.run_batch(execution, store, batch, task, RunListener(answering), name=name)
     return _answer(answering, ran)
 
 
@@ -267,11 +267,11 @@ def _refuse_with_batch(options: list[str]) -> None:
 @reload_option
 @output_option
 @trust_option
-@answering
+@with_common_options
 @executing
 def resume(
-    answering: Answering,
-    execution: Execution,
+    answering: CommandContext,
+    execution: ExecutionSettings,
     batch_reference: str | None,
     is_forced: bool,
     only: tuple[str, ...],
@@ -297,18 +297,19 @@ def resume(
 
         if batch_reference is None and answering.place.named is not None:
             refuse_unnamed(batch)
-        if execution != Execution(configuration=execution.configuration):
+        if execution != ExecutionSettings(configuration=execution.configuration):
             raise InvalidInput(
                 "a `work` batch is resumed with the settings it was started with",
                 hint="start a new one: codebatch work run",
             )
-        wishes = WorkWishes(is_forced=is_forced, only=only, blocked=blocked, wait_answers=wait_answers, reloads=reloads)
+        wishes = ResumeOptions(
+            is_forced=is_forced, only=only, blocked=blocked, wait_answers=wait_answers, reloads=reloads
+        )
         return resume_work(answering, store, batch, wishes, is_trusted=is_trusted, output=output)
     if is_forced or is_trusted or only or blocked or wait_answers or reloads:
         told = "--force, --trust, --only, --blocked, --wait-answers and --reload apply only to `work` batches"
         raise InvalidInput(told, hint=f"batch {batch.id} is an analysis")
-    teller = Teller(answering)
-    ran = continuing.resume(execution, store, batch, teller)
+    ran = continuing.resume(execution, store, batch, RunListener(answering))
     return _answer(answering, ran)
 
 
@@ -316,22 +317,24 @@ def resume(
 @batch_option
 @option("--task", "task", metavar="NAME", required=True, help="Task to run")
 @option("--shard", "prefix", metavar="PREFIX", required=True, help="Shards whose ID starts with PREFIX")
-@answering
+@with_common_options
 @executing
-def run_shard(answering: Answering, execution: Execution, batch_reference: str | None, task: str, prefix: str) -> int:
+def run_shard(
+    answering: CommandContext, execution: ExecutionSettings, batch_reference: str | None, task: str, prefix: str
+) -> int:
     """Run one task on selected shards.
 
     Exit status 3 if a shard fails or is not completed.
     """
     store, batch = answering.batch(batch_reference)
     ran = continuing.run_shards(execution, store, batch, task, prefix)
-    shards = tuple(ShardRan(shard_id=shard, status=state) for shard, state in ran.states.items())
+    shards = tuple(ShardRunRow(shard_id=shard, status=state) for shard, state in ran.states.items())
     lines = [f"{shard}  {state}" for shard, state in [*ran.states.items(), *((each, "open") for each in ran.open)]]
-    answering.print(ShardsRan(batch_id=batch.id, shards=shards, unfinished=tuple(ran.open)), lines)
+    answering.print(ShardsRunAnswer(batch_id=batch.id, shards=shards, unfinished=tuple(ran.open)), lines)
     return ran.signal_status or (3 if ran.open or "failed" in ran.states.values() else 0)
 
 
-def _answer(answering: Answering, ran: RunResult) -> int:
+def _answer(answering: CommandContext, ran: RunResult) -> int:
     """Say how it went; returns the exit status."""
     batch, stands, summary = ran.batch, ran.standing, ran.summary
     answering.batches.append(batch)
@@ -388,7 +391,7 @@ def _answer(answering: Answering, ran: RunResult) -> int:
     return 0
 
 
-def _is_default(answering: Answering, ran: RunResult) -> bool:
+def _is_default(answering: CommandContext, ran: RunResult) -> bool:
     """Return whether a question that names no batch, asked in the current directory, goes to the one that was run."""
     store = replace(ran.store, project=answering.place.project)
     try:

@@ -11,7 +11,7 @@ import msgspec
 
 from codebatch.cli.answers.schemas import Setting, StoreMade
 from codebatch.cli.framework.commands import command
-from codebatch.cli.framework.context import Answering, SourcePath, answering
+from codebatch.cli.framework.context import CommandContext, SourcePath, with_common_options
 from codebatch.cli.framework.groups import Group, answering_group
 from codebatch.errors import InvalidInput
 from codebatch.model.task import Json
@@ -23,8 +23,8 @@ from codebatch.system.files.files import RealFiles
 
 @command()
 @click.argument("path", required=False, type=SourcePath())
-@answering
-def init(answering: Answering, path: Path | None) -> None:
+@with_common_options
+def init(answering: CommandContext, path: Path | None) -> None:
     """Create a store.
 
     If PATH is the directory of a project, the store is created at PATH/.codebatch, otherwise at PATH.
@@ -66,8 +66,8 @@ def config() -> None:
 
 
 @config.command()
-@answering
-def show(answering: Answering) -> None:
+@with_common_options
+def show(answering: CommandContext) -> None:
     """Show every setting, its value and its origin."""
     from codebatch.coordinator.processes.limits import default_memory_bytes
     from codebatch.operations.project.configuration import load_configuration

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codebatch.cli.framework.commands import command
-from codebatch.cli.framework.context import Answering, answering, batch_option
+from codebatch.cli.framework.context import CommandContext, batch_option, with_common_options
 from codebatch.cli.framework.read_report import explain_option
 from codebatch.store.batches.batches import is_work
 from codebatch.system.processes.garbage_collector import collector_paused
@@ -12,8 +12,8 @@ from codebatch.system.processes.garbage_collector import collector_paused
 @command()
 @batch_option
 @explain_option
-@answering
-def status(answering: Answering, batch_reference: str | None) -> None:
+@with_common_options
+def status(answering: CommandContext, batch_reference: str | None) -> None:
     """Show the state and progress of a batch.
 
     Also lists the processes that work on the batch.
@@ -21,11 +21,11 @@ def status(answering: Answering, batch_reference: str | None) -> None:
     store, batch = answering.batch(batch_reference, "any")
     if is_work(batch):
         from codebatch.cli.answers.work_status import answer_status  # 25 ms that analyses do without
-        from codebatch.work.control.batches import look_at
+        from codebatch.work.control.batches import load_work_batch
 
         with collector_paused():
             # What is counted is read here.
-            answer_status(answering, look_at(store, batch, may_fork=answering.files is None))
+            answer_status(answering, load_work_batch(store, batch, may_fork=answering.files is None))
         return
     from codebatch.cli.answers.analysis_status import answer_standing  # 20 ms that batches of commands do without
 

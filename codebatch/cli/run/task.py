@@ -8,15 +8,15 @@ import click
 import msgspec
 
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.context import Answering, SourcePath, answering
+from codebatch.cli.framework.context import CommandContext, SourcePath, with_common_options
 from codebatch.cli.framework.groups import Group, answering_group
 from codebatch.cli.output.records import record_line
 from codebatch.model.record import Record
 from codebatch.model.text.quantities import count_of
-from codebatch.operations.maintenance.determinism_check import Difference, try_task
+from codebatch.operations.maintenance.determinism_check import OutputDifference, try_task
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.queries.failure_evidence import taken_apart
-from codebatch.operations.runs.execution import Execution, Listener
+from codebatch.operations.runs.execution import ExecutionSettings, Listener
 
 _SHOWN_MAX = 20
 
@@ -31,7 +31,7 @@ class TaskTested(msgspec.Struct, frozen=True, kw_only=True):
     records: int
     failures: int
     different: int
-    differences: tuple[Difference, ...]
+    differences: tuple[OutputDifference, ...]
 
 
 class TaskTried(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,8 +46,8 @@ class TaskTried(msgspec.Struct, frozen=True, kw_only=True):
     evidence: str
 
 
-class _Notes(Listener):
-    def __init__(self, answering: Answering) -> None:
+class _NoteListener(Listener):
+    def __init__(self, answering: CommandContext) -> None:
         self._answering = answering
 
     def note(self, text: str) -> None:
@@ -64,8 +64,8 @@ def task() -> None:
 @click.argument("name", metavar="NAME")
 @click.argument("path", metavar="[PATH]", type=SourcePath(), default=Path())
 @common_option("jobs")
-@answering
-def test(answering: Answering, name: str, path: Path, jobs: int | None) -> int:
+@with_common_options
+def test(answering: CommandContext, name: str, path: Path, jobs: int | None) -> int:
     """Run a task twice and compare the results.
 
     Runs task NAME on PATH, by default the current directory. The second run uses small shards in another order, and
@@ -73,8 +73,8 @@ def test(answering: Answering, name: str, path: Path, jobs: int | None) -> int:
 
     Exit status 1 if the results of a file differ.
     """
-    execution = Execution(configuration=load_configuration(Path.cwd()), jobs=jobs)
-    tried = try_task(execution, name, [path], _Notes(answering))
+    execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
+    tried = try_task(execution, name, [path], _NoteListener(answering))
     if tried.signal_status:
         return tried.signal_status
     shown = tried.differences[:_SHOWN_MAX]
@@ -100,8 +100,8 @@ def test(answering: Answering, name: str, path: Path, jobs: int | None) -> int:
 @task.command("try")
 @click.argument("name", metavar="NAME")
 @click.argument("path", metavar="FILE", type=SourcePath())
-@answering
-def try_(answering: Answering, name: str, path: Path) -> int:
+@with_common_options
+def try_(answering: CommandContext, name: str, path: Path) -> int:
     """Run a task on one file and show its results.
 
     The task runs as in `codebatch run`. Nothing is stored.
@@ -110,8 +110,8 @@ def try_(answering: Answering, name: str, path: Path) -> int:
     """
     from codebatch.operations.maintenance.task_trial import try_file
 
-    execution = Execution(configuration=load_configuration(Path.cwd()), jobs=1)
-    tried = try_file(execution, name, path, _Notes(answering))
+    execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=1)
+    tried = try_file(execution, name, path, _NoteListener(answering))
     if tried.signal_status:
         return tried.signal_status
     document = {"task": tried.task, "records": tried.records, "reason": tried.reason, "evidence": tried.evidence}
@@ -125,8 +125,8 @@ def try_(answering: Answering, name: str, path: Path) -> int:
 
 @task.command("new")
 @click.argument("name", metavar="NAME")
-@answering
-def new(answering: Answering, name: str) -> None:
+@with_common_options
+def new(answering: CommandContext, name: str) -> None:
     """Create an example of a custom task.
 
     Writes a task to tools/NAME.py, a test of the task, and its entry in the configuration file.

@@ -7,7 +7,7 @@ import sys
 import msgspec
 
 from codebatch.cli.framework.commands import command, option
-from codebatch.cli.framework.context import Answering, answering, batch_option
+from codebatch.cli.framework.context import CommandContext, batch_option, with_common_options
 from codebatch.cli.framework.output_files import STANDARD_OUTPUT, refuse_in_store, target_of, write_target
 from codebatch.cli.framework.read_report import explain_option
 from codebatch.errors import InvalidInput
@@ -27,8 +27,8 @@ class TraceWritten(msgspec.Struct, frozen=True, kw_only=True):
 @batch_option
 @option("-o", "--output", metavar="FILE", default=STANDARD_OUTPUT, default_text="standard output", help="File to write")
 @explain_option
-@answering
-def trace(answering: Answering, batch_reference: str | None, output: str) -> None:
+@with_common_options
+def trace(answering: CommandContext, batch_reference: str | None, output: str) -> None:
     """Write a timeline of a batch for Perfetto.
 
     Open the file in https://ui.perfetto.dev or chrome://tracing.

@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 from codebatch.cli.answers.schemas import PartHeld, Pinned, Unpinned
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.completion import complete_batch
-from codebatch.cli.framework.context import Answering, answering, table
+from codebatch.cli.framework.context import CommandContext, table, with_common_options
 from codebatch.cli.framework.read_report import explain_option
 from codebatch.cli.output.records import collected_line
 from codebatch.model.text.quantities import human_bytes
@@ -42,8 +42,8 @@ class StoreStatsAnswer(StoreStats, frozen=True, kw_only=True):
     details="The setting `keep` in [store] of the configuration changes the default.",
 )
 @option("--dry-run", "is_dry", is_flag=True, help="Show what would be removed, and change nothing")
-@answering
-def gc(answering: Answering, keep: int | None, is_dry: bool) -> None:
+@with_common_options
+def gc(answering: CommandContext, keep: int | None, is_dry: bool) -> None:
     """Remove old batches and the data that only they use.
 
     Batches are grouped by source, paths and pipeline. In each group, the latest N complete batches are kept, and the
@@ -71,8 +71,8 @@ def gc(answering: Answering, keep: int | None, is_dry: bool) -> None:
 
 @command()
 @click.argument("reference", metavar="BATCH|SNAPSHOT", shell_complete=complete_batch)
-@answering
-def pin(answering: Answering, reference: str) -> None:
+@with_common_options
+def pin(answering: CommandContext, reference: str) -> None:
     """Protect a batch or snapshot from removal.
 
     The protection lasts until `codebatch unpin`.
@@ -85,8 +85,8 @@ def pin(answering: Answering, reference: str) -> None:
 
 @command()
 @click.argument("reference", metavar="BATCH|SNAPSHOT|@NAME", shell_complete=complete_batch)
-@answering
-def unpin(answering: Answering, reference: str) -> None:
+@with_common_options
+def unpin(answering: CommandContext, reference: str) -> None:
     """Undo pin, or remove the name of a batch.
 
     Pins and names protect a batch from removal.
@@ -99,8 +99,8 @@ def unpin(answering: Answering, reference: str) -> None:
 
 @command("store-stats")
 @explain_option
-@answering
-def store_stats(answering: Answering) -> None:
+@with_common_options
+def store_stats(answering: CommandContext) -> None:
     """Show what the store holds and how large it is.
 
     Files that are hard-linked several times are counted once. Pinned and named batches are listed.

@@ -7,15 +7,15 @@ from pathlib import Path
 
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.context import Answering, answering
+from codebatch.cli.framework.context import CommandContext, with_common_options
 from codebatch.cli.framework.percentages import share_of
-from codebatch.cli.run.run import Teller
+from codebatch.cli.run.run import RunListener
 from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.text.quantities import count_of
 from codebatch.operations.maintenance.diagnosis import Damage, Diagnosis, repair
 from codebatch.operations.maintenance.diagnosis import diagnose as diagnose_store
 from codebatch.operations.project.configuration import load_configuration
-from codebatch.operations.runs.execution import Execution
+from codebatch.operations.runs.execution import ExecutionSettings
 
 _NAMES_SHOWN_MAX = 3
 
@@ -33,8 +33,8 @@ _NAMES_SHOWN_MAX = 3
 )
 @option("--repair", "is_repairing", is_flag=True, help="Verify all data, and repair damaged result files")
 @common_option("jobs")
-@answering
-def diagnose(answering: Answering, is_full: bool, share: float, is_repairing: bool, jobs: int | None) -> int:
+@with_common_options
+def diagnose(answering: CommandContext, is_full: bool, share: float, is_repairing: bool, jobs: int | None) -> int:
     """Check the store for damage and repair it.
 
     Checks metadata, snapshots and the result files of all batches. If several batches share a result file, it is
@@ -50,8 +50,8 @@ def diagnose(answering: Answering, is_full: bool, share: float, is_repairing: bo
         )
     store, signal_status = answering.place.open(), 0
     if is_repairing:
-        execution = Execution(configuration=load_configuration(Path.cwd()), jobs=jobs)
-        teller = Teller(answering)
+        execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
+        teller = RunListener(answering)
         diagnosis, signal_status = repair(execution, store, teller)
     else:
         diagnosis = diagnose_store(store, is_full=is_full, share=share)

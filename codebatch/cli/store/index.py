@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from codebatch.cli.framework.commands import command, option
-from codebatch.cli.framework.context import Answering, answering, batch_option
+from codebatch.cli.framework.context import CommandContext, batch_option, with_common_options
 from codebatch.cli.framework.groups import Group, answering_group
 from codebatch.model.text.quantities import count_of, human_bytes
 from codebatch.operations.runs.indexing import IndexAnswer, verify_index
@@ -21,8 +21,8 @@ from codebatch.operations.runs.indexing import build_index as build
     is_flag=True,
     help="Verify the existing index; with --rebuild, rebuild it first",
 )
-@answering
-def index_build(answering: Answering, batch_reference: str | None, is_anew: bool, is_verifying: bool) -> None:
+@with_common_options
+def index_build(answering: CommandContext, batch_reference: str | None, is_anew: bool, is_verifying: bool) -> None:
     """Build the index of a batch.
 
     The index lists the result files that contain each name, rule ID, and target of an import or call, so that queries

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from codebatch.cli.framework.commands import command
-from codebatch.cli.framework.context import Answering, answering
+from codebatch.cli.framework.context import CommandContext, with_common_options
 from codebatch.cli.framework.read_report import explain_option
 from codebatch.errors import InvalidId, UnknownId
 from codebatch.model.digest import DIGEST_PATTERN, Digest
@@ -28,8 +28,8 @@ class ObjectShown(msgspec.Struct, frozen=True, kw_only=True):
 @command("cat-object")
 @click.argument("name", metavar="SHA256")
 @explain_option
-@answering
-def cat_object(answering: Answering, name: str) -> None:
+@with_common_options
+def cat_object(answering: CommandContext, name: str) -> None:
     """Print an object of the store.
 
     An object is the content of a file. SHA256 is the digest of the object: the value of `object` in `codebatch files

@@ -12,10 +12,10 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
 
 from codebatch.cli.answers.schemas import EntryRow, FileRow, ListedSnapshot, SkippedPath, SnapshotTaken, WhyTaken
-from codebatch.cli.framework.answers import answer_rows, ask
+from codebatch.cli.framework.answers import ask, emit_rows
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.context import Answering, SourcePath, answering, table, whole_batch_option
+from codebatch.cli.framework.context import CommandContext, SourcePath, table, whole_batch_option, with_common_options
 from codebatch.cli.framework.groups import FLAGS, Group, answering_group
 from codebatch.cli.framework.read_report import explain_option
 from codebatch.cli.output.records import counted
@@ -79,9 +79,9 @@ def snapshot() -> None:
 @common_option("include")
 @common_option("exclude")
 @option("--rehash", is_flag=True, help="Read every file, even if the stat cache shows that it has not changed")
-@answering
+@with_common_options
 def take(
-    answering: Answering, paths: tuple[Path, ...], include: tuple[str, ...], exclude: tuple[str, ...], rehash: bool
+    answering: CommandContext, paths: tuple[Path, ...], include: tuple[str, ...], exclude: tuple[str, ...], rehash: bool
 ) -> None:
     """Take a snapshot of directories or files.
 
@@ -114,8 +114,8 @@ def take(
 
 @snapshot.command("list")
 @explain_option
-@answering
-def snapshot_list(answering: Answering) -> None:
+@with_common_options
+def snapshot_list(answering: CommandContext) -> None:
     """List all snapshots."""
     store = answering.place.open()
     rows = [_snapshot_row(answering, store, snapshot_id) for snapshot_id in snapshot_ids(store.files, store.root)]
@@ -127,8 +127,8 @@ def snapshot_list(answering: Answering) -> None:
 @click.argument("reference", metavar="[ID]", default="latest")
 @option("--files", "with_files", is_flag=True, help="Also list the entries of the snapshot")
 @explain_option
-@answering
-def snapshot_show(answering: Answering, reference: str, with_files: bool) -> None:
+@with_common_options
+def snapshot_show(answering: CommandContext, reference: str, with_files: bool) -> None:
     """Show a snapshot.
 
     ID is a snapshot ID, a unique ID prefix, latest or latest~N. The default is the latest of this project.
@@ -152,7 +152,7 @@ def snapshot_show(answering: Answering, reference: str, with_files: bool) -> Non
     answering.print(shown, [*lines, *(entry.text for entry in found.entries if with_files)])
 
 
-def _snapshot_row(answering: Answering, store: StoreDir, snapshot_id: str) -> ListedSnapshot:
+def _snapshot_row(answering: CommandContext, store: StoreDir, snapshot_id: str) -> ListedSnapshot:
     """A snapshot in a list. One that cannot be read is listed as DAMAGED and hides no other."""
     try:
         one = load_snapshot(store.files, store.root, snapshot_id).document
@@ -200,9 +200,9 @@ def _snapshot_row(answering: Answering, store: StoreDir, snapshot_id: str) -> Li
 )
 @common_option("limit")
 @explain_option
-@answering
+@with_common_options
 def files(
-    answering: Answering,
+    answering: CommandContext,
     batch_reference: str | None,
     snapshot_reference: str | None,
     why_path: Path | None,
@@ -240,12 +240,12 @@ def files(
         f"{entry.text}  {told.get('lang', '?')}  {counted(told.get('lines'), 'line')}"
         for entry, told in ((entry, record or {}) for entry, record in answer.found)
     )
-    return answer_rows(
+    return emit_rows(
         answering, answer, found, lines, if_none="no matching files" if parse or file_class else "no files"
     )
 
 
-def _answer_why(answering: Answering, path: Path, include: tuple[str, ...], exclude: tuple[str, ...]) -> None:
+def _answer_why(answering: CommandContext, path: Path, include: tuple[str, ...], exclude: tuple[str, ...]) -> None:
     rules = project_snapshot.rules_for(load_configuration(Path.cwd()), include, exclude)
     answer = explain(path, rules, answering.place)
     mode = f" (listing: {answer.mode})" if answer.mode else ""

@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from codebatch.cli.framework.commands import command, option
-from codebatch.cli.framework.context import Answering, answering
+from codebatch.cli.framework.context import CommandContext, with_common_options
 from codebatch.work.control.ask import NOT_ANSWERED
 from codebatch.work.control.ask import ask as ask_people
 
@@ -22,8 +22,8 @@ class AskAnswer(msgspec.Struct, frozen=True, kw_only=True):
 @option("--choice", "choices", multiple=True, metavar="TEXT", help="Allowed answer")
 @option("--wait", "waits", is_flag=True, help="Keep running and wait for the answer")
 @option("--human", is_flag=True, help="Accept only answers of people, not of rules and programs")
-@answering
-def ask(answering: Answering, text: str, choices: tuple[str, ...], waits: bool, human: bool) -> int:
+@with_common_options
+def ask(answering: CommandContext, text: str, choices: tuple[str, ...], waits: bool, human: bool) -> int:
     """Ask a question from within a task.
 
     For example, in a shell script:

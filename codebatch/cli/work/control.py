@@ -6,22 +6,22 @@ import click
 import msgspec
 
 from codebatch.cli.answers.holders import instant
-from codebatch.cli.answers.trust import telling_foreign
-from codebatch.cli.answers.work_progress import WorkTeller
+from codebatch.cli.answers.trust import explaining_untrusted_commands
+from codebatch.cli.answers.work_progress import WorkProgressListener
 from codebatch.cli.answers.work_result import answer_ran
 from codebatch.cli.answers.work_status import answer_work, first_line, summary, why_failed, why_stopped
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.completion import complete_command
-from codebatch.cli.framework.context import Answering, answering, work_batch_option
+from codebatch.cli.framework.context import CommandContext, with_common_options, work_batch_option
 from codebatch.cli.framework.read_report import explain_option
 from codebatch.cli.framework.work_options import Output, live_batch_option, output_option, reload_option, trust_option
 from codebatch.cli.output.tables import table
 from codebatch.errors import InvalidInput
-from codebatch.model.outcome import Said
+from codebatch.model.outcome import CommandReport
 from codebatch.model.text.quantities import human_bytes, human_seconds
 from codebatch.work.control import requests, run
-from codebatch.work.control.attempts import AttemptMade, attempts_of
-from codebatch.work.control.batches import WorkBatch, look_at, refuse_unnamed, resolve_live
+from codebatch.work.control.attempts import AttemptInfo, attempts_of
+from codebatch.work.control.batches import WorkBatch, load_work_batch, refuse_unnamed, resolve_live
 from codebatch.work.control.list_changes import warn_of_changes
 from codebatch.work.definition.tables import NUMBER_MAX
 
@@ -64,9 +64,9 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
 @reload_option
 @output_option
 @trust_option
-@answering
+@with_common_options
 def retry(
-    answering: Answering,
+    answering: CommandContext,
     tasks: tuple[str, ...],
     batch_reference: str | None,
     dependents: bool,
@@ -89,15 +89,15 @@ def retry(
     if batch_reference is None and answering.place.named is not None and not no_run:
         refuse_unnamed(batch)
     if reloads:  # Before anything is asked: the batch would begin the task with its old definition.
-        run.refuse_conducted(look_at(store, batch))
+        run.refuse_running(load_work_batch(store, batch))
     found = requests.retry_tasks(store, batch, tasks, dependents=dependents)
-    teller = WorkTeller(answering, output)
+    teller = WorkProgressListener(answering, output)
     if found.standing.coordinator is not None or no_run:
         if not no_run:
             warn_of_changes(found, teller)
         return _answer(answering, found)
-    ran = telling_foreign(
-        answering, lambda: run.go_on(store, batch, reloads=reloads, is_trusted=is_trusted, listener=teller)
+    ran = explaining_untrusted_commands(
+        answering, lambda: run.continue_batch(store, batch, reloads=reloads, is_trusted=is_trusted, listener=teller)
     )
     return answer_ran(answering, ran)
 
@@ -106,8 +106,8 @@ def retry(
 @tasks_argument
 @option("--as-done", is_flag=True, help="Treat the tasks as done, so that tasks that need them run")
 @live_batch_option
-@answering
-def skip(answering: Answering, tasks: tuple[str, ...], as_done: bool, batch_reference: str | None) -> int:
+@with_common_options
+def skip(answering: CommandContext, tasks: tuple[str, ...], as_done: bool, batch_reference: str | None) -> int:
     """Skip tasks, and terminate them if they are running.
 
     Tasks that need a skipped task are skipped too. `codebatch work retry` undoes this.
@@ -119,8 +119,8 @@ def skip(answering: Answering, tasks: tuple[str, ...], as_done: bool, batch_refe
 
 @command()
 @live_batch_option
-@answering
-def pause(answering: Answering, batch_reference: str | None) -> int:
+@with_common_options
+def pause(answering: CommandContext, batch_reference: str | None) -> int:
     """Start no more tasks until `work unpause` or `resume`.
 
     Running tasks continue.
@@ -131,8 +131,8 @@ def pause(answering: Answering, batch_reference: str | None) -> int:
 
 @command()
 @live_batch_option
-@answering
-def unpause(answering: Answering, batch_reference: str | None) -> int:
+@with_common_options
+def unpause(answering: CommandContext, batch_reference: str | None) -> int:
     """Start tasks again after `work pause`."""
     store = answering.place.open()
     return _answer(answering, requests.unpause_batch(store, resolve_live(store, batch_reference, answering.note)))
@@ -141,8 +141,8 @@ def unpause(answering: Answering, batch_reference: str | None) -> int:
 @command("set")
 @click.argument("settings", metavar="SETTING=N...", nargs=-1, required=True)
 @live_batch_option
-@answering
-def change(answering: Answering, settings: tuple[str, ...], batch_reference: str | None) -> int:
+@with_common_options
+def change(answering: CommandContext, settings: tuple[str, ...], batch_reference: str | None) -> int:
     """Change limits of a running batch.
 
     max-parallel=N sets the maximum number of tasks that run at once. pool.NAME=N sets the size of a resource pool.
@@ -166,7 +166,7 @@ def change(answering: Answering, settings: tuple[str, ...], batch_reference: str
     return _answer(answering, requests.change_batch(store, batch, max_parallel=max_parallel, pools=pools))
 
 
-def _answer(answering: Answering, found: WorkBatch) -> int:
+def _answer(answering: CommandContext, found: WorkBatch) -> int:
     answer_work(answering, found, [f"{found.standing.state.value}: {summary(found)}"])
     if found.standing.coordinator is None:
         answering.note(f"this batch is not running; resume it with: codebatch resume --batch {found.batch.id}")
@@ -177,14 +177,14 @@ def _answer(answering: Answering, found: WorkBatch) -> int:
 @click.argument("tasks", metavar="[TASK]...", nargs=-1, shell_complete=complete_command)
 @work_batch_option
 @explain_option
-@answering
-def attempts(answering: Answering, tasks: tuple[str, ...], batch_reference: str | None) -> None:
+@with_common_options
+def attempts(answering: CommandContext, tasks: tuple[str, ...], batch_reference: str | None) -> None:
     """List the attempts of tasks.
 
     Shows when each attempt of TASK began, how long it took and how it ended. Without TASK, shows the attempts of all
     tasks.
     """
-    found = look_at(*answering.batch(batch_reference, "work"))
+    found = load_work_batch(*answering.batch(batch_reference, "work"))
     made = attempts_of(found, tasks)
     answering.batches.append(found.batch)
     columns = ("task", "attempt", "try", "started", "duration", "outcome", "reason", "memory", "cost", "message")
@@ -195,8 +195,8 @@ def attempts(answering: Answering, tasks: tuple[str, ...], batch_reference: str 
         answering.note("no task has started")
 
 
-def _cells(made: AttemptMade) -> tuple[str, ...]:
-    said = made.said or Said()
+def _cells(made: AttemptInfo) -> tuple[str, ...]:
+    said = made.said or CommandReport()
     return (
         made.task,
         str(made.round),
@@ -211,14 +211,14 @@ def _cells(made: AttemptMade) -> tuple[str, ...]:
     )
 
 
-def _why(made: AttemptMade) -> str:
+def _why(made: AttemptInfo) -> str:
     if made.ended == "stopped" and made.stopped is not None:
         return f"stopped{why_stopped(made.stopped.cause, made.stopped.detail)}"
     return why_failed(made.reason, made.exit_status)
 
 
-def _row(made: AttemptMade) -> AttemptRow:
-    said = made.said or Said()
+def _row(made: AttemptInfo) -> AttemptRow:
+    said = made.said or CommandReport()
     return AttemptRow(
         task=made.task,
         round=made.round,

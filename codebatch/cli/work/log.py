@@ -10,15 +10,15 @@ import msgspec
 
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.completion import complete_command
-from codebatch.cli.framework.context import Answering, answering, work_batch_option
+from codebatch.cli.framework.context import CommandContext, with_common_options, work_batch_option
 from codebatch.cli.framework.read_report import explain_option
 from codebatch.cli.output.colors import is_colored
 from codebatch.cli.output.program_output import ProgramOutput
 from codebatch.errors import InvalidInput
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.work.logs import last_lines
-from codebatch.work.control.batches import WorkBatch, look_at
-from codebatch.work.control.logs import AttemptLog, find_log, iter_log, log_of
+from codebatch.work.control.batches import WorkBatch, load_work_batch
+from codebatch.work.control.logs import AttemptLogFile, find_log, iter_log, log_of
 
 _LINES_IN_JSON = 20
 
@@ -50,9 +50,9 @@ class LogRow(msgspec.Struct, frozen=True, kw_only=True):
 @option("--tail", type=click.IntRange(min=1), metavar="LINES", help="Print only the last lines")
 @option("--raw", "is_raw", is_flag=True, help="Print control characters as they are, on a terminal too")
 @explain_option
-@answering
+@with_common_options
 def log(
-    answering: Answering,
+    answering: CommandContext,
     task: str | None,
     batch_reference: str | None,
     round_: int | None,
@@ -68,7 +68,7 @@ def log(
     """
     if task is None and round_ is not None:
         raise InvalidInput("--round needs a TASK", hint="give the task: codebatch work log TASK --round N")
-    found = look_at(*answering.batch(batch_reference, "work"))
+    found = load_work_batch(*answering.batch(batch_reference, "work"))
     failed = (CommandState.FAILED, CommandState.BLOCKED)
     logs = [log_of(found, each) for each in found.of(*failed)] if task is None else [find_log(found, task, round_)]
     if answering.as_json:
@@ -93,7 +93,7 @@ def log(
         answering.note("no task failed")
 
 
-def _log_row(found: WorkBatch, log: AttemptLog, lines: int) -> LogRow:
+def _log_row(found: WorkBatch, log: AttemptLogFile, lines: int) -> LogRow:
     last = tuple(last_lines(found.batch.files, log.path, lines))
     return LogRow(task=log.task, round=log.round, path=str(log.path), bytes=log.bytes, last=last)
 

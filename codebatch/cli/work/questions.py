@@ -8,20 +8,20 @@ from collections.abc import Iterator
 import click
 import msgspec
 
-from codebatch.cli.answers.trust import telling_foreign
-from codebatch.cli.answers.work_progress import WorkTeller
+from codebatch.cli.answers.trust import explaining_untrusted_commands
+from codebatch.cli.answers.work_progress import WorkProgressListener
 from codebatch.cli.answers.work_result import answer_ran
 from codebatch.cli.answers.work_status import answer_work, summary
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.completion import complete_command
-from codebatch.cli.framework.context import Answering, answering, work_batch_option
+from codebatch.cli.framework.context import CommandContext, with_common_options, work_batch_option
 from codebatch.cli.framework.read_report import explain_option
 from codebatch.cli.framework.work_options import Output, output_option, trust_option
 from codebatch.errors import InvalidInput
 from codebatch.model.work.question import QUESTION_TEXT_BYTES_MAX
 from codebatch.work.control import run
-from codebatch.work.control.batches import look_at, resolve_live
+from codebatch.work.control.batches import load_work_batch, resolve_live
 from codebatch.work.control.list_changes import warn_of_changes
 from codebatch.work.control.questions import OpenQuestion, answer_question, open_questions
 
@@ -52,13 +52,13 @@ class QuestionRow(msgspec.Struct, frozen=True, kw_only=True):
 @command()
 @work_batch_option
 @explain_option
-@answering
-def questions(answering: Answering, batch_reference: str | None) -> None:
+@with_common_options
+def questions(answering: CommandContext, batch_reference: str | None) -> None:
     """List the questions of tasks that wait for an answer.
 
     Each question is listed with the command to answer it.
     """
-    found = look_at(*answering.batch(batch_reference, "work"))
+    found = load_work_batch(*answering.batch(batch_reference, "work"))
     waiting = open_questions(found)
     answering.batches.append(found.batch)
     lines = [line for each in waiting for line in _told(each, found.batch.id)]
@@ -104,9 +104,9 @@ def _row(question: OpenQuestion) -> QuestionRow:
 @common_option("batch", default_text="the only running task list, else the latest")
 @output_option
 @trust_option
-@answering
+@with_common_options
 def answer(
-    answering: Answering,
+    answering: CommandContext,
     task: str,
     text: str | None,
     question: str | None,
@@ -130,11 +130,13 @@ def answer(
     batch = resolve_live(store, batch_reference, answering.note, else_latest=True)
     said = _text(text, edits=edits)
     found = answer_question(store, batch, task, said, question=question)
-    teller = WorkTeller(answering, output)
+    teller = WorkProgressListener(answering, output)
     if found.standing.coordinator is not None:
         warn_of_changes(found, teller)
     elif resumes:
-        ran = telling_foreign(answering, lambda: run.go_on(store, batch, is_trusted=is_trusted, listener=teller))
+        ran = explaining_untrusted_commands(
+            answering, lambda: run.continue_batch(store, batch, is_trusted=is_trusted, listener=teller)
+        )
         return answer_ran(answering, ran)
     first = said.strip().splitlines()[0]
     answer_work(answering, found, [f"{task}: {first}; {summary(found)}"])

@@ -9,16 +9,16 @@ from typing import TypeVar, get_args
 import click
 
 from codebatch.cli.answers.dry_run import answer_rehearsal
-from codebatch.cli.answers.trust import telling_foreign
+from codebatch.cli.answers.trust import explaining_untrusted_commands
 from codebatch.cli.answers.work_analysis import Form, answer_listed
-from codebatch.cli.answers.work_progress import WorkTeller
+from codebatch.cli.answers.work_progress import WorkProgressListener
 from codebatch.cli.answers.work_result import answer_nothing_left, answer_ran
 from codebatch.cli.answers.work_status import answer_work
 from codebatch.cli.framework.commands import option
-from codebatch.cli.framework.context import Answering, answering
+from codebatch.cli.framework.context import CommandContext, with_common_options
 from codebatch.cli.framework.groups import Group, answering_group
 from codebatch.cli.framework.work_lists import Listing, list_options
-from codebatch.cli.framework.work_options import Output, WorkWishes, output_option, trust_option
+from codebatch.cli.framework.work_options import Output, ResumeOptions, output_option, trust_option
 from codebatch.cli.work import control, log, questions
 from codebatch.errors import NothingLeft
 from codebatch.model.work.work_batch import RETRIES_MAX, Halt, OnFailure, Strategy
@@ -111,9 +111,9 @@ def work() -> None:
 @option("--detach", "is_detached", is_flag=True, help="Run in the background and print the batch ID")
 @output_option
 @trust_option
-@answering
+@with_common_options
 def work_run(
-    answering: Answering,
+    answering: CommandContext,
     tasks: tuple[str, ...],
     paths: tuple[Path, ...],
     max_parallel: int | None,
@@ -162,7 +162,7 @@ def work_run(
     if is_rehearsed:
         answer_rehearsal(answering, rehearse(paths, options, answering.place))
         return 0
-    listener = WorkTeller(answering, output, is_sure=is_sure)
+    listener = WorkProgressListener(answering, output, is_sure=is_sure)
     place, keep = answering.place, load_configuration(Path.cwd()).settings.store.keep
     try:
         if not is_detached:
@@ -200,9 +200,9 @@ def work_run(
     metavar="FILE",
     help="Write inferred dependencies to a new TOML file",
 )
-@answering
+@with_common_options
 def work_analyze(
-    answering: Answering,
+    answering: CommandContext,
     tasks: tuple[str, ...],
     paths: tuple[Path, ...],
     listing: Listing,
@@ -238,11 +238,17 @@ for each in (
 
 
 def resume_work(
-    answering: Answering, store: StoreDir, batch: BatchDir, wishes: WorkWishes, *, is_trusted: bool, output: Output
+    answering: CommandContext,
+    store: StoreDir,
+    batch: BatchDir,
+    wishes: ResumeOptions,
+    *,
+    is_trusted: bool,
+    output: Output,
 ) -> int:
     """Go on with a batch of commands, and say how it went; returns the exit status."""
-    teller = WorkTeller(answering, output)
-    ran = telling_foreign(
+    teller = WorkProgressListener(answering, output)
+    ran = explaining_untrusted_commands(
         answering,
         lambda: run.resume_work(
             store,

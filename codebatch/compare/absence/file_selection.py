@@ -8,11 +8,11 @@ from __future__ import annotations
 from functools import cached_property
 from itertools import chain
 
-from codebatch.compare.matching.trees import Side, Trees, other_side
+from codebatch.compare.matching.trees import Side, TreeComparison, other_side
 from codebatch.errors import ObjectMissing
 from codebatch.model.nearest_directories import parent_of
 from codebatch.query.sources.records import BatchRecords
-from codebatch.snapshotting.selection import Rules, SourceRules
+from codebatch.snapshotting.selection import SelectionRules, SourceRules
 from codebatch.snapshotting.staleness import rules_of
 from codebatch.snapshotting.stat_cache import IGNORE_FILE
 from codebatch.snapshotting.walk import GITIGNORE
@@ -20,10 +20,10 @@ from codebatch.snapshotting.walk import GITIGNORE
 _IGNORE_FILES = (IGNORE_FILE, GITIGNORE)
 
 
-class Choices:
+class FileSelectionDiff:
     """Which files two batches take."""
 
-    def __init__(self, trees: Trees) -> None:
+    def __init__(self, trees: TreeComparison) -> None:
         self._trees = trees
 
     def is_left_out(self, side: Side, path: bytes) -> bool:
@@ -43,9 +43,9 @@ class Choices:
         return old != new and self._patterns[0] != self._patterns[1]
 
     @cached_property
-    def _of(self) -> dict[Side, Choice]:
+    def _of(self) -> dict[Side, FileSelection]:
         old, new = self._patterns
-        return {"old": Choice(self._trees.old, old), "new": Choice(self._trees.new, new)}
+        return {"old": FileSelection(self._trees.old, old), "new": FileSelection(self._trees.new, new)}
 
     @cached_property
     def _patterns(self) -> tuple[SourceRules, SourceRules]:
@@ -55,17 +55,20 @@ class Choices:
         return old or new or SourceRules(), new or old or SourceRules()
 
 
-class Choice:
+class FileSelection:
     """Which files one batch takes."""
 
     def __init__(self, records: BatchRecords, patterns: SourceRules) -> None:
         self._records = records
         # Those of git decide before ours, and beside them.
-        self._rules = {IGNORE_FILE: Rules(patterns, None, None), GITIGNORE: Rules(SourceRules(), None, None)}
+        self._rules = {
+            IGNORE_FILE: SelectionRules(patterns, None, None),
+            GITIGNORE: SelectionRules(SourceRules(), None, None),
+        }
         self._known: set[bytes] = set()
 
     @classmethod
-    def of(cls, records: BatchRecords) -> Choice:
+    def of(cls, records: BatchRecords) -> FileSelection:
         """That of a batch, as far as it is known yet by which patterns it was made."""
         store, batch = records.store, records.batch
         return cls(records, rules_of(store.files, store.root, batch.about.stat_cache) or SourceRules())

@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 
-from codebatch.compare.absence.file_selection import Choices
-from codebatch.compare.absence.suppression_comments import Place, places_there, silenced
-from codebatch.compare.absence.unreported import Withheld
+from codebatch.compare.absence.file_selection import FileSelectionDiff
+from codebatch.compare.absence.suppression_comments import OtherLine, places_there, silenced
+from codebatch.compare.absence.unreported import UnreportedFindings
 from codebatch.compare.batches import read_items
-from codebatch.compare.matching.finding_pairs import Told, ToldByPath
-from codebatch.compare.matching.trees import Side, Trees, other_side
+from codebatch.compare.matching.finding_pairs import ReportedFinding, ToldByPath
+from codebatch.compare.matching.trees import Side, TreeComparison, other_side
 from codebatch.compare.rules import LINT, Switch, switch_of
 from codebatch.compare.states import Reason
 from codebatch.errors import StoreCorrupt
@@ -20,7 +20,7 @@ from codebatch.model.entry import display_path
 from codebatch.model.plan import PlannedTask
 from codebatch.model.record import File, Located, Metric
 from codebatch.query.sources.records import BatchRecords
-from codebatch.scheduling.outcome_counts import Tally
+from codebatch.scheduling.outcome_counts import OutcomeCounts
 
 _PARSE = "parse"
 _NONE: ToldByPath = {}
@@ -28,28 +28,28 @@ _NONE: ToldByPath = {}
 _PASSED_OVER = frozenset(("binary", "huge", "minified", "generated", "vendored"))
 
 
-class Reasons:
+class AbsenceReasons:
     """Asked of all findings of one batch that are not in the other, of which `there` are those that the first has not
     just so; of other records by their tasks and `paths`.
     """
 
     def __init__(
         self,
-        trees: Trees,
+        trees: TreeComparison,
         side: Side,
-        left: Iterable[Told] = (),
+        left: Iterable[ReportedFinding] = (),
         there: ToldByPath = _NONE,
         *,
         paths: Iterable[bytes] = (),
     ) -> None:
         self._trees = trees
         self._side = side
-        self._mine, self._other = Stand(trees.batch(side)), Stand(trees.batch(other_side(side)))
-        self._files: dict[bytes, list[Told]] = defaultdict(list)
+        self._mine, self._other = BatchContext(trees.batch(side)), BatchContext(trees.batch(other_side(side)))
+        self._files: dict[bytes, list[ReportedFinding]] = defaultdict(list)
         self._alike: dict[tuple[str, bytes], bool] = {}
         self._has_other: dict[str, bool] = {}
-        self._withheld = Withheld(trees, side, there)
-        self._choices = Choices(trees)
+        self._withheld = UnreportedFindings(trees, side, there)
+        self._choices = FileSelectionDiff(trees)
         for told in left:
             self._files[told.path].append(told)
         for path in dict.fromkeys((*self._files, *paths)):
@@ -58,9 +58,9 @@ class Reasons:
                 self._mine.paths.append(path)
                 self._other.paths.append(its_other)
 
-    def found(self) -> list[tuple[Told, Reason | None]]:
+    def found(self) -> list[tuple[ReportedFinding, Reason | None]]:
         """Of each finding the reason, None where there is none. Raises StoreCorrupt."""
-        reasons: dict[Told, Reason | None] = {}
+        reasons: dict[ReportedFinding, Reason | None] = {}
         for path, left in self._files.items():
             its_other = self._trees.path_in_other(self._side, path)
             if not self._other.looks_at(path if its_other is None else its_other):
@@ -118,10 +118,12 @@ class Reasons:
         mine, other = self._mine.file(path), self._other.file(its_other)
         return mine is not None and other is not None and _is_broken(other, mine)
 
-    def _of_file(self, path: bytes, its_other: bytes, left: Sequence[Told]) -> Iterator[tuple[Told, Reason | None]]:
+    def _of_file(
+        self, path: bytes, its_other: bytes, left: Sequence[ReportedFinding]
+    ) -> Iterator[tuple[ReportedFinding, Reason | None]]:
         places = places_there(self._trees, self._side, path, its_other, [told.about.line for told in left])
         notes = silenced(self._trees, self._side, path, its_other, left, places, self._other.every_context)
-        open_: dict[Told, Place] = {}
+        open_: dict[ReportedFinding, OtherLine] = {}
         for told, place, is_silenced in zip(left, places, notes, strict=True):
             if told.task not in self._other.records.task_names:
                 yield told, "task"
@@ -142,12 +144,12 @@ class Reasons:
         other = self._other.file(its_other)
         self._withheld.add(path, its_other, of_lint, has_errors=other is None or other.parse == "errors")
 
-    def _is_off(self, told: Told, its_other: bytes) -> bool:
+    def _is_off(self, told: ReportedFinding, its_other: bytes) -> bool:
         """Whether the rule that found something is off at the file in the other batch, or none there at all."""
         is_off = self._other.has_off(told.task, told.code, its_other)
         return self._mine.has_off(told.task, told.code, told.path) is not None if is_off is None else is_off
 
-    def _otherwise(self, told: Told, its_other: bytes, place: Place) -> Reason | None:
+    def _otherwise(self, told: ReportedFinding, its_other: bytes, place: OtherLine) -> Reason | None:
         """Whether it was looked for by something else, or in another way."""
         if self._has_other_tool(told.task):
             return "tool"
@@ -167,7 +169,7 @@ class Reasons:
         return self._has_other[task]
 
 
-class Stand:
+class BatchContext:
     """What was done in a batch, and how. `paths` are those that are asked for."""
 
     def __init__(self, records: BatchRecords, paths: Iterable[bytes] = ()) -> None:
@@ -176,7 +178,7 @@ class Stand:
         self._switches: dict[str, Switch | None] = {}
         self._needed: dict[str, dict[str, PlannedTask]] = {}
         self._done: dict[tuple[str, bytes], bool] = {}
-        self._tallies: dict[str, Tally] = {}
+        self._tallies: dict[str, OutcomeCounts] = {}
 
     def looks_at(self, path: bytes) -> bool:
         """Whether a path is of those that it is of."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from codebatch.compare.matching.finding_pairs import Told
+from codebatch.compare.matching.finding_pairs import ReportedFinding
 from codebatch.compare.matching.lines import NOWHERE
-from codebatch.compare.matching.trees import Side, Trees, other_side
+from codebatch.compare.matching.trees import Side, TreeComparison, other_side
 from codebatch.compare.rules import are_silenced, has_notes
 
 # What a batch's plan tells of a file besides its content.
@@ -18,17 +18,19 @@ ContextsOf = Callable[[bytes], Mapping[str, bytes]]
 _LINES_MAX = 200
 
 
-class Place(NamedTuple):
+class OtherLine(NamedTuple):
     """Where a line is in the other batch: from 1, or 0 where it is not; `is_same` where nobody touched it."""
 
     line: int
     is_same: bool
 
 
-_NOWHERE = Place(0, False)
+_NOWHERE = OtherLine(0, False)
 
 
-def places_there(trees: Trees, side: Side, path: bytes, its_other: bytes, lines: Iterable[int]) -> list[Place]:
+def places_there(
+    trees: TreeComparison, side: Side, path: bytes, its_other: bytes, lines: Iterable[int]
+) -> list[OtherLine]:
     """Where lines of a file are, from 1, in the file that it is in the other batch. Raises StoreCorrupt.
 
     Where one is not the same, the one is taken that begins with it among those that stand in its place: so a note comes
@@ -43,22 +45,22 @@ def places_there(trees: Trees, side: Side, path: bytes, its_other: bytes, lines:
         if not 0 < line <= len(paired):
             found.append(_NOWHERE)
         elif paired[line - 1] != NOWHERE:
-            found.append(Place(paired[line - 1] + 1, True))
+            found.append(OtherLine(paired[line - 1] + 1, True))
         else:
             if edited is None:
                 ours, theirs = trees.lines_of(side, path), trees.lines_of(other_side(side), its_other)
                 edited = _Edited(paired, ours, theirs)
-            found.append(Place(edited.line_there(line), False))
+            found.append(OtherLine(edited.line_there(line), False))
     return found
 
 
 def silenced(
-    trees: Trees,
+    trees: TreeComparison,
     side: Side,
     path: bytes,
     its_other: bytes,
-    left: Sequence[Told],
-    places: Sequence[Place],
+    left: Sequence[ReportedFinding],
+    places: Sequence[OtherLine],
     contexts_of: ContextsOf,
 ) -> list[bool]:
     """Which findings of a file, of which the places there are given, a note of ours silences in the other batch.

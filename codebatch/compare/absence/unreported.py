@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 from itertools import islice
 
-from codebatch.compare.absence.suppression_comments import ContextsOf, Place
-from codebatch.compare.matching.finding_pairs import Told, ToldByPath
-from codebatch.compare.matching.trees import Side, Trees, other_side
-from codebatch.compare.rules import LINT, AskedFile, has_notes, has_notes_of_others, told_of_a_file, why_untold
+from codebatch.compare.absence.suppression_comments import ContextsOf, OtherLine
+from codebatch.compare.matching.finding_pairs import ReportedFinding, ToldByPath
+from codebatch.compare.matching.trees import Side, TreeComparison, other_side
+from codebatch.compare.rules import LINT, AskedFile, has_notes, has_notes_of_others, per_file_limits, why_untold
 from codebatch.compare.states import Reason
 from codebatch.model.plan import PlannedTask
 
@@ -17,21 +17,23 @@ from codebatch.model.plan import PlannedTask
 _FILES_MAX = 200
 
 
-class Withheld:
+class UnreportedFindings:
     """Findings of one batch are added that are not in the other; `reasons` are of those that are withheld there.
 
     `there` is what the other one tells of its files.
     """
 
-    def __init__(self, trees: Trees, side: Side, there: ToldByPath) -> None:
-        self.reasons: dict[Told, Reason] = {}
+    def __init__(self, trees: TreeComparison, side: Side, there: ToldByPath) -> None:
+        self.reasons: dict[ReportedFinding, Reason] = {}
         self._trees = trees
         self._side = side
         self._there = there
-        self._places: dict[tuple[bytes, bytes], Mapping[Told, Place]] = {}
+        self._places: dict[tuple[bytes, bytes], Mapping[ReportedFinding, OtherLine]] = {}
         self._marked: dict[tuple[bytes, bytes], bool] = {}
 
-    def add(self, path: bytes, its_other: bytes, found: Mapping[Told, Place], *, has_errors: bool) -> None:
+    def add(
+        self, path: bytes, its_other: bytes, found: Mapping[ReportedFinding, OtherLine], *, has_errors: bool
+    ) -> None:
         """Add findings of a file, with their places in the file that it is in the other batch. Raises StoreCorrupt.
 
         One on a line that was touched is left out, unless a note may have come behind it. `has_errors`: that file may
@@ -61,7 +63,9 @@ class Withheld:
                     if why == "suppressed" or (why and place.is_same):
                         self.reasons[told] = why
 
-    def _undecided(self, its_other: bytes, places: Mapping[Told, Place]) -> dict[Told, Place]:
+    def _undecided(
+        self, its_other: bytes, places: Mapping[ReportedFinding, OtherLine]
+    ) -> dict[ReportedFinding, OtherLine]:
         """Those of which it does not follow from what else their rule tells of the file, which need not be parsed then.
 
         A rule that tells less than it may has told all; one that tells no more has not looked behind that.
@@ -72,7 +76,7 @@ class Withheld:
                 lines[told.code].append(told.about.line)
         left = {}
         for told, place in places.items():
-            is_whole = told.code not in lines or len(lines[told.code]) < told_of_a_file().findings_max
+            is_whole = told.code not in lines or len(lines[told.code]) < per_file_limits().findings_max
             if told.code not in lines or (not is_whole and place.line <= max(lines[told.code])):
                 left[told] = place
             elif not is_whole and place.is_same:
@@ -80,7 +84,7 @@ class Withheld:
         return left
 
     def _asked(
-        self, paths: tuple[bytes, bytes], places: Mapping[Told, Place], contexts: Mapping[str, bytes]
+        self, paths: tuple[bytes, bytes], places: Mapping[ReportedFinding, OtherLine], contexts: Mapping[str, bytes]
     ) -> AskedFile:
         content = self._trees.content(other_side(self._side), paths[1]) or b""
         wanted = [(place.line, *told.code, told.about.message) for told, place in places.items()]

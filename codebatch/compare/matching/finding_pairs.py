@@ -10,8 +10,8 @@ from typing import NamedTuple
 import msgspec
 
 from codebatch.compare.matching.findings import (
-    Finding,
     FindingPair,
+    MatchableFinding,
     Pairing,
     Pass,
     pair_anywhere,
@@ -21,14 +21,14 @@ from codebatch.compare.matching.findings import (
 from codebatch.compare.matching.lines import NOWHERE
 from codebatch.compare.matching.scopes import NO_SCOPES, Scopes, have_scopes, read_scopes
 from codebatch.compare.matching.texts import Texts
-from codebatch.compare.matching.trees import Side, Trees
-from codebatch.compare.rules import LINT, told_of_a_file
+from codebatch.compare.matching.trees import Side, TreeComparison
+from codebatch.compare.rules import LINT, per_file_limits
 from codebatch.model.record import Diagnostic
 
 Codes = frozenset[tuple[str, str]]
 
 
-class Told(msgspec.Struct, frozen=True, eq=False, gc=False):
+class ReportedFinding(msgspec.Struct, frozen=True, eq=False, gc=False):
     """A finding, of which file, and which task told it. Two that say the same are two."""
 
     path: bytes
@@ -41,32 +41,32 @@ class Told(msgspec.Struct, frozen=True, eq=False, gc=False):
         return self.about.tool, self.about.code
 
 
-ToldByPath = Mapping[bytes, Sequence[Told]]
+ToldByPath = Mapping[bytes, Sequence[ReportedFinding]]
 
 
-class ToldPair(NamedTuple):
+class ReportedPair(NamedTuple):
     """Two findings that are one, and what paired them."""
 
-    old: Told
-    new: Told
+    old: ReportedFinding
+    new: ReportedFinding
     by: Pass
 
 
 class Paired(NamedTuple):
     """Findings that are one, and those of each batch that are none of the other's."""
 
-    pairs: list[ToldPair]
-    old: list[Told]
-    new: list[Told]
+    pairs: list[ReportedPair]
+    old: list[ReportedFinding]
+    new: list[ReportedFinding]
 
 
-def pair_told(trees: Trees, old: ToldByPath, new: ToldByPath) -> Paired:
+def match_findings(trees: TreeComparison, old: ToldByPath, new: ToldByPath) -> Paired:
     """Pair the findings of two batches at the paths of which these do not say the same. Raises StoreCorrupt.
 
     What several tasks tell (two imports of one program) is paired within each of them first: else what the one told,
     which the other batch is without, might take the pair of what the other did.
     """
-    pairs: list[ToldPair] = []
+    pairs: list[ReportedPair] = []
     for task in _tasks_alike(old, new):
         pairs += _Pairing(trees, _only(old, task), _only(new, task)).paired().pairs
         taken = {told for pair in pairs for told in (pair.old, pair.new)}
@@ -90,7 +90,7 @@ def _only(told: ToldByPath, task: str) -> ToldByPath:
     return {path: found for path, found in of_it.items() if found}
 
 
-def _without(told: ToldByPath, taken: Collection[Told]) -> ToldByPath:
+def _without(told: ToldByPath, taken: Collection[ReportedFinding]) -> ToldByPath:
     left = {path: [each for each in found if each not in taken] for path, found in told.items()}
     return {path: found for path, found in left.items() if found}
 
@@ -98,21 +98,21 @@ def _without(told: ToldByPath, taken: Collection[Told]) -> ToldByPath:
 class _Findings(NamedTuple):
     """Findings, and what pairs them."""
 
-    told: list[Told]
-    found: list[Finding]
+    told: list[ReportedFinding]
+    found: list[MatchableFinding]
 
 
 class _Pairing:
     """What is left to pair, by path, in the order it was told; where there is none left a path stays."""
 
-    def __init__(self, trees: Trees, old: ToldByPath, new: ToldByPath) -> None:
+    def __init__(self, trees: TreeComparison, old: ToldByPath, new: ToldByPath) -> None:
         self._trees = trees
-        self._left: dict[Side, dict[bytes, Sequence[Told]]] = {"old": {**old}, "new": {**new}}
+        self._left: dict[Side, dict[bytes, Sequence[ReportedFinding]]] = {"old": {**old}, "new": {**new}}
         self._scopes: dict[Side, Mapping[bytes, Scopes]] = {"old": {}, "new": {}}
-        self._pairs: list[ToldPair] = []
+        self._pairs: list[ReportedPair] = []
         self._turned: dict[tuple[bytes, bytes], bool] = {}
         self._without_lines: set[bytes] = set()
-        self._found: dict[Told, Finding] = {}
+        self._found: dict[ReportedFinding, MatchableFinding] = {}
 
     def paired(self) -> Paired:
         files = [(old, new) for old in self._left["old"] if (new := self._trees.new_path(old)) in self._left["new"]]
@@ -147,7 +147,7 @@ class _Pairing:
             other_of = {one: other for other, one in pair_on_lines(*abouts[::-1], lines).items()}
         else:
             other_of = pair_on_lines(*abouts, lines)
-        self._pairs += [ToldPair(ours[one], theirs[other], "line") for one, other in other_of.items()]
+        self._pairs += [ReportedPair(ours[one], theirs[other], "line") for one, other in other_of.items()]
         taken = {*other_of.values()}
         self._left["old"][old] = [told for place, told in enumerate(ours) if place not in other_of]
         self._left["new"][new] = [told for place, told in enumerate(theirs) if place not in taken]
@@ -177,7 +177,7 @@ class _Pairing:
         if lines is None:
             return
         kept = lines if isinstance(lines, range) else {*lines}
-        of_names, of_files, _ = told_of_a_file()
+        of_names, of_files, _ = per_file_limits()
         by_key = {_once_as(told, of_names, of_files): place for place, told in enumerate(theirs)}
         pairs = []
         for place, told in enumerate(ours):
@@ -219,18 +219,18 @@ class _Pairing:
         every = [self._of_file(side, path, codes) for path in self._left[side]]
         return _Findings([*chain(*(each.told for each in every))], [*chain(*(each.found for each in every))])
 
-    def _take(self, ours: Sequence[Told], theirs: Sequence[Told], pairing: Pairing) -> None:
-        pairs = [ToldPair(ours[place], theirs[its_other], by) for place, its_other, by in pairing.pairs]
+    def _take(self, ours: Sequence[ReportedFinding], theirs: Sequence[ReportedFinding], pairing: Pairing) -> None:
+        pairs = [ReportedPair(ours[place], theirs[its_other], by) for place, its_other, by in pairing.pairs]
         self._pairs += pairs
         self._drop("old", {pair.old for pair in pairs})
         self._drop("new", {pair.new for pair in pairs})
 
-    def _drop(self, side: Side, taken: Collection[Told]) -> None:
+    def _drop(self, side: Side, taken: Collection[ReportedFinding]) -> None:
         left = self._left[side]
         for path in {told.path for told in taken}:
             left[path] = [told for told in left[path] if told not in taken]
 
-    def _all_left(self, side: Side) -> list[Told]:
+    def _all_left(self, side: Side) -> list[ReportedFinding]:
         return [*chain(*self._left[side].values())]
 
 
@@ -239,21 +239,21 @@ def _turned(pairing: Pairing) -> Pairing:
     return Pairing(pairs, pairing.new, pairing.old)
 
 
-def _once_as(told: Told, of_names: frozenset[str], of_files: frozenset[str]) -> tuple[str, str, str] | None:
+def _once_as(told: ReportedFinding, of_names: frozenset[str], of_files: frozenset[str]) -> tuple[str, str, str] | None:
     """What is told once of a file: of which rule, and with which message; None where that is not so."""
     if told.about.code in of_names:
         return *told.code, told.about.message
     return (*told.code, "") if told.about.code in of_files else None
 
 
-def _said(told: Told) -> tuple[int, int, str, str, str]:
+def _said(told: ReportedFinding) -> tuple[int, int, str, str, str]:
     about = told.about
     return about.line, about.column, about.tool, about.code, about.message
 
 
-def _rules(told: Iterable[Told]) -> set[str]:
+def _rules(told: Iterable[ReportedFinding]) -> set[str]:
     return {each.about.code for each in told}
 
 
-def _codes(told: Iterable[Told]) -> Codes:
+def _codes(told: Iterable[ReportedFinding]) -> Codes:
     return frozenset([(each.about.tool, each.about.code) for each in told])

@@ -30,7 +30,7 @@ _NUMBER = re.compile(r"\d+")
 _PAIRS_MAX = 10_000
 
 
-class Finding(NamedTuple):
+class MatchableFinding(NamedTuple):
     """What pairs a finding. `line` is 1-based; `text`, `before`, `behind` are lines without their white space.
 
     `before` and `behind` are the nearest written lines around; `scope` is the innermost symbol's qualified name.
@@ -48,7 +48,7 @@ class Finding(NamedTuple):
 
 
 class OnLine(Protocol):
-    """What pairs a finding by its line: a `Finding`, or the record itself."""
+    """What pairs a finding by its line: a `MatchableFinding`, or the record itself."""
 
     @property
     def tool(self) -> str:
@@ -88,7 +88,7 @@ class Pairing(NamedTuple):
 
 
 # A way to pair: of what is left on each side, by place, those that are one.
-_Way = Callable[[Mapping[int, Finding], Mapping[int, Finding]], Iterable[tuple[int, int]]]
+_Way = Callable[[Mapping[int, MatchableFinding], Mapping[int, MatchableFinding]], Iterable[tuple[int, int]]]
 
 
 def pair_on_lines(old: Sequence[OnLine], new: Sequence[OnLine], paired_lines: Sequence[int]) -> dict[int, int]:
@@ -96,7 +96,9 @@ def pair_on_lines(old: Sequence[OnLine], new: Sequence[OnLine], paired_lines: Se
     return _on_one_line(dict(enumerate(old)), dict(enumerate(new)), paired_lines)
 
 
-def pair_in_file(old: Sequence[Finding], new: Sequence[Finding], paired_lines: Sequence[int] | None) -> Pairing:
+def pair_in_file(
+    old: Sequence[MatchableFinding], new: Sequence[MatchableFinding], paired_lines: Sequence[int] | None
+) -> Pairing:
     """Pair the findings of two files that are one; `paired_lines` as `lines.pair_lines` says of their texts.
 
     None where a text is lost: then what they say is all that pairs them.
@@ -104,18 +106,20 @@ def pair_in_file(old: Sequence[Finding], new: Sequence[Finding], paired_lines: S
     if paired_lines is None:
         return _pair(old, new, {"message": _by(_message)})
 
-    def by_line(left: Mapping[int, Finding], right: Mapping[int, Finding]) -> Iterable[tuple[int, int]]:
+    def by_line(
+        left: Mapping[int, MatchableFinding], right: Mapping[int, MatchableFinding]
+    ) -> Iterable[tuple[int, int]]:
         return _on_one_line(left, right, paired_lines).items()
 
     return _pair(old, new, {"line": by_line, "text": _by(_text), "message": _by(_message)})
 
 
-def pair_anywhere(old: Sequence[Finding], new: Sequence[Finding]) -> Pairing:
+def pair_anywhere(old: Sequence[MatchableFinding], new: Sequence[MatchableFinding]) -> Pairing:
     """Pair what is left of two batches by what stands around it, where that is there once on both sides."""
     return _pair(old, new, {"context": _once})
 
 
-def _pair(old: Sequence[Finding], new: Sequence[Finding], ways: Mapping[Pass, _Way]) -> Pairing:
+def _pair(old: Sequence[MatchableFinding], new: Sequence[MatchableFinding], ways: Mapping[Pass, _Way]) -> Pairing:
     left, right = _in_order(old), _in_order(new)
     pairs = []
     for by, way in ways.items():
@@ -125,7 +129,7 @@ def _pair(old: Sequence[Finding], new: Sequence[Finding], ways: Mapping[Pass, _W
     return Pairing(pairs, list(left), list(right))
 
 
-def _in_order(found: Sequence[Finding]) -> dict[int, Finding]:
+def _in_order(found: Sequence[MatchableFinding]) -> dict[int, MatchableFinding]:
     """Findings by their places, in the order of their lines and columns."""
     return dict(sorted(enumerate(found), key=lambda item: (item[1].line, item[1].column)))
 
@@ -199,20 +203,20 @@ def _nearest(ranked: Iterable[tuple[int, bool, int, int]]) -> Iterator[tuple[int
             yield one, other
 
 
-def _text(found: Finding) -> Hashable:
+def _text(found: MatchableFinding) -> Hashable:
     return found.tool, found.code, found.scope, found.text
 
 
-def _message(found: Finding) -> Hashable:
+def _message(found: MatchableFinding) -> Hashable:
     return found.tool, found.code, found.scope, _NUMBER.sub("#", found.message)
 
 
-def _context(found: Finding) -> Hashable:
+def _context(found: MatchableFinding) -> Hashable:
     return found.tool, found.code, found.text, found.before, found.behind
 
 
-def _by(key: Callable[[Finding], Hashable]) -> _Way:
-    def way(left: Mapping[int, Finding], right: Mapping[int, Finding]) -> Iterator[tuple[int, int]]:
+def _by(key: Callable[[MatchableFinding], Hashable]) -> _Way:
+    def way(left: Mapping[int, MatchableFinding], right: Mapping[int, MatchableFinding]) -> Iterator[tuple[int, int]]:
         theirs = _grouped(right, key)
         for value, ones in _grouped(left, key).items():
             yield from zip(ones, theirs.get(value, ()), strict=False)
@@ -220,7 +224,7 @@ def _by(key: Callable[[Finding], Hashable]) -> _Way:
     return way
 
 
-def _once(left: Mapping[int, Finding], right: Mapping[int, Finding]) -> Iterator[tuple[int, int]]:
+def _once(left: Mapping[int, MatchableFinding], right: Mapping[int, MatchableFinding]) -> Iterator[tuple[int, int]]:
     theirs = _grouped(right, _context)
     for value, ones in _grouped(left, _context).items():
         others = theirs.get(value, ())
@@ -228,7 +232,7 @@ def _once(left: Mapping[int, Finding], right: Mapping[int, Finding]) -> Iterator
             yield ones[0], others[0]
 
 
-def _grouped(found: Mapping[int, Finding], key: Callable[[Finding], K]) -> dict[K, list[int]]:
+def _grouped(found: Mapping[int, MatchableFinding], key: Callable[[MatchableFinding], K]) -> dict[K, list[int]]:
     """The places of findings with one key, in their order."""
     groups: dict[K, list[int]] = defaultdict(list)
     for index, each in found.items():

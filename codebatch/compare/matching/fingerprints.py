@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from hashlib import sha256
 
-from codebatch.compare.matching.findings import Finding
+from codebatch.compare.matching.findings import MatchableFinding
 
 NAME = "codebatch/v1"
 TEXT_BYTES_MAX = 4096
@@ -17,7 +17,7 @@ TEXT_BYTES_MAX = 4096
 _DIGITS = 32
 
 
-def fingerprints(found: Sequence[Finding]) -> list[str]:
+def fingerprints(found: Sequence[MatchableFinding]) -> list[str]:
     """The fingerprint of each finding of one file, 32 hex digits; no two are alike."""
     numbers: Counter[tuple[str, str, str, bytes]] = Counter()
     told = [""] * len(found)

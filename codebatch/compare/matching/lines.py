@@ -28,19 +28,19 @@ LINES_MAX = 200_000
 NOWHERE = -1
 
 
-class Written(NamedTuple):
+class TextLines(NamedTuple):
     """A text in lines, without their ends, and of how many bytes it is."""
 
     lines: Sequence[bytes]
     size: int
 
 
-def written_in(text: bytes) -> Written:
+def written_in(text: bytes) -> TextLines:
     """The lines of a text: one more than it has ends of lines."""
-    return Written(text.split(b"\n"), len(text))
+    return TextLines(text.split(b"\n"), len(text))
 
 
-def pair_lines(old: Written, new: Written) -> array[int]:
+def pair_lines(old: TextLines, new: TextLines) -> array[int]:
     """For each line of `old` the line of `new` that it is, both from 0; NOWHERE where it is none. Ascending."""
     is_big = max(old.size, new.size) > BYTES_MAX or max(len(old.lines), len(new.lines)) > LINES_MAX
     return pair_sequences(old.lines, new.lines, is_whole=not is_big)

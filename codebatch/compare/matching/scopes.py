@@ -19,7 +19,7 @@ _NOT_HOLDING: frozenset[SymbolType] = frozenset(
 )
 
 
-class _Span(NamedTuple):
+class _DefinitionLines(NamedTuple):
     """Lines [-begins, last] of a definition. The innermost is the least: it begins last, and of several ends first."""
 
     begins: int
@@ -33,7 +33,7 @@ class Scopes:
     def __init__(self, symbols: Iterable[Symbol]) -> None:
         spans = sorted(
             (
-                _Span(-each.line, max(each.end_line - (each.end_column == 1), each.line), each.qualified)
+                _DefinitionLines(-each.line, max(each.end_line - (each.end_column == 1), each.line), each.qualified)
                 for each in symbols
                 if each.symbol_type not in _NOT_HOLDING
             ),
@@ -42,7 +42,7 @@ class Scopes:
         self._lines: list[int] = []
         """Where another one is the innermost than in the line before, and which, empty for none, in the same order."""
         self._around: list[str] = []
-        within: list[_Span] = []
+        within: list[_DefinitionLines] = []
         waiting = iter(spans)
         upcoming = next(waiting, None)
         for line in sorted({*(-span.begins for span in spans), *(span.last + 1 for span in spans)}):

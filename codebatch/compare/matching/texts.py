@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codebatch.compare.matching.findings import Finding
+from codebatch.compare.matching.findings import MatchableFinding
 from codebatch.model.record import Diagnostic
 
 # Of blank lines that are passed over on the way to a written one.
@@ -19,10 +19,10 @@ class Texts:
         self._known: dict[int, bytes] = {}
         self._around: dict[int, tuple[bytes, bytes]] = {}
 
-    def finding(self, about: Diagnostic, scope: str) -> Finding:
+    def finding(self, about: Diagnostic, scope: str) -> MatchableFinding:
         """What pairs a finding in this file."""
         before, behind = self._beside(about.line)
-        return Finding(
+        return MatchableFinding(
             tool=about.tool,
             code=about.code,
             line=about.line,

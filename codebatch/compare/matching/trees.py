@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from codebatch.compare.matching.files import FilePair, counted_lines, pair_files
-from codebatch.compare.matching.lines import BYTES_MAX, NOWHERE, Written, pair_lines, written_in
+from codebatch.compare.matching.lines import BYTES_MAX, NOWHERE, TextLines, pair_lines, written_in
 from codebatch.errors import ObjectMissing, StoreCorrupt
 from codebatch.model.entry import Entry, display_path
 from codebatch.query.sources.records import BatchRecords
@@ -27,7 +27,7 @@ _LINE_BYTES = 48
 _KEPT_LINES_MAX = 4_000_000
 
 
-class Trees:
+class TreeComparison:
     """The files of two batches. `lost` are those of which the content was wanted and is gone, as (side, path)."""
 
     def __init__(self, old: BatchRecords, new: BatchRecords) -> None:
@@ -37,7 +37,7 @@ class Trees:
         # A file is read to pair its lines, and once more for what is not paired by them.
         self._contents: dict[tuple[Side, bytes], bytes] = {}
         self._kept_bytes = 0
-        self._written: dict[tuple[Side, bytes], Written] = {}
+        self._written: dict[tuple[Side, bytes], TextLines] = {}
         self._written_bytes = 0
         # Who pairs what is on them asks for them, and once more who asks why something has no pair.
         self._paired: dict[tuple[str, str], Sequence[int]] = {}
@@ -122,7 +122,7 @@ class Trees:
             self._contents[side, path] = content
         return self._contents[side, path]
 
-    def written(self, side: Side, path: bytes) -> Written | None:
+    def written(self, side: Side, path: bytes) -> TextLines | None:
         """The lines of a file, which the tree has; None where its content is lost. Raises StoreCorrupt."""
         if (side, path) not in self._written:
             content = self.content(side, path)

@@ -26,8 +26,8 @@ from codebatch.scheduling.analysis.ledger import Ledger
 from codebatch.store import layout
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.store import StoreDir
-from codebatch.store.damage import missing_where_unsound
-from codebatch.store.results.bases import Base, Beside, Held, ShardPlace, open_base
+from codebatch.store.damage import treating_damage_as_missing
+from codebatch.store.results.bases import Held, ReuseBase, ShardPlace, SnapshotItems, open_base
 from codebatch.store.results.ledgers import load_ledger
 from codebatch.store.results.outcomes import Committer, EncodedOutcome, Outcomes, join_parts
 from codebatch.store.results.shard_adoption import adopt_shard
@@ -107,19 +107,19 @@ class Reuse(msgspec.Struct, frozen=True):
         if not self.bases:
             return Promised()
         usable = [task for task in plan.tasks if self._is_usable(plan, task) and (tasks is None or task.name in tasks)]
-        beside = Beside(self.snapshot, items.entries) if self.snapshot is not None and not plan.paths else None
+        beside = SnapshotItems(self.snapshot, items.entries) if self.snapshot is not None and not plan.paths else None
         taking = _Taking(batch, plan, items, beside, shards)
         bases = self._opened()
         for base in bases:
             if not taking.is_worth_a_base:
                 break
-            with missing_where_unsound():
+            with treating_damage_as_missing():
                 taking.look_at(base, [task for task in usable if task.scope == "file"])
         taking.commit(committer)
         likeliest = sorted(bases, key=lambda base: base.snapshot_id != plan.snapshot_id) if shards is None else []
         for base, task in product(likeliest, usable):
             if task.scope == "project":
-                with missing_where_unsound():
+                with treating_damage_as_missing():
                     taking.look_for_project(base, task)
                 taking.commit(committer)
         return taking.promised
@@ -133,10 +133,10 @@ class Reuse(msgspec.Struct, frozen=True):
         place = self.catalogue.own_places.get(task.name)
         return (place is None or place.reuse) and keys.isdisjoint(self.untrusted)
 
-    def _opened(self) -> list[Base]:
-        bases: list[Base] = []
+    def _opened(self) -> list[ReuseBase]:
+        bases: list[ReuseBase] = []
         for batch_id in self.bases:
-            with missing_where_unsound():
+            with treating_damage_as_missing():
                 bases.append(open_base(self.store, batch_id))
         return bases
 
@@ -145,7 +145,7 @@ class _Taking:
     """What was found in the bases so far."""
 
     def __init__(
-        self, batch: BatchDir, plan: Plan, items: Items, beside: Beside | None, shards: frozenset[ShardId] | None
+        self, batch: BatchDir, plan: Plan, items: Items, beside: SnapshotItems | None, shards: frozenset[ShardId] | None
     ) -> None:
         self._batch = batch
         self._plan = plan
@@ -175,7 +175,7 @@ class _Taking:
         missing = sum(self._open.values())
         return missing > 0 and missing >= self._pairs * _MISSES_WORTH_A_BASE
 
-    def look_at(self, base: Base, tasks: Sequence[PlannedTask]) -> None:
+    def look_at(self, base: ReuseBase, tasks: Sequence[PlannedTask]) -> None:
         """Take all that a base has of what still misses. Raises StoreError where it cannot be read."""
         keys = {task.name: result_key(task) for task in base.plan.tasks}
         same: dict[frozenset[str], list[int]] = {}
@@ -195,7 +195,7 @@ class _Taking:
                         places = [-1 if place in lacking else place for place in places]
                     self._take(base, task.name, shard, places, held)
 
-    def _take(self, base: Base, task: str, shard: Shard, places: Sequence[int], held: Sequence[Held]) -> None:
+    def _take(self, base: ReuseBase, task: str, shard: Shard, places: Sequence[int], held: Sequence[Held]) -> None:
         key = (shard.id, task)
         first = bisect.bisect_right(held, next((place for place in places if place >= 0), 0), key=_start) - 1
         runs = list(_runs(places, held[max(first, 0) :], base.id, task))
@@ -213,7 +213,7 @@ class _Taking:
         self.promised.runs[key] = sorted([*known, *fresh], key=lambda run: run.start)
         self._open[key] = max(0, self._open[key] - sum(run.end - run.start for run in fresh))
 
-    def look_for_project(self, base: Base, task: PlannedTask) -> None:
+    def look_for_project(self, base: ReuseBase, task: PlannedTask) -> None:
         """Take a project task's result where it was made of the very same: the snapshot, and results of every file.
 
         Of another state of the tree it is promised, for the task to go on from.

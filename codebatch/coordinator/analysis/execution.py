@@ -11,9 +11,9 @@ from codebatch.coordinator.analysis.costs import COST_PER_WORKER, estimate
 from codebatch.coordinator.analysis.loop import Coordinator, Watcher
 from codebatch.coordinator.analysis.merge import merge_outputs
 from codebatch.coordinator.analysis.planning import check_tools
-from codebatch.coordinator.analysis.process_backend import ProcessCrew
-from codebatch.coordinator.analysis.progress_counter import Scope
-from codebatch.coordinator.processes.limits import Limits
+from codebatch.coordinator.analysis.process_backend import ProcessWorkerBackend
+from codebatch.coordinator.analysis.progress_counter import RunScope
+from codebatch.coordinator.processes.limits import ResourceLimits
 from codebatch.errors import Stopped, StoreCorrupt
 from codebatch.model.plan import Plan, items_of
 from codebatch.plugins.catalogue import TaskCatalogue
@@ -28,7 +28,7 @@ from codebatch.system.clock import running_ns, wall_ns
 from codebatch.system.host import this_host, usable_cores
 
 
-class Executed(msgspec.Struct, frozen=True):
+class RunOutcome(msgspec.Struct, frozen=True):
     """How an execution went: 0, or the exit status of the signal that ended it early.
 
     Of the results that file tasks have of files by now, so many were `reused`, taken over from older batches, and so
@@ -40,7 +40,7 @@ class Executed(msgspec.Struct, frozen=True):
     executed: int
 
 
-NOTHING_EXECUTED = Executed(0, 0, 0)
+NOTHING_EXECUTED = RunOutcome(0, 0, 0)
 
 STARTS_PER_CORE_MAX = 2
 """Workers that start at a time on each core. More would only delay one another: a start is mostly computing."""
@@ -52,15 +52,15 @@ def execute(
     *,
     catalogue: TaskCatalogue,
     jobs: int,
-    limits: Limits,
-    scope: Scope,
+    limits: ResourceLimits,
+    scope: RunScope,
     watcher: Watcher | None,
     reuses: bool = True,
     hash_seed: int = 0,
     store_lock: int | None = None,
     snapshot: Snapshot | None = None,
     keeps_terms: bool = False,
-) -> Executed:
+) -> RunOutcome:
     """Do what is open in a batch, and merge once nothing is. Signals are heard in the main thread alone.
 
     `store_lock` is the descriptor of the caller's lock of the store: workers hold it for as long as they live.
@@ -79,7 +79,7 @@ def execute(
     about = HolderFile(
         holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
     )
-    crew = ProcessCrew(
+    crew = ProcessWorkerBackend(
         batch,
         store_root=str(store.root),
         coordinator=about.holder,
@@ -114,7 +114,7 @@ def execute(
         raise
     done = coordinator.progress
     of_files = sum(count for task, count in done.done.items() if task not in plan.project_tasks)
-    return Executed(crew.exit_status, done.reused, of_files - done.reused)
+    return RunOutcome(crew.exit_status, done.reused, of_files - done.reused)
 
 
 def run_and_merge(

@@ -13,16 +13,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from codebatch.coordinator.analysis.adoption import Promised, Reuse
-from codebatch.coordinator.analysis.progress_counter import Phase, Progress, RunningUnit, Scope, Score
-from codebatch.coordinator.analysis.remote_holders import held_elsewhere
+from codebatch.coordinator.analysis.progress_counter import Phase, ProgressCounter, RunningUnit, RunProgress, RunScope
+from codebatch.coordinator.analysis.remote_holders import blocked_by_remote_holders
 from codebatch.coordinator.analysis.worker_deaths import death_entry, items_at_death, last_words, task_at_death
 from codebatch.coordinator.processes.worker_backend import (
-    Crew,
-    Died,
     DrainAsked,
-    Member,
-    Said,
+    MessageReceived,
     Tick,
+    WorkerBackend,
+    WorkerExited,
+    WorkerHandle,
     finished_items,
     position,
     positions,
@@ -36,23 +36,23 @@ from codebatch.model.shard import ProjectWork, ShardId, path_of
 from codebatch.model.text.quantities import count_of
 from codebatch.protocol import messages
 from codebatch.protocol.record_frames import FrameWriter
-from codebatch.scheduling.actions import Assign, Break, Fail, Retire, Shrink, Spawn, Survey
-from codebatch.scheduling.analysis.driver import Deed, Driver
+from codebatch.scheduling.actions import AssignUnit, Break, Fail, Retire, ShrinkUnit, Spawn, SurveyWorker
+from codebatch.scheduling.analysis.driver import Deed, SessionDriver
 from codebatch.scheduling.analysis.session import Session
 from codebatch.scheduling.events import (
-    Committed,
     DrainRequested,
     Event,
-    Finished,
-    Lost,
+    LeaseRefused,
+    OutcomesCommitted,
     ProgressReport,
     Ready,
-    Refused,
-    Released,
-    Started,
+    SessionStarted,
     Surveyed,
+    UnitDone,
     UnitKey,
+    UnitReleased,
     WorkerId,
+    WorkerLost,
 )
 from codebatch.store.batches import journal
 from codebatch.store.batches.batches import BatchDir, make_batch_directories
@@ -71,7 +71,7 @@ class Watcher(Protocol):
     def phase(self, phase: Phase, done: int = 0, planned: int = 0) -> None:
         """This is done now, and so much of it, both 0 where that is not known."""
 
-    def update(self, progress: Progress) -> None:
+    def update(self, progress: RunProgress) -> None:
         """Called after each turn: whenever something was heard, and ten times a second where nothing is."""
 
 
@@ -83,14 +83,14 @@ class Coordinator:
         batch: BatchDir,
         plan: Plan,
         items: Sequence[Entry],
-        crew: Crew,
+        crew: WorkerBackend,
         *,
         about: HolderFile,
         jobs: int,
         costs: Mapping[ShardId, Sequence[float]],
         cost_per_worker: float,
         starts_max: int,
-        scope: Scope,
+        scope: RunScope,
         watcher: Watcher | None,
         wall_ns: Callable[[], int],
         reuse: Reuse | None = None,
@@ -136,13 +136,13 @@ class Coordinator:
             leased={key: lease.epoch for key, lease in leases.items() if lease.is_live},
             epochs={key: lease.epoch for key, lease in leases.items()},
         )
-        self._workers: dict[WorkerId, Member] = {}
+        self._workers: dict[WorkerId, WorkerHandle] = {}
         self._units: Counter[WorkerId] = Counter()
-        self._driver = Driver(self._session, self._do, self._note)
+        self._driver = SessionDriver(self._session, self._do, self._note)
         self._spawned = self._refused = self._learned = 0
         self._last_words = ""
         self._refusal: CodebatchError | None = None
-        self._score = Score(plan, self.ledger, open_costs, scope)
+        self._score = ProgressCounter(plan, self.ledger, open_costs, scope)
 
     def run(self) -> None:
         """Work until nothing is left to do here, or somebody drains us.
@@ -152,7 +152,7 @@ class Coordinator:
         self._journal.write(journal.Started(pid=self._holder.about.pid))
         self._crew.begin()
         try:
-            self._handle(Started())
+            self._handle(SessionStarted())
             while self._driver.end is None:
                 self._turn()
             self._tell_to_drain()
@@ -178,7 +178,7 @@ class Coordinator:
             left.sweep(self._leases.holders(), self._holder.id)
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> RunProgress:
         """How far this run is."""
         running = (
             RunningUnit(unit, finished_items(self._crew.step(worker), unit, self._units[worker]))
@@ -195,9 +195,9 @@ class Coordinator:
         """Wait for something to be heard, at most a moment, and see to it."""
         for heard in self._crew.wait():
             match heard:
-                case Said(worker, message):
+                case MessageReceived(worker, message):
                     self._receive(worker, message)
-                case Died():
+                case WorkerExited():
                     self._bury(heard)
                 case DrainAsked(reason):
                     self._journal.write(journal.Drained(reason=reason))
@@ -216,20 +216,20 @@ class Coordinator:
         self._driver.handle(event)
 
     def _note(self, event: Event) -> None:
-        if isinstance(event, Committed):
+        if isinstance(event, OutcomesCommitted):
             self._score.note(event.commits)
 
     def _do(self, action: Deed) -> None:
         match action:
             case Spawn():
                 self._spawn()
-            case Assign(worker, unit, epoch):
+            case AssignUnit(worker, unit, epoch):
                 self._units[worker] += 1
                 self._crew.send(worker, messages.Assign(unit=unit, epoch=epoch, served=self._promised.of(unit)))
-            case Survey(worker):
+            case SurveyWorker(worker):
                 step = self._crew.step(worker)
                 self._handle(Surveyed(worker, position(step, self._running(worker), self._units[worker])))
-            case Shrink(worker, end):
+            case ShrinkUnit(worker, end):
                 self._crew.send(worker, messages.Shrink(start=self._running(worker).start, end=end))
             case Retire(worker):
                 self._crew.send(worker, messages.Stop())
@@ -255,7 +255,7 @@ class Coordinator:
                     f"cannot start another worker: {error.strerror}; "
                     f"continuing with {count_of(len(self._workers), 'worker')}"
                 )
-            self._handle(Lost(worker, None, "crash"))
+            self._handle(WorkerLost(worker, None, "crash"))
             return
         self._workers[worker] = member
         self._journal.write(journal.Spawned(worker=member.holder, pid=member.pid))
@@ -266,22 +266,22 @@ class Coordinator:
                 self._idle(worker, Ready(worker))
             case messages.Refused(epoch=epoch):
                 self._journal.write(journal.Refused(worker=self._workers[worker].holder, epoch=epoch))
-                self._idle(worker, Refused(worker, epoch))
+                self._idle(worker, LeaseRefused(worker, epoch))
                 self._learn()
             case messages.Committed(commit=commit, lost=lost):
-                self._handle(Committed((commit,)))
+                self._handle(OutcomesCommitted((commit,)))
                 if lost:
                     # Another process settled this before. Unless we learn how, the work stays open here for ever.
                     self._learn()
             case messages.Returned() | messages.Delayed():
                 pass  # Said by workers for commands alone.
             case messages.Finished(is_worn=is_worn):
-                self._idle(worker, Finished(worker, is_worn))
+                self._idle(worker, UnitDone(worker, is_worn))
             case messages.GaveUp(code=code, message=text, hint=hint):
                 self._refusal = self._refusal or error_of(code, text, hint)
                 self._drain()
 
-    def _idle(self, worker: WorkerId, event: Ready | Refused | Finished) -> None:
+    def _idle(self, worker: WorkerId, event: Ready | LeaseRefused | UnitDone) -> None:
         """A worker has nothing to do now. Once the session is over it has nothing to wait for either."""
         if self._driver.end is None:
             self._handle(event)
@@ -297,7 +297,7 @@ class Coordinator:
         for worker in self._workers:
             self._crew.send(worker, messages.Drain())
 
-    def _bury(self, died: Died) -> None:
+    def _bury(self, died: WorkerExited) -> None:
         if self._driver.end is None:
             self._learn()  # It may have died between its last link and its report.
         member = self._workers.pop(died.worker)
@@ -305,14 +305,14 @@ class Coordinator:
         unit = self._session.running_unit(died.worker)
         if died.returncode == 0 and (unit is None or self._driver.end is not None):
             if self._driver.end is None:
-                self._handle(Lost(died.worker, None, "crash"))
+                self._handle(WorkerLost(died.worker, None, "crash"))
             return
         items = items_at_death(died, unit)
         task = task_at_death(died, self._plan) if items is not None else None
         work = self._work[unit.shard] if unit is not None else None
         self._journal.write(death_entry(died, member, unit, items, task, work, self._items))
         if self._driver.end is None:
-            self._handle(Lost(died.worker, items, died.reason, died.is_from_outside, task))
+            self._handle(WorkerLost(died.worker, items, died.reason, died.is_from_outside, task))
 
     def _fail(self, action: Fail) -> None:
         work = self._work[action.shard]
@@ -340,7 +340,7 @@ class Coordinator:
                     reason=action.reason,
                 )
             )
-        self._handle(Committed((commit,)))
+        self._handle(OutcomesCommitted((commit,)))
         if len(commit.outcomes) < len(encoded):
             self._learn()
 
@@ -349,7 +349,7 @@ class Coordinator:
         found = scan(self.ledger, self._outcomes)
         self._learned += len(found.commits)
         if found.commits or found.unreadable:
-            self._handle(Committed(tuple(found.commits), tuple(found.unreadable)))
+            self._handle(OutcomesCommitted(tuple(found.commits), tuple(found.unreadable)))
 
     def _look_at_others(self) -> None:
         """Nothing is left here but what others hold: see what they committed, take over from the dead and the stuck."""
@@ -361,12 +361,12 @@ class Coordinator:
         for key in sorted(self._session.foreign):
             lease = leases.get(key)
             if lease is None or not lease.is_live or self._crew.is_stuck(lease.holder):
-                self._handle(Released(key, lease.epoch if lease else 0))
+                self._handle(UnitReleased(key, lease.epoch if lease else 0))
             else:
                 held[key] = lease.holder
         silent = [self._crew.is_silent(holder, self._learned) for holder in held.values()]
         if held and all(silent) and held.keys() == self._session.foreign and not self._session.is_working:
-            self._refusal = held_elsewhere(self._batch.id, held)
+            self._refusal = blocked_by_remote_holders(self._batch.id, held)
             self._drain()
 
     def _sweep(self) -> None:

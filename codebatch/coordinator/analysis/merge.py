@@ -24,7 +24,7 @@ from codebatch.store.batches.batches import BatchDir
 from codebatch.store.results.outcomes import Outcomes
 from codebatch.store.results.outputs import Manifest, Outputs, OutputShard, TaskOutput
 from codebatch.store.results.shard_files import Trailer, make_trailer, read_trailer
-from codebatch.store.sharing import share
+from codebatch.store.sharing import hardlink_or_copy
 
 
 def merge_outputs(batch: BatchDir, plan: Plan, ledger: Ledger) -> Outputs:
@@ -78,7 +78,7 @@ def _merge_task(
             path = directory / layout.shard_file_name(place, shard)
             if (adopted := _adopted(links)) is not None:
                 trailer = outcomes.read_trailer(adopted)
-                share(batch.files, outcomes.adopted_path(adopted.file), path)
+                hardlink_or_copy(batch.files, outcomes.adopted_path(adopted.file), path)
             else:
                 data, trailer = make_shard_file(outcomes, frame_writer, items, links)
                 yield path, data

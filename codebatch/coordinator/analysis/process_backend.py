@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 
 from codebatch.coordinator.processes.channels import Channels
 from codebatch.coordinator.processes.descriptors import enough_descriptors
-from codebatch.coordinator.processes.limits import Guard, Limits
+from codebatch.coordinator.processes.limits import Guard, ResourceLimits
 from codebatch.coordinator.processes.signals import SignalCounter
-from codebatch.coordinator.processes.worker_backend import Died, DrainAsked, Heard, Member, Tick
+from codebatch.coordinator.processes.worker_backend import DrainAsked, Heard, Tick, WorkerExited, WorkerHandle
 from codebatch.coordinator.processes.workers import WorkerProcess, start_worker
 from codebatch.errors import StoreError
 from codebatch.model.outcome import HolderId
@@ -30,7 +30,7 @@ _REQUESTS_EVERY_NS = 200_000_000
 _TICK_EVERY_NS = 100_000_000
 
 
-class ProcessCrew:
+class ProcessWorkerBackend:
     """Implements Crew, in one thread: that starts processes, and where it is the main one handles signals.
 
     The first signal is heard as DrainAsked, the second ends the workers' process groups, the third kills them. A Cancel
@@ -44,7 +44,7 @@ class ProcessCrew:
         store_root: str,
         coordinator: HolderId,
         own_places: Mapping[str, OwnPlace],
-        limits: Limits,
+        limits: ResourceLimits,
         workers_max: int,
         running_ns: Callable[[], int],
         hash_seed: int = 0,
@@ -100,7 +100,7 @@ class ProcessCrew:
                 worker.kill("abandoned")
             self._workers.clear()
 
-    def start(self, worker: WorkerId) -> Member:
+    def start(self, worker: WorkerId) -> WorkerHandle:
         if not self._holders:
             self._descriptors.enter_context(enough_descriptors(self._workers_max))
         started = start_worker(
@@ -115,7 +115,7 @@ class ProcessCrew:
         )
         self._channels.add(started)
         self._holders.add(started.holder)
-        return Member(holder=started.holder, pid=started.process.pid)
+        return WorkerHandle(holder=started.holder, pid=started.process.pid)
 
     def send(self, worker: WorkerId, message: ToWorker) -> None:
         self._channels.send(worker, message)
@@ -145,12 +145,12 @@ class ProcessCrew:
         if dead:
             kill_marked(HOLDER_VARIABLE, dead)
 
-    def _bury(self, worker: WorkerProcess) -> Died:
+    def _bury(self, worker: WorkerProcess) -> WorkerExited:
         self._channels.remove(worker)
         step = worker.step()
         death = worker.bury()
         reason, is_from_outside = self._guard.reason_of(worker, death)
-        return Died(
+        return WorkerExited(
             worker=worker.id,
             returncode=death.returncode,
             how=describe_end(death.returncode),

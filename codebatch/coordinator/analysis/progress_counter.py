@@ -21,7 +21,7 @@ Phase = Literal[
 the tree, versions of its files, the index, and what nobody needs any more."""
 
 
-class Scope(msgspec.Struct, frozen=True, kw_only=True):
+class RunScope(msgspec.Struct, frozen=True, kw_only=True):
     """The part of a batch to work on, whether failed work is done again, and a seed for a random order of units.
 
     `take_over`: what processes on other hosts hold is done here too.
@@ -34,7 +34,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     take_over: bool = False
 
 
-class Progress(msgspec.Struct, frozen=True, kw_only=True):
+class RunProgress(msgspec.Struct, frozen=True, kw_only=True):
     """How far a run is: items by task, of which a project task has one.
 
     `results_planned` counts the results in the scope of the run, one for each item and task; `results_done` counts
@@ -60,10 +60,10 @@ class RunningUnit(NamedTuple):
     items_done: int
 
 
-class Score:
+class ProgressCounter:
     """Counts what stands in a ledger: the links of its chains, and no register that they do not reach."""
 
-    def __init__(self, plan: Plan, ledger: Ledger, costs: Mapping[ShardId, Sequence[float]], scope: Scope) -> None:
+    def __init__(self, plan: Plan, ledger: Ledger, costs: Mapping[ShardId, Sequence[float]], scope: RunScope) -> None:
         """`costs` are cumulative estimates by item. What failed does not count if it is to be done again."""
         self._ledger = ledger
         self._costs = costs
@@ -97,7 +97,7 @@ class Score:
             for outcome in commit.outcomes:
                 self._changed[outcome.shard, outcome.task] = None
 
-    def progress(self, running: Iterable[RunningUnit], *, workers: int) -> Progress:
+    def progress(self, running: Iterable[RunningUnit], *, workers: int) -> RunProgress:
         """Return the counts as they are now; `running` are the units that workers have."""
         for shard, task in self._changed:
             links = [
@@ -116,7 +116,7 @@ class Score:
             )
             results += held * items
             cost += held * self._cost(unit.shard, unit.start, unit.start + items)
-        return Progress(
+        return RunProgress(
             planned=self._planned,
             done=dict(self._done),
             results_planned=self._results_planned,

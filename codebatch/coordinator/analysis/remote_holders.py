@@ -13,7 +13,7 @@ from codebatch.store.batches.holders import HolderFile
 _SHOWN_MAX = 3
 
 
-def held_elsewhere(batch_id: str, held: Mapping[UnitKey, HolderFile]) -> BatchIncomplete:
+def blocked_by_remote_holders(batch_id: str, held: Mapping[UnitKey, HolderFile]) -> BatchIncomplete:
     """The error that ends a run which waited in vain: who holds how much of the batch, where and since when."""
     holders = {holder.holder: holder for holder in held.values()}
     counts = {name: sum(holder.holder == name for holder in held.values()) for name in holders}

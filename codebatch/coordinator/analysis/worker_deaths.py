@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codebatch.coordinator.processes.worker_backend import NONSENSE, Died, Member
+from codebatch.coordinator.processes.worker_backend import NONSENSE, WorkerExited, WorkerHandle
 from codebatch.model.entry import Entry, display_path
 from codebatch.model.outcome import Unit
 from codebatch.model.plan import Plan
@@ -15,12 +15,12 @@ from codebatch.system.processes.progress_cell import NO_TASK, PHASE_COMMIT, PHAS
 LAST_WORDS_CHARACTERS_MAX = 200
 
 
-def last_words(died: Died) -> str:
+def last_words(died: WorkerExited) -> str:
     """Return the last line of a worker's standard error, or how it ended if it wrote none."""
     return died.stderr.strip().rpartition("\n")[2][:LAST_WORDS_CHARACTERS_MAX] or died.how
 
 
-def items_at_death(died: Died, unit: Unit | None) -> tuple[int, int] | None:
+def items_at_death(died: WorkerExited, unit: Unit | None) -> tuple[int, int] | None:
     """Return the items that a worker was at when it died; None if no item can be to blame."""
     if unit is None:
         return None
@@ -31,7 +31,7 @@ def items_at_death(died: Died, unit: Unit | None) -> tuple[int, int] | None:
     return died.step.items
 
 
-def task_at_death(died: Died, plan: Plan) -> str | None:
+def task_at_death(died: WorkerExited, plan: Plan) -> str | None:
     """Return the task that a worker ran when it died, as its progress cell has it."""
     if died.step is None or died.step.task == NO_TASK:
         return None
@@ -39,8 +39,8 @@ def task_at_death(died: Died, plan: Plan) -> str | None:
 
 
 def death_entry(
-    died: Died,
-    member: Member,
+    died: WorkerExited,
+    member: WorkerHandle,
     unit: Unit | None,
     items: tuple[int, int] | None,
     task: str | None,

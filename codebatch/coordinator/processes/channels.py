@@ -6,7 +6,7 @@ import contextlib
 import selectors
 
 from codebatch.coordinator.processes.signals import SignalCounter
-from codebatch.coordinator.processes.worker_backend import Said
+from codebatch.coordinator.processes.worker_backend import MessageReceived
 from codebatch.coordinator.processes.workers import WorkerProcess
 from codebatch.protocol.messages import ToWorker
 from codebatch.scheduling.events import WorkerId
@@ -51,13 +51,13 @@ class Channels:
         if worker in self.workers:
             self.workers[worker].send(message)
 
-    def hear(self) -> tuple[list[Said | WorkerProcess], bool]:
+    def hear(self) -> tuple[list[MessageReceived | WorkerProcess], bool]:
         """What was said, in order, and workers that are dead or about to be; waits for a tenth of a second at most.
 
         And whether anything came.
         """
         ready = self._selector.select(TICK_SECONDS)
-        heard: list[Said | WorkerProcess] = []
+        heard: list[MessageReceived | WorkerProcess] = []
         ended: list[WorkerProcess] = []
         for key, _ in ready:
             if key.data is None:
@@ -73,8 +73,8 @@ class Channels:
         return [*heard, *ended], bool(ready)
 
     @staticmethod
-    def _receive(worker: WorkerProcess, heard: list[Said | WorkerProcess]) -> bool:
+    def _receive(worker: WorkerProcess, heard: list[MessageReceived | WorkerProcess]) -> bool:
         """Add what a worker said; False where it has nothing left to say."""
         received = worker.receive()
-        heard += [Said(worker.id, message) for message in received or ()]
+        heard += [MessageReceived(worker.id, message) for message in received or ()]
         return received is not None

@@ -17,7 +17,7 @@ from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.holders import HolderFile
 from codebatch.system.host import is_here
 from codebatch.system.processes.memory import available_memory, oom_kills, resident_bytes
-from codebatch.system.processes.progress_cell import PHASE_PROJECT, Cell, Step
+from codebatch.system.processes.progress_cell import PHASE_PROJECT, ProgressCell, Step
 from codebatch.system.stopwatch import Stopwatch
 
 MEMORY_TICK_SECONDS = 0.2
@@ -34,7 +34,7 @@ def default_memory_bytes(jobs: int) -> int:
     return max(MEMORY_BYTES_MIN, min(MEMORY_BYTES_MAX, available_memory() // jobs))
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What one file, or a task of project scope, may cost: seconds, and bytes of its worker's process tree.
 
     `host_seconds`: how long a holder on another host that gives no sign is waited for at least. No part of a plan's
@@ -57,7 +57,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 class Guard:
     """Holds workers to their limits, and says what a dead one died of and whether another's is stuck."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ResourceLimits) -> None:
         self._limits = limits
         self._now = 0.0
         self._working: Stopwatch[WorkerId] = Stopwatch()
@@ -130,7 +130,7 @@ class Guard:
 
 def _step_of(batch: BatchDir, holder: HolderFile) -> Step | None:
     try:
-        cell = Cell(batch.files, batch.root / layout.HOLDERS / layout.cell_name(holder.holder), create=False)
+        cell = ProgressCell(batch.files, batch.root / layout.HOLDERS / layout.cell_name(holder.holder), create=False)
     except FileNotFoundError:
         return None
     step = cell.read()

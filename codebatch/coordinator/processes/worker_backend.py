@@ -29,21 +29,21 @@ NONSENSE: Final = "nonsense on its channel"
 """What a worker is killed for where a task wrote to a descriptor that is not its own."""
 
 
-class Member(msgspec.Struct, frozen=True, kw_only=True):
+class WorkerHandle(msgspec.Struct, frozen=True, kw_only=True):
     """A worker that was started: the name it holds leases under, and its process for people."""
 
     holder: HolderId
     pid: int
 
 
-class Said(msgspec.Struct, frozen=True):
+class MessageReceived(msgspec.Struct, frozen=True):
     """A worker sent a message."""
 
     worker: WorkerId
     message: FromWorker
 
 
-class Died(msgspec.Struct, frozen=True, kw_only=True):
+class WorkerExited(msgspec.Struct, frozen=True, kw_only=True):
     """A worker has ended, and what it left running with it. All that it had said was heard before.
 
     `how` it ended and its last `stderr` are for people; `step` is the last that it wrote, None where it never did.
@@ -72,10 +72,10 @@ class DrainAsked(msgspec.Struct, frozen=True):
     reason: str
 
 
-Heard = Said | Died | DrainAsked
+Heard = MessageReceived | WorkerExited | DrainAsked
 
 
-class Crew(Protocol):
+class WorkerBackend(Protocol):
     """Workers of one coordinator. What concerns a worker that has died is passed over."""
 
     def begin(self) -> None:
@@ -84,7 +84,7 @@ class Crew(Protocol):
     def end(self) -> None:
         """Leave no process behind."""
 
-    def start(self, worker: WorkerId) -> Member:
+    def start(self, worker: WorkerId) -> WorkerHandle:
         """Start a worker; it says Hello when it can be sent a unit."""
 
     def send(self, worker: WorkerId, message: ToWorker) -> None:
@@ -121,7 +121,9 @@ def position(step: Step | None, unit: Unit, units: int) -> int:
     return step.item if step.phase in (PHASE_ITEM, PHASE_PROJECT) else unit.end
 
 
-def positions(crew: Crew, running: Iterable[tuple[WorkerId, Unit | None, int]]) -> tuple[tuple[WorkerId, int], ...]:
+def positions(
+    crew: WorkerBackend, running: Iterable[tuple[WorkerId, Unit | None, int]]
+) -> tuple[tuple[WorkerId, int], ...]:
     """Return the position of each worker that has a unit, is seen, and has set the unit up and leased it.
 
     `running` are workers with their unit and how many they were given.

@@ -27,7 +27,7 @@ from codebatch.system.files.memory_scratch import sweep_memory_scratch
 from codebatch.system.processes.environment import given_environment
 from codebatch.system.processes.memory import kill_marked
 from codebatch.system.processes.processes import has_ended, kill_group, reap, start_process
-from codebatch.system.processes.progress_cell import Cell, Step
+from codebatch.system.processes.progress_cell import ProgressCell, Step
 
 STDERR_TAIL_BYTES = 8 * 1024
 STDERR_READ_BYTES = 64 * 1024
@@ -54,7 +54,7 @@ class WorkerProcess(msgspec.Struct):
     batch: BatchDir
     buffer: MessageBuffer = msgspec.field(default_factory=MessageBuffer)
     stderr_tail: bytes = b""
-    cell: Cell | None = None
+    cell: ProgressCell | None = None
     killed_for: KilledFor = ""
 
     def send(self, message: ToWorker) -> None:
@@ -89,7 +89,7 @@ class WorkerProcess(msgspec.Struct):
         if self.cell is None:
             path = self.batch.root / layout.HOLDERS / layout.cell_name(self.holder)
             try:
-                self.cell = Cell(self.batch.files, path, create=False)
+                self.cell = ProgressCell(self.batch.files, path, create=False)
             except FileNotFoundError:
                 return None
         return self.cell.read()

@@ -6,12 +6,12 @@ from codebatch.model.outcome import Unit
 from codebatch.model.work.work_batch import WORK_TASK
 from codebatch.protocol.messages import Assign, Brief, NeedState
 from codebatch.scheduling.work.conductor import Conductor
-from codebatch.scheduling.work.events import Start
+from codebatch.scheduling.work.events import StartCommand
 from codebatch.store import layout
 from codebatch.store.work.attempts import CommandPlaces
 
 
-def assign_of(conductor: Conductor, start: Start, places: CommandPlaces) -> Assign:
+def assign_of(conductor: Conductor, start: StartCommand, places: CommandPlaces) -> Assign:
     """The message that gives an attempt to a worker, with those that are to follow it."""
     shard, item = places.place(start.item)
     return Assign(
@@ -24,7 +24,7 @@ def assign_of(conductor: Conductor, start: Start, places: CommandPlaces) -> Assi
     )
 
 
-def brief_of(conductor: Conductor, start: Start, places: CommandPlaces) -> Brief:
+def brief_of(conductor: Conductor, start: StartCommand, places: CommandPlaces) -> Brief:
     """The brief of an attempt that is about to start."""
     previous = conductor.previous(start.item)
     return Brief(

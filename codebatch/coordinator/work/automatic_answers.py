@@ -13,8 +13,8 @@ import msgspec
 
 from codebatch.model.work.question import QUESTION_TEXT_BYTES_MAX, Question
 from codebatch.model.work.request import Answer, Request
-from codebatch.model.work.work_batch import Answering
-from codebatch.system.regex_timeout import TooSlow, in_time
+from codebatch.model.work.work_batch import AnsweringPolicy
+from codebatch.system.regex_timeout import MatchTimeout, cpu_time_limit
 
 RULE = "rule"
 PROGRAM = "command"
@@ -38,7 +38,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     human: bool = False
 
 
-class Answered(msgspec.Struct, frozen=True):
+class AutomaticAnswer(msgspec.Struct, frozen=True):
     """An answer to a question, None where it is for people; and by whom."""
 
     question: Question
@@ -46,12 +46,12 @@ class Answered(msgspec.Struct, frozen=True):
     by: str = ""
 
 
-class Answerer:
+class AutoAnswerer:
     """Answers the questions of one coordinator's run, one after another."""
 
     def __init__(
         self,
-        answering: Answering,
+        answering: AnsweringPolicy,
         start: Callable[[Sequence[str], bytes, float], None],
         query_of: Callable[[Question], Query],
     ) -> None:
@@ -63,26 +63,26 @@ class Answerer:
         self._waiting: deque[Question] = deque()
         self._asked: Question | None = None
 
-    def consult(self, question: Question, requests: Sequence[Request]) -> Answered | None:
+    def consult(self, question: Question, requests: Sequence[Request]) -> AutomaticAnswer | None:
         """Answer a question by a rule; None where it is to be heard what the program says."""
         if question.is_human or answered_by_us(requests)[question.task] >= self._answering.per_task_max:
-            return Answered(question, None)
+            return AutomaticAnswer(question, None)
         for number, (pattern, rule) in enumerate(self._rules, start=1):
             try:
-                with in_time():
+                with cpu_time_limit():
                     is_met = pattern.search(question.text) is not None
-            except TooSlow:
-                return Answered(question, None)
+            except MatchTimeout:
+                return AutomaticAnswer(question, None)
             if is_met:
                 is_fit = not rule.human and _is_fit(question, rule.answer)
-                return Answered(question, rule.answer if is_fit else None, f"{RULE} {number}")
+                return AutomaticAnswer(question, rule.answer if is_fit else None, f"{RULE} {number}")
         if not self._answering.command:
-            return Answered(question, None)
+            return AutomaticAnswer(question, None)
         self._waiting.append(question)
         self._ask_next()
         return None
 
-    def heard(self, output: bytes | None) -> Answered | None:
+    def heard(self, output: bytes | None) -> AutomaticAnswer | None:
         """What the program said to the question that it was asked."""
         if self._asked is None:
             return None
@@ -90,7 +90,7 @@ class Answerer:
         reply = _reply(output)
         text = reply.answer if reply is not None and not reply.human and _is_fit(question, reply.answer) else None
         self._ask_next()
-        return Answered(question, text, PROGRAM)
+        return AutomaticAnswer(question, text, PROGRAM)
 
     def _ask_next(self) -> None:
         if self._asked is not None or not self._waiting:

@@ -11,9 +11,9 @@ from collections.abc import Collection, Sequence
 from codebatch.coordinator.processes.channels import Channels
 from codebatch.coordinator.processes.helper_process import HelperProcess
 from codebatch.coordinator.processes.signals import SignalCounter
-from codebatch.coordinator.processes.worker_backend import Died, DrainAsked, Member
+from codebatch.coordinator.processes.worker_backend import DrainAsked, WorkerExited, WorkerHandle
 from codebatch.coordinator.processes.workers import WorkerProcess, start_worker
-from codebatch.coordinator.work.interfaces import CommandHeard, Helped, Insisted, Rang
+from codebatch.coordinator.work.interfaces import CommandHeard, ForcedStopRequested, HelperExited, TimerFired
 from codebatch.coordinator.work.stopped_workers import WatchedWorker, WorkerWatch
 from codebatch.model.outcome import HolderId
 from codebatch.protocol.launch import ATTEMPT_VARIABLE, HOLDER_VARIABLE, attempt_mark
@@ -32,7 +32,7 @@ from codebatch.system.processes.processes import describe_end
 from codebatch.system.processes.progress_cell import Child
 
 
-class CommandCrew:
+class ProcessCommandBackend:
     """The workers of one coordinator of a work batch, in one thread; signals are heard where that is the main one.
 
     The first signal is heard as DrainAsked, the second has commands ended with their grace, the third kills them.
@@ -88,7 +88,7 @@ class CommandCrew:
         self._channels.workers.clear()
         self._channels.close()
 
-    def start(self, worker: WorkerId) -> Member:
+    def start(self, worker: WorkerId) -> WorkerHandle:
         """Start a worker; it says Hello when it can be given a command."""
         started = start_worker(
             worker,
@@ -102,7 +102,7 @@ class CommandCrew:
             wants_colors=self._wants_colors,
         )
         self._channels.add(started)
-        return Member(holder=started.holder, pid=started.process.pid)
+        return WorkerHandle(holder=started.holder, pid=started.process.pid)
 
     def send(self, worker: WorkerId, message: ToWorker) -> None:
         """Send a message. That nobody is there to receive it is heard, not raised."""
@@ -158,17 +158,17 @@ class CommandCrew:
         for waiting, now_ns in ((self._timers, running_ns()), (self._alarms, wall_ns())):
             while waiting and waiting[0][0] <= now_ns:
                 _, item, round_ = heapq.heappop(waiting)
-                heard.append(Rang(item, round_))
+                heard.append(TimerFired(item, round_))
         return heard
 
     def _hear_helper(self) -> list[CommandHeard]:
         if self._was_not_started:
             self._was_not_started = False
-            return [Helped(None)]
+            return [HelperExited(None)]
         if self._helper is None or not self._helper.has_ended():
             return []
         helper, self._helper = self._helper, None
-        return [Helped(helper.output)]
+        return [HelperExited(helper.output)]
 
     def take_on(self, holders: Collection[HolderFile]) -> None:
         """Let go on what an earlier coordinator stopped, and its commands (Ctrl-Z)."""
@@ -185,7 +185,7 @@ class CommandCrew:
         if marks:
             kill_marked(ATTEMPT_VARIABLE, marks)
 
-    def _bury(self, worker: WorkerProcess) -> Died:
+    def _bury(self, worker: WorkerProcess) -> WorkerExited:
         self._channels.remove(worker)
         marks = self._marks.pop(worker.id, None)
         child = child_of(self._batch, worker.holder)
@@ -194,7 +194,7 @@ class CommandCrew:
         death = worker.bury()
         if death.returncode != 0:
             self._kill_command(child, marks)
-        return Died(
+        return WorkerExited(
             worker=worker.id,
             returncode=death.returncode,
             how=describe_end(death.returncode),
@@ -228,7 +228,7 @@ class CommandCrew:
         assert self._signals.first is not None, "a signal was counted"
         reason = self._signals.first.name
         asked: list[CommandHeard] = [] if before else [DrainAsked(reason)]
-        return asked if self._signals_seen == 1 else [*asked, Insisted(reason, is_killed)]
+        return asked if self._signals_seen == 1 else [*asked, ForcedStopRequested(reason, is_killed)]
 
     def _suspend(self) -> None:
         """Ctrl-Z: stop the workers and their commands, then ourselves; go on together when continued."""

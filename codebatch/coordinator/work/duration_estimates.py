@@ -15,11 +15,11 @@ from codebatch.model.plan import items_of
 from codebatch.model.work.command import CommandId, decode_command, encode_command
 from codebatch.model.work.request import reloaded_command
 from codebatch.model.work.work_batch import Work
-from codebatch.scheduling.work.command_plan import Agenda
-from codebatch.scheduling.work.estimate import Forecast, Left, forecast
+from codebatch.scheduling.work.command_plan import CommandPlan
+from codebatch.scheduling.work.estimate import Forecast, RemainingWork, forecast
 from codebatch.store.batches.batches import BatchDir, snapshot_of
 from codebatch.store.batches.store import StoreDir
-from codebatch.store.work.durations import Durations, Took, program_of
+from codebatch.store.work.durations import CommandDuration, Durations, program_of
 from codebatch.store.work.work_batches import iter_reloads
 
 PROGRAMS_READ_MAX = 500
@@ -71,16 +71,16 @@ class Estimator:
             self._ratios.append(max(seconds, 0.01) / max(_median(self._known[item]), 0.01))
         self._here = [*self._here[-31:], seconds]
         one = self._commands[item]
-        self._durations.add(Took(one.id, one.definition, self._programs.get(item, ""), seconds))
+        self._durations.add(CommandDuration(one.id, one.definition, self._programs.get(item, ""), seconds))
 
     def save(self) -> None:
         """Keep what was noted, for the next batch."""
         self._durations.save()
 
-    def forecast(self, agenda: Agenda, waiting: Sequence[int], running: Mapping[int, float]) -> Forecast | None:
+    def forecast(self, agenda: CommandPlan, waiting: Sequence[int], running: Mapping[int, float]) -> Forecast | None:
         """How long these take yet, and those that run, for so many seconds by now. None: nobody knows."""
         samples = {item: self._known[item] or self._here for item in (*waiting, *running)}
-        return forecast(agenda, Left(waiting=waiting, running=running, samples=samples, ratios=self._ratios))
+        return forecast(agenda, RemainingWork(waiting=waiting, running=running, samples=samples, ratios=self._ratios))
 
 
 def estimator_of(store: StoreDir, batch: BatchDir, work: Work) -> Estimator:

@@ -23,19 +23,19 @@ from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.estimate import Eta
 from codebatch.scheduling.work.event_projection import (
     Adopted,
-    Asked,
     AskedLive,
     AttemptEnded,
+    AttemptInterrupted,
     AttemptStopped,
-    Began,
+    CommandBegan,
+    CommandSkipped,
     Counted,
+    EventProjector,
     Happening,
-    Interrupted,
     Queued,
-    Skipped,
-    Story,
+    RequestMade,
 )
-from codebatch.scheduling.work.events import Conclusion, Start
+from codebatch.scheduling.work.events import Conclusion, StartCommand
 from codebatch.store import layout
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.holders import Lease
@@ -47,7 +47,7 @@ from codebatch.store.work.logs import last_lines
 _LINES_OF_FAILED = 20
 
 
-class EventTeller:
+class EventBuilder:
     """Writes the events of one coordinator. What it is to know of attempts besides is put into its attributes.
 
     `seconds_before`: how long others conducted the batch. `used` is what attempts took, by (item, round); `members` who
@@ -61,7 +61,7 @@ class EventTeller:
         places: CommandPlaces,
         epoch: int,
         conductor: Conductor,
-        story: Story,
+        story: EventProjector,
         *,
         question_of: Callable[[Digest], Question | None],
         leases: Mapping[int, Lease],
@@ -153,7 +153,7 @@ class EventTeller:
             match one:
                 case Queued(item, round_, position):
                     self._tell_of(events.TaskQueued, item, round_, position=position)
-                case Began(start):
+                case CommandBegan(start):
                     self._tell_began(start)
                 case Adopted(item):
                     self._tell_adopted(item)
@@ -162,30 +162,30 @@ class EventTeller:
                 case AskedLive(item, round_, question):
                     asked = self._asked(Digest(question))
                     self._tell_of(events.TaskBlocked, item, round_, question=asked, is_live=True)
-                case Counted() | Skipped():
+                case Counted() | CommandSkipped():
                     self._tell_state(one)
-                case Interrupted(item, epoch, then):
+                case AttemptInterrupted(item, epoch, then):
                     round_ = self._conductor.attempt(item)[0]
                     self._tell_of(events.TaskInterrupted, item, round_, epoch=epoch, next_action=then)
                 case AttemptStopped(item, epoch, (cause, detail, _)):
                     round_ = self._conductor.attempt(item)[0]
                     self._tell_of(events.TaskStopped, item, round_, epoch=epoch, cause=cause, detail=detail)
-                case Asked(request):
+                case RequestMade(request):
                     self._tell_request(request)
 
-    def _tell_state(self, one: Counted | Skipped) -> None:
+    def _tell_state(self, one: Counted | CommandSkipped) -> None:
         """What a command counts as without an end of its own."""
         match one:
             case Counted(item, round_, is_done=True):
                 self._tell_of(events.TaskCompleted, item, round_, marked_done=True)
             case Counted(item, round_):
                 self._tell_of(events.TaskFailed, item, round_, reason="answer")
-            case Skipped(item, round_, cause):
+            case CommandSkipped(item, round_, cause):
                 told = "request" if cause is None else self._ids[cause]
                 why = "skipped by user" if cause is None else f"it needs {told}, which is not done"
                 self._tell_of(events.TaskSkipped, item, round_, cause=told, reason=why)
 
-    def _tell_began(self, start: Start) -> None:
+    def _tell_began(self, start: StartCommand) -> None:
         holder, pid = self.members[start.item]
         self._since[start.item] = self._running_ns()
         log = layout.log_name(*self._places.place(start.item), start.round, start.epoch)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from codebatch.coordinator.processes.worker_backend import Member
+from codebatch.coordinator.processes.worker_backend import WorkerHandle
 from codebatch.coordinator.work.duration_estimates import Estimator
-from codebatch.coordinator.work.event_builder import EventTeller
+from codebatch.coordinator.work.event_builder import EventBuilder
 from codebatch.coordinator.work.notifications import Notifier
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import Used
@@ -22,8 +22,8 @@ from codebatch.model.work.work_batch import Work
 from codebatch.scheduling.actions import Break, Complete, Drained
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.estimate import Eta, Forecast
-from codebatch.scheduling.work.event_projection import Story
-from codebatch.scheduling.work.events import CommandEvent, Concluded, Conclusion, Start
+from codebatch.scheduling.work.event_projection import EventProjector
+from codebatch.scheduling.work.events import CommandEvent, Concluded, Conclusion, StartCommand
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.holders import Lease
 from codebatch.store.work.attempts import Attempts
@@ -37,7 +37,7 @@ _SAVE_SECONDS = 60.0
 _LOOK_SECONDS = 1.0
 
 
-class Found(NamedTuple):
+class DiskState(NamedTuple):
     """What stood on disk: all that ended, what was asked, and the leases of commands by item."""
 
     concluded: Concluded
@@ -52,17 +52,17 @@ class Clocks(NamedTuple):
     running_ns: Callable[[], int]
 
 
-class Helpers(NamedTuple):
+class Observers(NamedTuple):
     """Who knows how long commands take, and who tells somebody of what happens, where there are such."""
 
     estimator: Estimator | None = None
     notifier: Notifier | None = None
 
 
-NO_HELPERS = Helpers()
+NO_HELPERS = Observers()
 
 
-class Telling:
+class EventPublisher:
     """What one coordinator tells."""
 
     def __init__(
@@ -72,11 +72,11 @@ class Telling:
         conductor: Conductor,
         attempts: Attempts,
         epoch: int,
-        found: Found,
+        found: DiskState,
         question_of: Callable[[Digest], Question | None],
         *,
         clocks: Clocks,
-        helpers: Helpers,
+        helpers: Observers,
     ) -> None:
         """The batch is ours: what was told before is read, and what was not is told."""
         concluded, requests, leases = found
@@ -91,8 +91,8 @@ class Telling:
         self._signal = ""
         ids = conductor.agenda.ids
         before = ToldBefore(batch, epoch, {id_: item for item, id_ in enumerate(ids)})
-        self._story = Story(conductor, requests, before.told)
-        self._teller = EventTeller(
+        self._story = EventProjector(conductor, requests, before.told)
+        self._teller = EventBuilder(
             batch,
             work,
             attempts.places,
@@ -126,7 +126,7 @@ class Telling:
         self._teller.tell_all(happened)
         self._teller.flush()
 
-    def starts(self, start: Start, member: Member) -> None:
+    def starts(self, start: StartCommand, member: WorkerHandle) -> None:
         """A command is given to a worker."""
         self._teller.members[start.item] = member.holder, member.pid
         self._story.start(start)

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from codebatch.coordinator.work.command_backend import CommandCrew
+from codebatch.coordinator.work.command_backend import ProcessCommandBackend
 from codebatch.coordinator.work.duration_estimates import estimator_of
-from codebatch.coordinator.work.event_publisher import Helpers
+from codebatch.coordinator.work.event_publisher import Observers
 from codebatch.coordinator.work.interfaces import CommandWatcher
-from codebatch.coordinator.work.loop import Conducting
+from codebatch.coordinator.work.loop import WorkCoordinator
 from codebatch.coordinator.work.notifications import Notifier
 from codebatch.model.plan import Plan
 from codebatch.model.work.command import CommandId
@@ -28,14 +28,14 @@ from codebatch.system.processes.environment import given_environment
 from codebatch.system.processes.garbage_collector import collector_paused
 
 
-class Conducted(NamedTuple):
+class WorkRunOutcome(NamedTuple):
     """A work batch was conducted: `exit_status` is 0, or that of the signal that ended it early."""
 
     exit_status: int
     attempts: Attempts
 
 
-def conduct(
+def run_work_batch(
     store: StoreDir,
     batch: BatchDir,
     *,
@@ -43,7 +43,7 @@ def conduct(
     store_lock: int | None = None,
     waits_for_answers: bool = False,
     wants_colors: bool = False,
-) -> Conducted:
+) -> WorkRunOutcome:
     """Do what may be done in a work batch.
 
     Where it `waits_for_answers`, it goes on while a question is open, whatever the batch says. `store_lock` is the
@@ -57,7 +57,7 @@ def conduct(
         commands = commands_of(store, batch, work)
         estimator = estimator_of(store, batch, work)
     with _notifying(work, watcher) as notifier:
-        helpers = Helpers(estimator, notifier)
+        helpers = Observers(estimator, notifier)
         return _conduct(
             store, batch, work, plan, commands, watcher, store_lock, helpers, waits_for_answers, wants_colors
         )
@@ -88,15 +88,15 @@ def _conduct(
     commands: list[CommandId],
     watcher: CommandWatcher | None,
     store_lock: int | None,
-    helpers: Helpers,
+    helpers: Observers,
     waits_for_answers: bool,
     wants_colors: bool,
-) -> Conducted:
+) -> WorkRunOutcome:
     while True:
         about = HolderFile(
             holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
         )
-        crew = CommandCrew(
+        crew = ProcessCommandBackend(
             batch,
             store_root=str(store.root),
             coordinator=about.holder,
@@ -104,7 +104,7 @@ def _conduct(
             wants_colors=wants_colors,
         )
         with collector_paused():
-            conducting = Conducting(
+            conducting = WorkCoordinator(
                 batch,
                 plan,
                 work,
@@ -124,4 +124,4 @@ def _conduct(
             if helpers.estimator is not None:
                 helpers.estimator.save()
         if crew.exit_status or not conducting.has_unseen_requests:
-            return Conducted(crew.exit_status, conducting.attempts)
+            return WorkRunOutcome(crew.exit_status, conducting.attempts)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import msgspec
 
-from codebatch.coordinator.processes.worker_backend import Heard, Member
+from codebatch.coordinator.processes.worker_backend import Heard, WorkerHandle
 from codebatch.model.outcome import HolderId
 from codebatch.protocol import messages
 from codebatch.scheduling.events import WorkerId
@@ -17,20 +17,20 @@ from codebatch.scheduling.work.events import CommandEvent
 from codebatch.store.batches.holders import HolderFile
 
 
-class Rang(msgspec.Struct, frozen=True):
+class TimerFired(msgspec.Struct, frozen=True):
     """The time is over for which was to be waited before the attempt of a round."""
 
     item: int
     round: int
 
 
-class Helped(msgspec.Struct, frozen=True):
+class HelperExited(msgspec.Struct, frozen=True):
     """The program that was to help is no more: what it printed, None where it did not succeed, or not in time."""
 
     output: bytes | None
 
 
-class Insisted(msgspec.Struct, frozen=True):
+class ForcedStopRequested(msgspec.Struct, frozen=True):
     """A second signal, of which `reason` is the name, wants an end now; a third one: workers are killed."""
 
     reason: str
@@ -46,10 +46,10 @@ class StoppedWorker(msgspec.Struct, frozen=True):
     is_killed: bool
 
 
-CommandHeard = Heard | Rang | Helped | Insisted | StoppedWorker
+CommandHeard = Heard | TimerFired | HelperExited | ForcedStopRequested | StoppedWorker
 
 
-class CommandCrew(Protocol):
+class CommandBackend(Protocol):
     """Workers for commands of one coordinator. What concerns a worker that has died is passed over."""
 
     def begin(self) -> None:
@@ -58,7 +58,7 @@ class CommandCrew(Protocol):
     def end(self) -> None:
         """Leave workers that are at something to end it by themselves."""
 
-    def start(self, worker: WorkerId) -> Member:
+    def start(self, worker: WorkerId) -> WorkerHandle:
         """Start a worker; it says Hello when it can be given a command."""
 
     def send(self, worker: WorkerId, message: messages.ToWorker) -> None:

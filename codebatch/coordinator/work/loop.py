@@ -14,19 +14,19 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from codebatch.coordinator.processes.worker_backend import Died, DrainAsked, Member, Said
+from codebatch.coordinator.processes.worker_backend import DrainAsked, MessageReceived, WorkerExited, WorkerHandle
 from codebatch.coordinator.work.attempt_context import assign_of
-from codebatch.coordinator.work.event_publisher import NO_HELPERS, Clocks, Found, Helpers, Telling
+from codebatch.coordinator.work.event_publisher import NO_HELPERS, Clocks, DiskState, EventPublisher, Observers
 from codebatch.coordinator.work.interfaces import (
-    CommandCrew,
+    CommandBackend,
     CommandHeard,
     CommandWatcher,
-    Helped,
-    Insisted,
-    Rang,
+    ForcedStopRequested,
+    HelperExited,
     StoppedWorker,
+    TimerFired,
 )
-from codebatch.coordinator.work.question_inbox import Questioning
+from codebatch.coordinator.work.question_inbox import QuestionInbox
 from codebatch.coordinator.work.stop_requests import StopRequests
 from codebatch.coordinator.work.stopped_workers import stopped_worker_text
 from codebatch.errors import BatchRunning, CodebatchError, EnvironmentBroken, StoreCorrupt, StoreError, error_of
@@ -37,31 +37,31 @@ from codebatch.model.work.work_batch import WORK_TASK, Work
 from codebatch.protocol import messages
 from codebatch.protocol.launch import attempt_mark
 from codebatch.scheduling.actions import Break, Complete, Drained, Retire, Spawn
-from codebatch.scheduling.events import DrainRequested, Finished, Ready, Refused, Started, WorkerId
-from codebatch.scheduling.work.command_plan import agenda_of
+from codebatch.scheduling.events import DrainRequested, LeaseRefused, Ready, SessionStarted, UnitDone, WorkerId
+from codebatch.scheduling.work.command_plan import make_command_plan
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.events import (
     CommandAction,
+    CommandAdvanced,
     CommandEvent,
+    CommandReleased,
     Concluded,
     Conclusion,
     Consult,
     Consulted,
+    DeliverAnswer,
     Due,
-    GoneOn,
-    Lost,
     MakeRequest,
-    Proceed,
-    Recall,
-    Released,
+    NextStarted,
+    QueuedReturned,
+    RecallQueued,
     Requested,
-    Returned,
     Settle,
     Signalled,
-    Start,
-    Terminate,
+    StartCommand,
+    TerminateCommand,
     Wake,
-    Went,
+    WorkerDied,
 )
 from codebatch.store import layout
 from codebatch.store.batches import journal
@@ -79,19 +79,19 @@ _QUIET_TURN = 20
 _HEED_NS = 20_000_000  # Requests and questions are looked for so often while there is always something to hear.
 
 
-def _message_of(action: Recall | Terminate | Proceed | Retire) -> messages.ToWorker:
+def _message_of(action: RecallQueued | TerminateCommand | DeliverAnswer | Retire) -> messages.ToWorker:
     match action:
-        case Recall():
+        case RecallQueued():
             return messages.Drain()
-        case Terminate(_, grace_seconds, task, why):
+        case TerminateCommand(_, grace_seconds, task, why):
             return messages.Terminate(why=why, grace_seconds=grace_seconds, task=task)
-        case Proceed():
+        case DeliverAnswer():
             return messages.Proceed()
         case Retire():
             return messages.Stop()
 
 
-class Conducting:
+class WorkCoordinator:
     """One run over one work batch, with a crew of its own, as the only one who may."""
 
     def __init__(
@@ -100,7 +100,7 @@ class Conducting:
         plan: Plan,
         work: Work,
         commands: Sequence[CommandId],
-        crew: CommandCrew,
+        crew: CommandBackend,
         *,
         about: HolderFile,
         watcher: CommandWatcher | None,
@@ -108,7 +108,7 @@ class Conducting:
         text_of: Callable[[str], str],
         waits_for_answers: bool = False,
         now_ns: Callable[[], int] = running_ns,
-        helpers: Helpers = NO_HELPERS,
+        helpers: Observers = NO_HELPERS,
     ) -> None:
         """`commands` are the plan's items in its order; `about` is what this process is known by; `text_of` a command.
 
@@ -137,11 +137,11 @@ class Conducting:
             self._bury_dead(leased.unended(concluded))
             self._crew.take_on([lease.holder for lease in leased.leases.values() if lease.is_live])
             requests = list(self._requests.read())
-            self._questioning = Questioning(
+            self._questioning = QuestionInbox(
                 batch, work, self.attempts.places, self._requests, text_of=text_of, start=crew.help, wall_ns=wall_ns
             )
             self._stops = StopRequests(self._requests, self._leases, self.attempts, commands, about.pid, wall_ns)
-            agenda = agenda_of(work, commands, batch.id, helpers.estimator.lengths if helpers.estimator else ())
+            agenda = make_command_plan(work, commands, batch.id, helpers.estimator.lengths if helpers.estimator else ())
             self.conductor = Conductor(
                 replace(agenda, waits_for_answers=True) if waits_for_answers else agenda,
                 concluded=concluded,
@@ -150,14 +150,14 @@ class Conducting:
                 requests=requests,
                 asked=self._questioning.read(),
             )
-            found = Found(concluded, requests, leased.leases)
-            self._telling = Telling(
+            found = DiskState(concluded, requests, leased.leases)
+            self._telling = EventPublisher(
                 batch, work, self.conductor, self.attempts, self.epoch, found, self._questioning.question,
                 clocks=Clocks(wall_ns, now_ns), helpers=helpers,
             )  # fmt: skip
             opened.callback(self._telling.close)
             self._opened = opened.pop_all()
-        self._workers: dict[WorkerId, Member] = {}
+        self._workers: dict[WorkerId, WorkerHandle] = {}
         self._events: deque[CommandEvent] = deque()
         self._end: Complete | Drained | Break | None = None
         self._spawned = self._since_look = 0
@@ -176,7 +176,7 @@ class Conducting:
         self._crew.begin()
         try:
             try:
-                self._handle(Started())
+                self._handle(SessionStarted())
                 while self._end is None or self._workers:
                     self._turn()
             finally:
@@ -257,24 +257,24 @@ class Conducting:
 
     def _hear(self, heard: CommandHeard) -> None:
         match heard:
-            case Said(worker, message):
+            case MessageReceived(worker, message):
                 self._receive(worker, message)
-            case Died():
+            case WorkerExited():
                 self._bury(heard)
             case DrainAsked(reason):
                 self._telling.drains(reason)
                 self._journal.write(journal.Drained(reason=reason))
                 self._handle(DrainRequested())
                 self._handle(Signalled(reason, ends=False))
-            case Insisted(reason, is_killed):
+            case ForcedStopRequested(reason, is_killed):
                 if self._watcher is not None:
                     self._watcher.insisted(is_killed)
                 self._handle(Signalled(reason, ends=True))
             case StoppedWorker():
                 self._tell_stopped_worker(heard)
-            case Rang(item, round_):
+            case TimerFired(item, round_):
                 self._handle(Due(item, round_))
-            case Helped(output):
+            case HelperExited(output):
                 self._consult(lambda: self._questioning.heard(output))
 
     def _tell_stopped_worker(self, found: StoppedWorker) -> None:
@@ -334,12 +334,12 @@ class Conducting:
                 worker = WorkerId(self._spawned)
                 member = self._workers[worker] = self._crew.start(worker)
                 self._journal.write(journal.Spawned(worker=member.holder, pid=member.pid))
-            case Start():
+            case StartCommand():
                 self._crew.send(action.worker, assign_of(self.conductor, action, self.attempts.places))
                 self._telling.starts(action, self._workers[action.worker])
-            case GoneOn(start):
+            case CommandAdvanced(start):
                 self._telling.starts(start, self._workers[start.worker])
-            case Recall() | Terminate() | Proceed() | Retire():
+            case RecallQueued() | TerminateCommand() | DeliverAnswer() | Retire():
                 self._crew.send(action.worker, _message_of(action))
             case Settle():
                 self._settle(action)
@@ -374,7 +374,7 @@ class Conducting:
             case messages.Refused(epoch=epoch):
                 self._journal.write(journal.Refused(worker=self._workers[worker].holder, epoch=epoch))
                 self._has_begun_all(worker)
-                self._idle(worker, Refused(worker, epoch))
+                self._idle(worker, LeaseRefused(worker, epoch))
             case messages.Committed(commit=commit, lost=lost, used=used):
                 ended = self.attempts.hear(commit)
                 self._telling.uses(ended, used)
@@ -385,11 +385,11 @@ class Conducting:
                 if lost:
                     self._learn()
             case messages.Returned(count=count):
-                self._handle(Returned(worker, count))
+                self._handle(QueuedReturned(worker, count))
                 self._has_begun_all(worker)
             case messages.Finished():
                 self._has_begun_all(worker)
-                self._idle(worker, Finished(worker))
+                self._idle(worker, UnitDone(worker))
             case messages.Delayed(message=text, seconds=seconds):
                 if self._watcher is not None:
                     self._watcher.noted(
@@ -408,7 +408,7 @@ class Conducting:
         """A worker has begun the next of what it was given at once; False where there is none."""
         if self.conductor.next_item(worker) is None:
             return False
-        self._handle(Went(worker))
+        self._handle(NextStarted(worker))
         return True
 
     def _give_up(self, error: CodebatchError) -> None:
@@ -417,13 +417,13 @@ class Conducting:
         self._refusal = self._refusal or error
         self._handle(DrainRequested())
 
-    def _idle(self, worker: WorkerId, event: Ready | Refused | Finished) -> None:
+    def _idle(self, worker: WorkerId, event: Ready | LeaseRefused | UnitDone) -> None:
         """A worker has nothing to do now. Once all is over it has nothing to wait for either."""
         self._handle(event)
         if self._end is not None:
             self._crew.send(worker, messages.Stop())
 
-    def _bury(self, died: Died) -> None:
+    def _bury(self, died: WorkerExited) -> None:
         self._name_leased()
         self._heed_requests()  # Whoever killed it may have said that it is no accident.
         found = self.attempts.read()  # It may have died between its last link and its report.
@@ -446,9 +446,9 @@ class Conducting:
         if self._end is None:
             lease = None if item is None else leases.get(item)
             if item is None or lease is None or lease.epoch < self.conductor.epoch(item):
-                self._handle(Lost(died.worker, "nobody"))
+                self._handle(WorkerDied(died.worker, "nobody"))
             else:
-                self._handle(Lost(died.worker, "it" if lease.holder.holder == member.holder else "another"))
+                self._handle(WorkerDied(died.worker, "it" if lease.holder.holder == member.holder else "another"))
 
     def _follow(self, worker: WorkerId, leases: Mapping[int, Lease], found: Concluded) -> list[Conclusion]:
         """See by its leases how far a dead worker came of what it was given at once; returns what ended besides."""
@@ -462,7 +462,7 @@ class Conducting:
             ended = [one for one in ended if one not in at_hand]
             if at_hand:
                 self._handle(Concluded(at_hand))
-            self._handle(Went(worker))
+            self._handle(NextStarted(worker))
         return ended
 
     def _settle(self, action: Settle) -> None:
@@ -488,7 +488,7 @@ class Conducting:
         self._heed_requests()
         self._learn()
         for item, lease in sorted(dead.items()):
-            self._handle(Released(item, lease.epoch))
+            self._handle(CommandReleased(item, lease.epoch))
 
     def _bury_dead(self, leases: dict[int, Lease]) -> None:
         """End whatever attempts of dead workers left running."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from codebatch.coordinator.work.automatic_answers import Answered, Answerer, Query
+from codebatch.coordinator.work.automatic_answers import AutoAnswerer, AutomaticAnswer, Query
 from codebatch.model.digest import Digest
 from codebatch.model.work.question import Question
 from codebatch.model.work.request import Answer
 from codebatch.model.work.work_batch import Work
-from codebatch.scheduling.work.events import Asked, Consult, Consulted
+from codebatch.scheduling.work.events import Consult, Consulted, QuestionAsked
 from codebatch.store import layout
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.layout import QuestionPlace
@@ -20,7 +20,7 @@ from codebatch.store.work.requests import Requests
 LOG_TAIL_BYTES = 8 * 1024
 
 
-class Questioning:
+class QuestionInbox:
     """The questions of one coordinator's run."""
 
     def __init__(
@@ -34,7 +34,7 @@ class Questioning:
         start: Callable[[Sequence[str], bytes, float], None],
         wall_ns: Callable[[], int],
     ) -> None:
-        """`text_of` a command; `start` as in `Answerer`."""
+        """`text_of` a command; `start` as in `AutoAnswerer`."""
         self._batch = batch
         self._work = work
         self._places = places
@@ -43,10 +43,10 @@ class Questioning:
         self._wall_ns = wall_ns
         self._questions = Questions(batch.files, batch.root)
         self._known: dict[Digest, tuple[QuestionPlace, Question]] = {}
-        self._found: list[Asked] = []
-        self._answerer = None if work.answering is None else Answerer(work.answering, start, self._query_of)
+        self._found: list[QuestionAsked] = []
+        self._answerer = None if work.answering is None else AutoAnswerer(work.answering, start, self._query_of)
 
-    def read(self) -> list[Asked]:
+    def read(self) -> list[QuestionAsked]:
         """What commands asked since while they ran, and go on to."""
         self._look()
         found, self._found = self._found, []
@@ -58,7 +58,7 @@ class Questioning:
             if item is not None:
                 self._known[question.digest] = place, question
                 if question.is_live:
-                    self._found.append(Asked(item, place.round, place.epoch, place.number, question.digest))
+                    self._found.append(QuestionAsked(item, place.round, place.epoch, place.number, question.digest))
 
     def question(self, digest: Digest) -> Question | None:
         """What was asked under a name; None where that cannot be read."""
@@ -78,7 +78,7 @@ class Questioning:
         """A program that was to answer has ended. Raises StoreUnwritable, StoreCorrupt."""
         return None if self._answerer is None else self._take(self._answerer.heard(output))
 
-    def _take(self, answered: Answered | None) -> Consulted | None:
+    def _take(self, answered: AutomaticAnswer | None) -> Consulted | None:
         if answered is None:
             return None
         question = answered.question

@@ -42,7 +42,7 @@ Field = Literal[
 _ABSENT: tuple[Field, ...] = ("base", "task", "path")
 
 
-class Difference(msgspec.Struct, frozen=True, kw_only=True):
+class FieldDifference(msgspec.Struct, frozen=True, kw_only=True):
     """An input of a task that differs from the older batch. `old` and `new` are its values as text, or None if missing.
 
     `name` is the name of the input: a configuration key such as `table.key`, a distribution, a context or a task.
@@ -54,7 +54,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     new: str | None = None
 
 
-Differences = tuple[Difference, ...]
+Differences = tuple[FieldDifference, ...]
 
 
 def task_differences(new: PlannedTask, old: PlannedTask) -> Differences:
@@ -72,11 +72,13 @@ def item_differences(new: Items, item: int, old: Items, place: int, contexts: It
     mine, other = new.entries[item], old.entries[place]
     found = [*_plain("object", other.object, mine.object)]
     if mine.executable != other.executable:
-        found.append(Difference(field="executable", old=_yes_or_no(other.executable), new=_yes_or_no(mine.executable)))
+        found.append(
+            FieldDifference(field="executable", old=_yes_or_no(other.executable), new=_yes_or_no(mine.executable))
+        )
     for name in sorted(contexts):
         was, now = (_context(items, name, index) for items, index in ((old, place), (new, item)))
         if was != now:
-            found.append(Difference(field="context", name=name, old=_shown(was), new=_shown(now)))
+            found.append(FieldDifference(field="context", name=name, old=_shown(was), new=_shown(now)))
     return tuple(found)
 
 
@@ -87,11 +89,11 @@ def project_differences(new: Plan, old: Plan, task: str) -> Differences:
     for need in mine[task].needs:
         key = others[need].key if need in others else None
         if key != mine[need].key:
-            found.append(Difference(field="needs", name=need, old=key, new=mine[need].key))
+            found.append(FieldDifference(field="needs", name=need, old=key, new=mine[need].key))
     found += _plain("tree", old.snapshot_digest, new.snapshot_digest)
     found += _plain("paths", _texts(old.paths), _texts(new.paths))
     if new.snapshot_digest == old.snapshot_digest and new.paths == old.paths and new.shards != old.shards:
-        found.append(Difference(field="shards", old=str(len(old.shards)), new=str(len(new.shards))))
+        found.append(FieldDifference(field="shards", old=str(len(old.shards)), new=str(len(new.shards))))
     return tuple(found)
 
 
@@ -103,27 +105,27 @@ def nearest(found: Sequence[tuple[str, Differences]]) -> tuple[str, Differences]
     return min(found, key=lambda each: (any(one.field in _ABSENT for one in each[1]), len(each[1])))
 
 
-def resting_on(unkeyed: str, task: str = "") -> Difference:
+def resting_on(unkeyed: str, task: str = "") -> FieldDifference:
     """What tells that an older result is its batch's alone."""
-    return Difference(field="outside_key", name=task, old=_cut(unkeyed))
+    return FieldDifference(field="outside_key", name=task, old=_cut(unkeyed))
 
 
 def without_values_of_files(differences: Differences) -> Differences:
     """The same for all files that differ in the same fields."""
     return tuple(
-        Difference(field=each.field, name=each.name) if each.field in ("object", "executable", "context") else each
+        FieldDifference(field=each.field, name=each.name) if each.field in ("object", "executable", "context") else each
         for each in differences
     )
 
 
-def _plain(field: Field, old: str, new: str) -> Iterator[Difference]:
+def _plain(field: Field, old: str, new: str) -> Iterator[FieldDifference]:
     if old != new:
-        yield Difference(field=field, old=_cut(old), new=_cut(new))
+        yield FieldDifference(field=field, old=_cut(old), new=_cut(new))
 
 
 def _of_mappings(
     field: Field, old: Mapping[str, Json], new: Mapping[str, Json], above: str = ""
-) -> Iterator[Difference]:
+) -> Iterator[FieldDifference]:
     for key in sorted(old.keys() | new.keys()):
         name = f"{above}{key}"
         was, now = old.get(key), new.get(key)
@@ -132,7 +134,7 @@ def _of_mappings(
             continue
         before, after = (_json(values[key]) if key in values else None for values in (old, new))
         if before != after:
-            yield Difference(field=field, name=name, old=_shown(before), new=_shown(after))
+            yield FieldDifference(field=field, name=name, old=_shown(before), new=_shown(after))
 
 
 def _json(value: Json) -> bytes:

@@ -61,7 +61,7 @@ def refuse_configured(_config: ImportConfig, **_: object) -> NoReturn:
     raise ValueError("an import is planned by `codebatch import` and cannot be configured")
 
 
-class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
+class ExcludedRecords(msgspec.Struct, frozen=True, kw_only=True):
     """Findings of an imported file that were not imported.
 
     - `unknown_files`: the number of findings in files that are not in the batch. `examples` are some of these paths.

@@ -12,7 +12,7 @@ from codebatch.model.record import TAGS, Diagnostic, File, Record
 from codebatch.model.record_counts import Counts
 
 
-class _Line(msgspec.Struct):
+class _CountedLine(msgspec.Struct):
     """What of a record is counted."""
 
     kind: str
@@ -21,7 +21,7 @@ class _Line(msgspec.Struct):
     lang: str = ""
 
 
-_line_decoder = msgspec.json.Decoder(_Line)
+_line_decoder = msgspec.json.Decoder(_CountedLine)
 
 
 def count_records(results: Sequence[Sequence[Record]], types: Iterable[Sequence[type[Record]]]) -> Counts:
@@ -46,7 +46,9 @@ def count_lines(lines: bytes) -> Counts:
     )
 
 
-def _counts(kinds: Counter[str], diagnostics: Sequence[Diagnostic | _Line], files: Sequence[File | _Line]) -> Counts:
+def _counts(
+    kinds: Counter[str], diagnostics: Sequence[Diagnostic | _CountedLine], files: Sequence[File | _CountedLine]
+) -> Counts:
     by_severity: dict[str, dict[str, int]] = {}
     for (severity, code), number in sorted(Counter((record.severity, record.code) for record in diagnostics).items()):
         by_severity.setdefault(severity, {})[code] = number

@@ -52,7 +52,7 @@ class Question(Document, frozen=True, kw_only=True):
         return digest_bytes(f"asked\0{self.task}\0{self.round}\0{self.epoch}\0{self.number}\0{self.text}".encode())
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class AskedQuestionText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is asked, as a command says it."""
 
     text: str

@@ -52,10 +52,10 @@ def iter_places(script: str, wanted: re.Pattern[str]) -> Iterator[tuple[re.Match
 
     The time is linear in the length of the script.
     """
-    return _Reader(script, wanted).places() if "{" in script else iter(())
+    return _ScriptReader(script, wanted).places() if "{" in script else iter(())
 
 
-class _Reader:
+class _ScriptReader:
     def __init__(self, script: str, wanted: re.Pattern[str]) -> None:
         self._script = script
         self._wanted = wanted

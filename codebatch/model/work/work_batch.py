@@ -70,7 +70,7 @@ class InferredEdge(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float
 
 
-class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
+class RejectedEdge(msgspec.Struct, frozen=True, kw_only=True):
     """An inferred dependency that is not used, and the reason."""
 
     task: str
@@ -163,7 +163,7 @@ class AnsweringRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     human: bool = False
 
 
-class Answering(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class AnsweringPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Automatic answers to questions of tasks, before a person is asked.
 
     The first rule that matches answers. If none matches, `command` is asked. At most `per_task_max` questions of a task
@@ -222,7 +222,7 @@ class Work(Document, frozen=True, kw_only=True):
     pools: dict[str, int] = msgspec.field(default_factory=dict)
     notify: Notify | None = None
     on_blocked: OnBlocked = "end"
-    answering: Answering | None = None
+    answering: AnsweringPolicy | None = None
     start_every_seconds: float = 0.0
     origin: ListOrigin = ListOrigin(directory=b"", files=())
     satisfied_needs: tuple[WorkEdge, ...] = ()

@@ -11,8 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from codebatch.errors import BatchIncomplete
-from codebatch.operations.queries.batch_query import Answer, Question, ask, check_reference
-from codebatch.operations.queries.record_types import AnyAnswer, Nouns
+from codebatch.operations.api.record_queries import AnyAnswer, RecordQueries
+from codebatch.operations.queries.batch_query import Answer, BatchQuery, ask, check_reference
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from codebatch.operations.queries.duplicate_blocks import DuplicateBlock, DuplicateLocation
     from codebatch.operations.queries.duplicates import DuplicateBlocks
     from codebatch.operations.queries.file_overview import Overview
-    from codebatch.operations.queries.findings import Findings
+    from codebatch.operations.queries.findings import FindingsByRule
     from codebatch.operations.queries.impact import Impact
     from codebatch.operations.queries.records import FileContent, FileRecords
     from codebatch.operations.queries.references import Progress
-    from codebatch.operations.queries.search_volume import LookedAt
+    from codebatch.operations.queries.search_volume import SearchedVolume
     from codebatch.operations.queries.source_line import InspectedLine, SourceLine
     from codebatch.operations.queries.sql import Rows
-    from codebatch.query.answers.dependencies import Cycle, Import
+    from codebatch.query.answers.dependencies import Cycle, FileImport
     from codebatch.query.answers.summary import Summary
     from codebatch.query.completeness import Completeness
     from codebatch.query.fields import JsonRecord
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from codebatch.query.filters.record_options import Filters, OutputFilters, Several
 
 
-class Batch(Nouns):
+class Batch(RecordQueries):
     """An open batch. It gives access to its records, and answers questions about names, files or the whole batch.
 
     It has many methods: one for each kind of record and of question. They raise InvalidInput for an invalid request,
@@ -57,14 +57,14 @@ class Batch(Nouns):
                 print(symbol.path, symbol.line, symbol.qualified)
     """
 
-    def __init__(self, question: Question, check_open: Callable[[], None], *, partial: bool) -> None:
+    def __init__(self, question: BatchQuery, check_open: Callable[[], None], *, partial: bool) -> None:
         """`check_open` raises InvalidInput where its store was closed."""
         self._question = question
         self._check_open = check_open
         self._is_partial = partial
 
     @property
-    def question(self) -> Question:
+    def question(self) -> BatchQuery:
         """The question about all records of the batch. Raises InvalidInput if the store was closed."""
         self._check_open()
         return self._question
@@ -136,7 +136,7 @@ class Batch(Nouns):
         code: Several = None,
         tool: Several = None,
         **filters: Unpack[Filters],
-    ) -> Answer[Findings]:
+    ) -> Answer[FindingsByRule]:
         """Return findings by rule, the most certain rules first.
 
         The filters are the filters of `diagnostics`. Hints are left out, unless `severity` selects them.
@@ -159,11 +159,11 @@ class Batch(Nouns):
 
         return self.check(records.rank(self.question, by, limit=limit, task=task))
 
-    def looked_at(self, kinds: Collection[str], task: str | None = None) -> LookedAt:
+    def looked_at(self, kinds: Collection[str], task: str | None = None) -> SearchedVolume:
         """Return how many files and tasks an answer about the given record types covers."""
-        from codebatch.operations.queries.search_volume import looked_at
+        from codebatch.operations.queries.search_volume import searched_volume
 
-        return looked_at(self.question, kinds, task)
+        return searched_volume(self.question, kinds, task)
 
     def describe_codes(self, codes: Collection[str], task: str | None = None) -> Answer[dict[str, tuple[str, str]]]:
         """Return the severity of each given rule ID in this batch, and the first message of the rule."""
@@ -179,10 +179,10 @@ class Batch(Nouns):
         The record is None if it does not exist yet. `parse` and `file_class` restrict the files.
         """
         from codebatch.operations.queries import records
-        from codebatch.query.filters.record_options import several
+        from codebatch.query.filters.record_options import as_tuple
 
-        states = () if parse is None else several("parse", parse)
-        classes = () if file_class is None else several("file_class", file_class)
+        states = () if parse is None else as_tuple("parse", parse)
+        classes = () if file_class is None else as_tuple("file_class", file_class)
         return self.check(records.list_files(self.question, limit, parse=states, classes=classes))
 
     def find_paths(self, given: Sequence[str]) -> tuple[str, ...]:
@@ -201,9 +201,9 @@ class Batch(Nouns):
         """
         from codebatch.operations.queries import records
         from codebatch.query.filters.filters import RecordFilter
-        from codebatch.query.filters.record_options import KINDS_FOR_PEOPLE, several
+        from codebatch.query.filters.record_options import KINDS_FOR_PEOPLE, as_tuple
 
-        named = () if kind is None else several("kind", kind)
+        named = () if kind is None else as_tuple("kind", kind)
         shown = () if for_machines else KINDS_FOR_PEOPLE
         return self.check(records.inspect(self.question, path, RecordFilter(kinds=named or shown), kinds=named))
 
@@ -228,9 +228,9 @@ class Batch(Nouns):
         With `kind`, only records of these types are returned.
         """
         from codebatch.operations.queries.source_line import inspect_line
-        from codebatch.query.filters.record_options import several
+        from codebatch.query.filters.record_options import as_tuple
 
-        kinds = () if kind is None else several("kind", kind)
+        kinds = () if kind is None else as_tuple("kind", kind)
         return self.check(inspect_line(self.question, path, line, kinds=kinds))
 
     def content(self, path: str) -> FileContent:
@@ -269,9 +269,9 @@ class Batch(Nouns):
         number of files that were searched and the number of all files.
         """
         from codebatch.operations.queries.references import ignore_progress, references
-        from codebatch.query.filters.record_options import several
+        from codebatch.query.filters.record_options import as_tuple
 
-        roles = () if role is None else several("role", role)
+        roles = () if role is None else as_tuple("role", role)
         told = progress or ignore_progress
         return self.check(references(self.question, name, roles=roles, path=path, progress=told))
 
@@ -298,10 +298,10 @@ class Batch(Nouns):
         file takes longer than `file_seconds`, it is skipped, and the answer is incomplete. `progress` is as in
         `references`.
         """
-        from codebatch.operations.queries.code_search import Wanted, find
+        from codebatch.operations.queries.code_search import CodeSearch, find
         from codebatch.operations.queries.references import ignore_progress
 
-        wanted = Wanted(
+        wanted = CodeSearch(
             language=language,
             query=query,
             pattern=pattern,
@@ -341,9 +341,9 @@ class Batch(Nouns):
         Tests, vendored and generated code and uncertain functions are excluded and counted, unless `everything` is set.
         """
         from codebatch.operations.hotspots.hotspots import hotspots
-        from codebatch.query.filters.record_options import several
+        from codebatch.query.filters.record_options import as_tuple
 
-        languages = () if lang is None else several("lang", lang)
+        languages = () if lang is None else as_tuple("lang", lang)
         return self.check(
             hotspots(
                 self.question,
@@ -411,7 +411,7 @@ class Batch(Nouns):
 
         return self.check(impact(self.question, path, depth))
 
-    def imports(self, path: Paths = "") -> Answer[list[Import]]:
+    def imports(self, path: Paths = "") -> Answer[list[FileImport]]:
         """Return all imports between files, sorted by path. With `path`, only imports from or to matching files."""
         from codebatch.operations.queries.dependencies import imports
 

@@ -79,12 +79,12 @@ class Store:
             batch_query.check_reference(reference)
         return self.open_batch(self.ask(reference), partial=partial)
 
-    def ask(self, reference: str | None = None) -> batch_query.Question:
+    def ask(self, reference: str | None = None) -> batch_query.BatchQuery:
         """Return a batch as `batch` finds it, as use cases take it. Raises the errors of `batch`."""
         self.check_open()
         return batch_query.ask(self._store, reference, self._note, self._passed_over)
 
-    def open_batch(self, question: batch_query.Question, *, partial: bool = False) -> Batch:
+    def open_batch(self, question: batch_query.BatchQuery, *, partial: bool = False) -> Batch:
         """Return the public form of a batch that was found."""
         return Batch(question, self.check_open, partial=partial)
 
@@ -138,12 +138,6 @@ def open(path: str | Path | None = None, *, project: str | Path | None = None, n
     InvalidInput, StoreNotFound, StoreUntrusted or StoreCorrupt.
     """
     return Store(stores.open_store(path, project), note or _warn)
-
-
-def _check_text(reference: object) -> None:
-    if not isinstance(reference, str):
-        hint = "use the id of a batch, a unique prefix of the id, latest, latest~N or @NAME"
-        raise InvalidInput(f"a batch must be given as str, not as {reference!r}", hint=hint)
 
 
 def _warn(text: str) -> None:

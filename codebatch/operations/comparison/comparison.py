@@ -10,17 +10,17 @@ from typing import get_args
 
 import msgspec
 
-from codebatch.compare.absence.reasons import Reasons
+from codebatch.compare.absence.reasons import AbsenceReasons
 from codebatch.compare.batches import records_of, records_unlike
 from codebatch.compare.differences import Change, Counts, Thing, place_of
-from codebatch.compare.matching.finding_pairs import Told, ToldByPath, pair_told
-from codebatch.compare.matching.trees import Trees
+from codebatch.compare.matching.finding_pairs import ReportedFinding, ToldByPath, match_findings
+from codebatch.compare.matching.trees import TreeComparison
 from codebatch.compare.records import COMPARED_KINDS, compare_kind, groups_of, is_missing
 from codebatch.compare.states import State, state_of_new, state_of_old, state_of_pair
 from codebatch.compare.tree_files import of_entry
 from codebatch.errors import InvalidInput
 from codebatch.model.record import Diagnostic, Duplicate
-from codebatch.operations.queries.batch_query import Answer, Question
+from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.query.answers.counting import count_records
 from codebatch.query.completeness import check_kinds, completeness, tasks_that_give
 from codebatch.query.filters.arguments import refuse_unknown
@@ -50,7 +50,7 @@ class Comparison:
     ) -> None:
         self.old = old
         self.new = new
-        self.trees = Trees(old.question.records, new.question.records)
+        self.trees = TreeComparison(old.question.records, new.question.records)
         self.kinds = kinds
         self._asked = asked
         self._asks_all = asked == _ALL
@@ -124,14 +124,14 @@ class Comparison:
 
     def _paired_diagnostics(self) -> Iterator[Change]:
         with collector_paused():
-            paired = pair_told(self.trees, *self._told)
+            paired = match_findings(self.trees, *self._told)
         for pair in paired.pairs:
             old, new = pair.old.about, pair.new.about
             yield Change(state_of_pair(old, new, pair.by), old, new, pair.by)
-        for told, reason in Reasons(self.trees, "old", paired.old, self._told[1]).found():
+        for told, reason in AbsenceReasons(self.trees, "old", paired.old, self._told[1]).found():
             is_gone = self.trees.new_path(told.path) is None
             yield Change(state_of_old(reason, is_file_gone=is_gone), told.about, None, reason=reason)
-        for told, reason in Reasons(self.trees, "new", paired.new, self._told[0]).found():
+        for told, reason in AbsenceReasons(self.trees, "new", paired.new, self._told[0]).found():
             yield Change(state_of_new(reason), None, told.about, reason=reason)
 
     def _untold(self) -> Iterator[Change]:
@@ -145,12 +145,15 @@ class Comparison:
     @cached_property
     def _told(self) -> tuple[ToldByPath, ToldByPath]:
         """The findings of both at the paths of which a task does not say the same."""
-        told: tuple[dict[bytes, list[Told]], dict[bytes, list[Told]]] = (defaultdict(list), defaultdict(list))
+        told: tuple[dict[bytes, list[ReportedFinding]], dict[bytes, list[ReportedFinding]]] = (
+            defaultdict(list),
+            defaultdict(list),
+        )
         for task in self._tasks:
             sides = records_unlike(self.trees.old, self.trees.new, task, Diagnostic)
             for side, by_path in zip(told, sides, strict=True):
                 for path, found in by_path.items():
-                    side[path] += [Told(path, task, about) for about in found]
+                    side[path] += [ReportedFinding(path, task, about) for about in found]
         return told
 
     @property
@@ -171,8 +174,8 @@ def of_files_alone(kinds: Collection[str]) -> bool:
 
 
 def compare(
-    old: Question,
-    new: Question,
+    old: BatchQuery,
+    new: BatchQuery,
     kinds: Collection[str] = ("diagnostic",),
     *,
     asked: RecordFilter | None = None,
@@ -201,7 +204,7 @@ def refuse_strangers(comparison: Comparison) -> None:
         )
 
 
-def _stand(question: Question, kinds: Collection[str], task: str | None) -> Answer[None]:
+def _stand(question: BatchQuery, kinds: Collection[str], task: str | None) -> Answer[None]:
     """How complete a batch is for what is compared."""
     records = question.records
     names = records.choose_tasks(task)

@@ -17,9 +17,9 @@ from codebatch.git.ancestry import Repository
 from codebatch.model.digest import Digest
 from codebatch.operations import Note
 from codebatch.operations.history.checkouts import repository_of
-from codebatch.operations.queries.batch_query import Question
+from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.query.sources.records import BatchRecords
-from codebatch.query.sources.sources import Unasked
+from codebatch.query.sources.sources import EmptySource
 from codebatch.snapshotting.staleness import stat_cache_of
 from codebatch.store.batches.batches import BatchDir, BatchFile, BatchId, iter_batches
 from codebatch.store.batches.snapshot_references import resolve_snapshot
@@ -30,7 +30,7 @@ _SNAPSHOT = "snap-"
 _SHOWN_MAX = 80
 
 
-class Commit(NamedTuple):
+class NamedCommit(NamedTuple):
     """A commit that a side names. `name` is the reference as it was given, `id` the full hash."""
 
     name: str
@@ -43,11 +43,11 @@ class Commit(NamedTuple):
         return short if self.id.startswith(self.name) else f"{self.name} ({short})"
 
 
-Ask = Callable[[str], Question]
+Ask = Callable[[str], BatchQuery]
 """Finds a batch by its reference, as `Store.batch` does."""
 
 
-def find_revision(store: StoreDir, reference: str, ask: Ask, note: Note, *, of_files: bool = False) -> Question:
+def find_revision(store: StoreDir, reference: str, ask: Ask, note: Note, *, of_files: bool = False) -> BatchQuery:
     """Return the batch that a reference names; for a snapshot or a commit, its latest batch.
 
     A batch with uncommitted changes does not represent its commit. Nothing is run: a commit without a batch raises
@@ -55,7 +55,7 @@ def find_revision(store: StoreDir, reference: str, ask: Ask, note: Note, *, of_f
     Raises the errors of `Store.batch`.
     """
     revision = name_revision(store, reference, ask, note, of_files=of_files)
-    if isinstance(revision, Question):
+    if isinstance(revision, BatchQuery):
         return revision
     found = find_batch_of(store, revision)
     if found is None:
@@ -66,7 +66,7 @@ def find_revision(store: StoreDir, reference: str, ask: Ask, note: Note, *, of_f
 
 def name_revision(
     store: StoreDir, reference: str, ask: Ask, note: Note, *, of_files: bool = False
-) -> Question | Commit:
+) -> BatchQuery | NamedCommit:
     """Return the batch that a reference names, otherwise the commit. Raises the errors of `Store.batch`."""
     repository = _repository_here()
     commit_id = None if repository is None else repository.find(reference)
@@ -78,7 +78,7 @@ def name_revision(
             found = ask(reference)
     except (InvalidId, UnknownId, AmbiguousId) as error:
         if commit_id is not None:
-            return Commit(reference, commit_id)
+            return NamedCommit(reference, commit_id)
         if repository is None or is_of_snapshot or not isinstance(error, InvalidId | NotInStore):
             raise
         raise _named_nothing(reference, repository, error) from error
@@ -87,12 +87,12 @@ def name_revision(
     return found
 
 
-def find_batch_of(store: StoreDir, commit: Commit) -> BatchDir | None:
+def find_batch_of(store: StoreDir, commit: NamedCommit) -> BatchDir | None:
     """Return the latest batch of just a commit's tree, wherever it was run; None if there is none."""
     return next((each for each in iter_batches(store) if each.about.is_clean and each.about.commit == commit.id), None)
 
 
-def _of_snapshot(store: StoreDir, reference: str, ask: Ask, note: Note, *, of_files: bool) -> Question:
+def _of_snapshot(store: StoreDir, reference: str, ask: Ask, note: Note, *, of_files: bool) -> BatchQuery:
     snapshot = resolve_snapshot(store, reference)
     of_it = (batch for batch in iter_batches(store, kind="any") if batch.about.snapshot_id == snapshot.id)
     found = next(of_it, None)
@@ -104,7 +104,7 @@ def _of_snapshot(store: StoreDir, reference: str, ask: Ask, note: Note, *, of_fi
     raise UnknownId(f"no batch of the snapshot {snapshot.id}", hint=hint)
 
 
-def _of_tree(store: StoreDir, snapshot: Snapshot, note: Note) -> Question:
+def _of_tree(store: StoreDir, snapshot: Snapshot, note: Note) -> BatchQuery:
     """Return a batch over a snapshot that is not in the store and has no task."""
     document = snapshot.document
     about = BatchFile(
@@ -119,8 +119,8 @@ def _of_tree(store: StoreDir, snapshot: Snapshot, note: Note) -> Question:
         items=document.files,
     )
     batch = BatchDir(store.files, store.batches / snapshot.id, about)
-    question = Question(store, batch, is_named=True, note=note)
-    question.records = BatchRecords(store, batch, source=Unasked(str(store.root)))
+    question = BatchQuery(store, batch, is_named=True, note=note)
+    question.records = BatchRecords(store, batch, source=EmptySource(str(store.root)))
     return question
 
 

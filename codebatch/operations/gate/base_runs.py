@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 from codebatch.coordinator.analysis.planning import check_tools, make_plan
-from codebatch.coordinator.analysis.progress_counter import Scope
+from codebatch.coordinator.analysis.progress_counter import RunScope
 from codebatch.errors import BatchIncomplete, CodebatchError, Stopped, StoreCorrupt, ToolMismatch, UnknownId
 from codebatch.git.ancestry import Repository
 from codebatch.git.commit_tree import tree_of
@@ -19,11 +19,11 @@ from codebatch.git.repository import GitError
 from codebatch.model.analysis.imports import are_alike, for_tree_of
 from codebatch.model.entry import display_path
 from codebatch.model.plan import plan_digest
-from codebatch.operations.comparison.revisions import Commit, find_batch_of
+from codebatch.operations.comparison.revisions import NamedCommit, find_batch_of
 from codebatch.operations.history.checkouts import repository_of
 from codebatch.operations.project.project_snapshot import rules_for, take
-from codebatch.operations.runs.execution import Execution, Listener
-from codebatch.query.status.batch_status import standing
+from codebatch.operations.runs.execution import ExecutionSettings, Listener
+from codebatch.query.status.batch_status import read_current_state
 from codebatch.snapshotting.staleness import rules_of
 from codebatch.store.batches.batches import NO_CHECKOUT, BatchDir, Checkout, create_batch, iter_batches, snapshot_of
 from codebatch.store.batches.store import StoreDir
@@ -36,7 +36,7 @@ def run_snapshot_as(
     store: StoreDir,
     head: BatchDir,
     snapshot: Snapshot,
-    execution: Execution,
+    execution: ExecutionSettings,
     listener: Listener,
     checkout: Checkout = NO_CHECKOUT,
     known: BatchDir | None = None,
@@ -66,8 +66,8 @@ def run_snapshot_as(
                     before=head.id,
                     for_comparison=True,
                 )
-        if not standing(batch).is_over:
-            executed = execution.execute(store, lock, batch, Scope(), listener, snapshot)
+        if not read_current_state(batch).is_over:
+            executed = execution.execute(store, lock, batch, RunScope(), listener, snapshot)
             if executed.signal_status:
                 hint = "to continue, run the same command again: finished results are reused"
                 raise Stopped("stopped before the base was analysed", hint=hint, exit_status=executed.signal_status)
@@ -75,7 +75,7 @@ def run_snapshot_as(
 
 
 def under_tasks_of(
-    store: StoreDir, head: BatchDir, batch: BatchDir, execution: Execution, listener: Listener
+    store: StoreDir, head: BatchDir, batch: BatchDir, execution: ExecutionSettings, listener: Listener
 ) -> BatchDir:
     """Return the batch of another batch's tree under the tasks of `head`, which is itself if its tasks are these.
 
@@ -98,7 +98,7 @@ def under_tasks_of(
 
 
 def run_commit_as(
-    store: StoreDir, head: BatchDir, commit: str, execution: Execution, listener: Listener, *, label: str
+    store: StoreDir, head: BatchDir, commit: str, execution: ExecutionSettings, listener: Listener, *, label: str
 ) -> BatchDir:
     """Return the finished batch of a commit's tree under the tasks of `head`, restricted to the paths of `head`.
 
@@ -116,7 +116,7 @@ def run_commit_as(
 
 
 def batch_of_commit(
-    store: StoreDir, head: BatchDir, commit: Commit, execution: Execution, listener: Listener
+    store: StoreDir, head: BatchDir, commit: NamedCommit, execution: ExecutionSettings, listener: Listener
 ) -> BatchDir:
     """Return a finished batch of a commit that a side names, run if there is none that can stand beside `head`.
 
@@ -176,7 +176,9 @@ def have_same_submodules(store: StoreDir, one: BatchDir, other: BatchDir) -> boo
     return first == second
 
 
-def freeze_commit(store: StoreDir, head: BatchDir, commit: str, execution: Execution, listener: Listener) -> Snapshot:
+def freeze_commit(
+    store: StoreDir, head: BatchDir, commit: str, execution: ExecutionSettings, listener: Listener
+) -> Snapshot:
     """Store the tree of a commit as a snapshot: of the directory of `head`, files chosen by the patterns of `head`.
 
     Raises GitError if git cannot provide the tree, OSError, and what `freezing.take` raises.
@@ -208,7 +210,7 @@ def has_ended(batch: BatchDir) -> bool:
     """Tell whether a batch can be read and has nothing left to do."""
     try:
         batch.plan()
-        return standing(batch).is_over
+        return read_current_state(batch).is_over
     except (StoreCorrupt, UnknownId):
         return False
 

@@ -15,14 +15,14 @@ from codebatch.operations.gate.base_runs import has_ended, have_same_submodules,
 from codebatch.operations.history.branch_point import Beginning, beginning_of
 from codebatch.operations.history.checkouts import repository_of
 from codebatch.operations.history.newest_commit import is_in_repository
-from codebatch.operations.runs.execution import Execution, Listener
+from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.store.batches.batches import BatchDir, iter_batches, snapshot_of
 from codebatch.store.batches.store import StoreDir
 
 _IS_FIRST = "first run: the store has no other batch of this source"
 
 
-class Base(NamedTuple):
+class ComparisonBase(NamedTuple):
     """A batch to compare with, and why it is that one.
 
     `change_begins` is where the change begins, where that is after the commit of the batch: what lies between is not of
@@ -42,8 +42,8 @@ class NoBase(NamedTuple):
 
 
 def choose_base(
-    store: StoreDir, head: BatchDir, execution: Execution, listener: Listener, environment: Mapping[str, str]
-) -> Base | NoBase:
+    store: StoreDir, head: BatchDir, execution: ExecutionSettings, listener: Listener, environment: Mapping[str, str]
+) -> ComparisonBase | NoBase:
     """Return the batch that `head` is compared with: of the same source and paths, files chosen by the same patterns.
 
     The first batch of a source is compared with nothing, except in a pull request of GitHub: there a lost cache must
@@ -61,7 +61,7 @@ def choose_base(
     try:
         begins = beginning_of(head, repository, environment)
     except GitError as error:
-        base: Base | NoBase = NoBase(str(error))
+        base: ComparisonBase | NoBase = NoBase(str(error))
     else:
         base = _of_commit(store, head, others, repository, begins, execution, listener)
     return NoBase(f"{_IS_FIRST}; {base.why}", is_first=True) if is_first and isinstance(base, NoBase) else base
@@ -101,17 +101,17 @@ def _of_commit(
     others: list[BatchDir],
     repository: Repository,
     begins: Beginning,
-    execution: Execution,
+    execution: ExecutionSettings,
     listener: Listener,
-) -> Base | NoBase:
+) -> ComparisonBase | NoBase:
     near = _nearest(head, others, repository, begins.commit)
     nearest = next((each for each in near if have_same_submodules(store, each, head)), None)
     told = f"commit {begins.commit[:12]}, {begins.told}"
     if nearest is not None and nearest.about.commit == begins.commit:
-        return Base(nearest, f"batch of {told}")
+        return ComparisonBase(nearest, f"batch of {told}")
     try:
         made = run_commit_as(store, head, begins.commit, execution, listener, label=told)
-        return Base(made, f"batch of {told}, analysed for this check")
+        return ComparisonBase(made, f"batch of {told}, analysed for this check")
     except Stopped:
         raise
     except (GitError, CodebatchError, OSError) as error:
@@ -119,7 +119,9 @@ def _of_commit(
     if nearest is None:
         fetch = "; fetch more history: git fetch --deepen=1, or in actions/checkout set `fetch-depth: 2`"
         return NoBase(why + (fetch if repository.is_shallow else ""))
-    return Base(nearest, f"batch of commit {nearest.about.commit[:12]}, the nearest available; {why}", begins.commit)
+    return ComparisonBase(
+        nearest, f"batch of commit {nearest.about.commit[:12]}, the nearest available; {why}", begins.commit
+    )
 
 
 def _nearest(head: BatchDir, others: list[BatchDir], repository: Repository, commit: str) -> Iterator[BatchDir]:
@@ -139,7 +141,7 @@ def _nearest(head: BatchDir, others: list[BatchDir], repository: Repository, com
             yield from filter(lambda each: _is_like(each, plan), of_commits.get(ancestor, []))
 
 
-def _before(head: BatchDir, others: list[BatchDir]) -> Base | NoBase:
+def _before(head: BatchDir, others: list[BatchDir]) -> ComparisonBase | NoBase:
     """Outside of git: the one before, of the same source, paths and pipeline."""
     alike = (
         each
@@ -151,7 +153,7 @@ def _before(head: BatchDir, others: list[BatchDir]) -> Base | NoBase:
         return NoBase("no finished older batch has the same source, patterns and pipeline")
     is_in_git = any(map(is_in_repository, head.about.sources))
     why = "git is not available" if is_in_git else "the directory is not in a git repository"
-    return Base(found, f"the previous batch, because {why}")
+    return ComparisonBase(found, f"the previous batch, because {why}")
 
 
 def _is_of_another_tree(batch: BatchDir, head: BatchDir) -> bool:

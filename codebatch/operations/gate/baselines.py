@@ -12,26 +12,26 @@ from typing import NamedTuple
 
 import msgspec
 
-from codebatch.compare.absence.file_selection import Choice
-from codebatch.compare.absence.reasons import Stand, is_looked_at_in_part
+from codebatch.compare.absence.file_selection import FileSelection
+from codebatch.compare.absence.reasons import BatchContext, is_looked_at_in_part
 from codebatch.compare.baselines import (
+    BaselineEntry,
+    BaselineEntryPair,
     BaselineError,
-    Kept,
-    KeptPair,
+    baseline_entry,
     decode_baseline,
     encode_baseline,
     hash_of,
-    kept_of,
-    pair_kept,
+    match_baseline,
 )
-from codebatch.compare.matching.findings import Finding
+from codebatch.compare.matching.findings import MatchableFinding
 from codebatch.compare.matching.scopes import NO_SCOPES, have_scopes, read_scopes
 from codebatch.compare.matching.texts import Texts
 from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.entry import display_path
 from codebatch.model.record import Diagnostic
 from codebatch.operations.api.batch import Batch
-from codebatch.operations.queries.batch_query import Answer, Question
+from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.operations.queries.tools import Tellers
 from codebatch.system.files.files import RealFiles
 
@@ -42,7 +42,7 @@ class HeldFindings(NamedTuple):
     """The findings of a batch, in the order of their paths and lines, and what a baseline says of each."""
 
     findings: Sequence[Diagnostic]
-    kept: Sequence[Kept]
+    kept: Sequence[BaselineEntry]
 
 
 class Update(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +58,7 @@ class Update(msgspec.Struct, frozen=True, kw_only=True):
     not_comparable: int
 
 
-def findings_held(batch: Batch) -> Answer[HeldFindings]:
+def all_findings(batch: Batch) -> Answer[HeldFindings]:
     """All findings of a batch, as a baseline has them. Raises StoreCorrupt, also where what is in a file is lost, and
     BatchIncomplete where they are not all, unless it was opened with `partial`.
     """
@@ -69,7 +69,7 @@ def findings_held(batch: Batch) -> Answer[HeldFindings]:
         of_paths[each.path_bytes].append(each)
     scopes = read_scopes(records, of_paths) if have_scopes(records) else {}
     found: list[Diagnostic] = []
-    told: list[tuple[bytes, Finding]] = []
+    told: list[tuple[bytes, MatchableFinding]] = []
     for path, diagnostics in of_paths.items():
         entry = records.snapshot.entry(path)
         if entry is None:
@@ -78,11 +78,11 @@ def findings_held(batch: Batch) -> Answer[HeldFindings]:
         diagnostics.sort(key=lambda each: (each.line, each.column))
         found += diagnostics
         told += ((path, texts.finding(each, around.at(each.line))) for each in diagnostics)
-    held = HeldFindings(found, kept_of(told))
+    held = HeldFindings(found, baseline_entry(told))
     return Answer(question=answer.question, found=held, whole=answer.whole)
 
 
-def read_baseline(path: Path) -> list[Kept]:
+def read_baseline(path: Path) -> list[BaselineEntry]:
     """What a baseline says. Raises InvalidInput where it is not there, or none: the text says in which line."""
     shown = display_path(os.fsencode(path))
     try:
@@ -114,7 +114,7 @@ def _open_at_once(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def set_beside(batch: Batch, path: Path) -> None:
+def ignore_baseline_file(batch: Batch, path: Path) -> None:
     """Have a baseline that lies in the tree make no answer of a batch stale: it is what is known, and no source."""
     directory, name = os.path.split(os.path.abspath(os.fsencode(path)))
     batch.question.beside = (os.path.join(os.path.realpath(directory), name),)
@@ -126,12 +126,12 @@ def create_baseline(batch: Batch, path: Path) -> Answer[int]:
     Raises InvalidInput where the file is there, BatchIncomplete where the batch has not all findings, be it opened with
     `partial` or not (a baseline of a part would call the rest new), StoreCorrupt or StoreUnwritable.
     """
-    set_beside(batch, path)
+    ignore_baseline_file(batch, path)
     if os.path.lexists(path):
         hint = "update it with: codebatch baseline update FILE"
         raise InvalidInput(f"{display_path(os.fsencode(path))} already exists", hint=hint)
     _check_place(batch, path)
-    answer = _whole(findings_held(batch))
+    answer = _whole(all_findings(batch))
     RealFiles().write_atomic(path, encode_baseline(answer.found.kept))
     return Answer(question=answer.question, found=len({*answer.found.kept}), whole=answer.whole)
 
@@ -142,11 +142,11 @@ def update_baseline(batch: Batch, path: Path, *, accept_new: bool = False) -> An
     On return it is on disk. Raises as `create_baseline` does, and where the file is no baseline.
     """
     before = read_baseline(path)
-    set_beside(batch, path)
+    ignore_baseline_file(batch, path)
     _check_place(batch, path)
-    answer = _whole(findings_held(batch))
+    answer = _whole(all_findings(batch))
     held = answer.found.kept
-    pairs = pair_kept(before, held)
+    pairs = match_baseline(before, held)
     known = {pair.found for pair in pairs}
     new = [each for place, each in enumerate(held) if place not in known]
     unknown = _not_comparable(batch, before, pairs)
@@ -165,16 +165,16 @@ def update_baseline(batch: Batch, path: Path, *, accept_new: bool = False) -> An
     return Answer(question=answer.question, found=update, whole=answer.whole)
 
 
-def counted_by_rule(kept: Sequence[Kept]) -> list[tuple[str, str, int, int]]:
+def counted_by_rule(kept: Sequence[BaselineEntry]) -> list[tuple[str, str, int, int]]:
     """Of each tool and code how many findings a baseline has, and in how many files; the most first."""
-    of_rules: dict[tuple[str, str], list[Kept]] = defaultdict(list)
+    of_rules: dict[tuple[str, str], list[BaselineEntry]] = defaultdict(list)
     for each in kept:
         of_rules[each.tool, each.code].append(each)
     rows = [(*rule, len(found), len({each.path for each in found})) for rule, found in of_rules.items()]
     return sorted(rows, key=lambda row: (-row[2], row[:2]))
 
 
-class Beside(NamedTuple):
+class BaselineDiff(NamedTuple):
     """The findings of a batch that a baseline has not; how many that it has are gone, and how many may be there."""
 
     new: Sequence[Diagnostic]
@@ -182,20 +182,22 @@ class Beside(NamedTuple):
     not_comparable: int
 
 
-def new_beside(batch: Batch, kept: Sequence[Kept]) -> tuple[Answer[HeldFindings], Beside]:
+def diff_baseline(batch: Batch, kept: Sequence[BaselineEntry]) -> tuple[Answer[HeldFindings], BaselineDiff]:
     """The findings of a batch, and what became of those of a baseline. Raises StoreCorrupt."""
-    answer = findings_held(batch)
-    pairs = pair_kept(kept, answer.found.kept)
+    answer = all_findings(batch)
+    pairs = match_baseline(kept, answer.found.kept)
     known = {pair.found for pair in pairs}
     found = [each for place, each in enumerate(answer.found.findings) if place not in known]
     unknown = len(_not_comparable(batch, kept, pairs))
-    return answer, Beside(found, len(kept) - len(pairs) - unknown, unknown)
+    return answer, BaselineDiff(found, len(kept) - len(pairs) - unknown, unknown)
 
 
-def _not_comparable(batch: Batch, lines: Sequence[Kept], pairs: Sequence[KeptPair]) -> list[Kept]:
+def _not_comparable(
+    batch: Batch, lines: Sequence[BaselineEntry], pairs: Sequence[BaselineEntryPair]
+) -> list[BaselineEntry]:
     """The lines of a baseline that are no finding's, and might be were all looked at as it was. Raises StoreCorrupt."""
     paired = {pair.line for pair in pairs}
-    left: dict[bytes, list[Kept]] = defaultdict(list)
+    left: dict[bytes, list[BaselineEntry]] = defaultdict(list)
     for place, each in enumerate(lines):
         if place not in paired:
             left[each.path].append(each)
@@ -208,14 +210,14 @@ def _not_comparable(batch: Batch, lines: Sequence[Kept], pairs: Sequence[KeptPai
 class _Reach:
     """What a batch has looked at, of some paths."""
 
-    def __init__(self, question: Question, paths: Iterable[bytes]) -> None:
+    def __init__(self, question: BatchQuery, paths: Iterable[bytes]) -> None:
         self._records = question.records
-        self._stand = Stand(self._records, paths)
+        self._stand = BatchContext(self._records, paths)
         self._tellers = Tellers(question)
-        self._choice = Choice.of(self._records)
+        self._choice = FileSelection.of(self._records)
         self._of_tools: dict[str, list[str]] = {}
 
-    def not_comparable(self, path: bytes, lines: Sequence[Kept]) -> Iterable[Kept]:
+    def not_comparable(self, path: bytes, lines: Sequence[BaselineEntry]) -> Iterable[BaselineEntry]:
         """The lines of a path that the batch need not have, though nothing was mended. Raises StoreCorrupt.
 
         The path is none of it, or left out; no task tells of the tool, or it has not come to an end there, or has the
@@ -233,7 +235,7 @@ class _Reach:
             hashes = {hash_of(b"".join(line.split())) for line in content.split(b"\n")}
         return [each for each in lines if each.hash in hashes or not self._is_looked_for(each)]
 
-    def _is_looked_for(self, each: Kept) -> bool:
+    def _is_looked_for(self, each: BaselineEntry) -> bool:
         """Whether all was done that could tell a finding."""
         if each.tool not in self._of_tools:
             self._of_tools[each.tool] = self._tellers.of(each.tool)

@@ -17,7 +17,7 @@ from codebatch.compare.conditions import (
     FORMS,
     SEVERITY_RAISED,
     Condition,
-    Judged,
+    ConditionResult,
     judge,
     parse_condition,
 )
@@ -33,15 +33,15 @@ from codebatch.model.text.suggestions import did_you_mean
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.api.store import Store
 from codebatch.operations.comparison.comparison import Comparison
-from codebatch.operations.comparison.revisions import Commit
+from codebatch.operations.comparison.revisions import NamedCommit
 from codebatch.operations.gate.base_runs import batch_of_commit, under_tasks_of
-from codebatch.operations.gate.base_selection import Base, NoBase, choose_base
-from codebatch.operations.gate.baselines import new_beside, read_baseline, set_beside
+from codebatch.operations.gate.base_selection import ComparisonBase, NoBase, choose_base
+from codebatch.operations.gate.baselines import diff_baseline, ignore_baseline_file, read_baseline
 from codebatch.operations.gate.changed_lines import TouchedLines, touched_since
 from codebatch.operations.gate.revision_runs import name_revision, open_commit
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.stores import StorePlace
-from codebatch.operations.runs.execution import Execution, Listener
+from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.query.answers.sql_views import FILE_METRICS, FUNCTION_METRICS
 from codebatch.query.filters.arguments import path_of, refuse_text
 from codebatch.store.batches.batches import BatchDir
@@ -73,9 +73,9 @@ class CheckResult(NamedTuple):
     """
 
     head: Batch
-    base: Base | NoBase | KeptBase
+    base: ComparisonBase | NoBase | KeptBase
     comparison: Comparison | None
-    judged: Sequence[Judged]
+    judged: Sequence[ConditionResult]
     forbidden: Sequence[Change]
     allowed: Sequence[Change]
     counts: Mapping[State, int]
@@ -99,7 +99,7 @@ class Checker(NamedTuple):
     """
 
     store: Store
-    execution: Execution
+    execution: ExecutionSettings
     listener: Listener
     environment: Mapping[str, str]
     allow_incomparable: bool = False
@@ -151,8 +151,8 @@ class Checker(NamedTuple):
             raise InvalidInput(told, hint="compare with a batch: codebatch check BASE")
         kept = read_baseline(path)
         newer = self._head(head)
-        set_beside(newer, path)
-        answer, beside = new_beside(newer, kept)
+        ignore_baseline_file(newer, path)
+        answer, beside = diff_baseline(newer, kept)
         verdicts = judge(conditions, (Change("new", None, each) for each in beside.new))
         known = len(answer.found.findings) - len(beside.new)
         counts: dict[State, int] = {"unchanged": known, "new": len(beside.new), "fixed": beside.gone}
@@ -171,16 +171,18 @@ class Checker(NamedTuple):
             return side
         return open_commit(self.store, side, self.store.batch(partial=True).question.batch, self._run_commit)
 
-    def _named(self, reference: str, head: BatchDir) -> Base:
+    def _named(self, reference: str, head: BatchDir) -> ComparisonBase:
         side = name_revision(self.store, reference)
         if isinstance(side, Batch):
-            return Base(side.question.batch, "given on the command line")
-        return Base(self._run_commit(self.store.store, head, side), f"batch of {side.label}, given on the command line")
+            return ComparisonBase(side.question.batch, "given on the command line")
+        return ComparisonBase(
+            self._run_commit(self.store.store, head, side), f"batch of {side.label}, given on the command line"
+        )
 
-    def _run_commit(self, store: StoreDir, head: BatchDir, commit: Commit) -> BatchDir:
+    def _run_commit(self, store: StoreDir, head: BatchDir, commit: NamedCommit) -> BatchDir:
         return batch_of_commit(store, head, commit, self.execution, self.listener)
 
-    def _under_tasks_of(self, store: StoreDir, head: BatchDir, base: Base) -> Base:
+    def _under_tasks_of(self, store: StoreDir, head: BatchDir, base: ComparisonBase) -> ComparisonBase:
         """The base as it is under the tasks of HEAD."""
         try:
             made = under_tasks_of(store, head, base.batch, self.execution, self.listener)
@@ -193,7 +195,7 @@ class Checker(NamedTuple):
             raise BatchIncomplete(error.message, hint=hint) from error
         if made.id == base.batch.id:
             return base
-        return Base(made, f"{base.why}, re-analysed with the tasks of HEAD", base.change_begins)
+        return ComparisonBase(made, f"{base.why}, re-analysed with the tasks of HEAD", base.change_begins)
 
 
 def _refuse_newer_part(store: StoreDir, head: BatchDir) -> None:
@@ -229,7 +231,7 @@ def check(
     """
     refuse_text(fail_on=fail_on)
     conditions = conditions_of(fail_on)
-    execution = Execution(configuration=load_configuration(Path.cwd()), jobs=jobs)
+    execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
     listener = listener or Listener()
     opened = Store(StorePlace(None if store is None else path_of(store)).open(), listener.note)
     checker = Checker(opened, execution, listener, os.environ, allow_incomparable)

@@ -7,19 +7,19 @@ from collections.abc import Callable
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.api.store import Store
 from codebatch.operations.comparison import revisions
-from codebatch.operations.comparison.revisions import Commit
-from codebatch.operations.queries.batch_query import Question
+from codebatch.operations.comparison.revisions import NamedCommit
+from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.store import StoreDir
 
-RunCommit = Callable[[StoreDir, BatchDir, Commit], BatchDir]
+RunCommit = Callable[[StoreDir, BatchDir, NamedCommit], BatchDir]
 """Returns the finished batch of a commit. If there is none, runs the commit's tree under the tasks of another batch."""
 
 
-def name_revision(opened: Store, reference: str, *, of_files: bool = False) -> Batch | Commit:
+def name_revision(opened: Store, reference: str, *, of_files: bool = False) -> Batch | NamedCommit:
     """Return the batch that a reference names, open in part, otherwise the commit. Raises what `Store.batch` does."""
     found = revisions.name_revision(opened.store, reference, opened.ask, opened.note, of_files=of_files)
-    return opened.open_batch(found, partial=True) if isinstance(found, Question) else found
+    return opened.open_batch(found, partial=True) if isinstance(found, BatchQuery) else found
 
 
 def find_revisions(
@@ -39,7 +39,7 @@ def find_revisions(
     `Store.side` and `run_commit` raise.
     """
 
-    def name(reference: str | None, default: str) -> Batch | Commit:
+    def name(reference: str | None, default: str) -> Batch | NamedCommit:
         if reference is None:
             return opened.batch(default, partial=True)
         return name_revision(opened, reference, of_files=of_files)
@@ -49,19 +49,19 @@ def find_revisions(
     else:
         older = base.side("latest" if old is None else old, partial=True, of_files=of_files)
     newer = name(new, "latest")
-    if isinstance(newer, Commit):
+    if isinstance(newer, NamedCommit):
         newer = open_commit(opened, newer, _head_for(opened, older if base is None else None), run_commit)
-    if isinstance(older, Commit):
+    if isinstance(older, NamedCommit):
         older = open_commit(opened, older, _head_for(opened, newer), run_commit)
     return older, newer
 
 
-def open_commit(opened: Store, commit: Commit, head: BatchDir, run_commit: RunCommit) -> Batch:
+def open_commit(opened: Store, commit: NamedCommit, head: BatchDir, run_commit: RunCommit) -> Batch:
     """Return the batch of a commit in the place of `head`. It is open in part. Raises what `run_commit` raises."""
     return opened.batch(run_commit(opened.store, head, commit).id, partial=True)
 
 
-def _head_for(opened: Store, side: Batch | Commit | None) -> BatchDir:
+def _head_for(opened: Store, side: Batch | NamedCommit | None) -> BatchDir:
     """Return the batch under whose tasks a commit is run: the other side, or the latest batch if that has no tasks."""
     if isinstance(side, Batch) and side.question.batch.about.pipeline:
         return side.question.batch

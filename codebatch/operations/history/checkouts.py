@@ -11,7 +11,7 @@ from codebatch.git.history import begins_in, find_head
 from codebatch.git.repository import GitError, find_git
 from codebatch.operations import Note
 from codebatch.operations.history.newest_commit import is_in_repository
-from codebatch.operations.project.project_snapshot import Frozen
+from codebatch.operations.project.project_snapshot import ProjectSnapshot
 from codebatch.store.batches.batches import NO_CHECKOUT, Checkout
 
 
@@ -33,7 +33,7 @@ def find_commit(sources: Sequence[bytes]) -> str:
 
 
 @contextlib.contextmanager
-def asking_checkout(frozen: Frozen, commit: str, note: Note) -> Iterator[Callable[[], Checkout]]:
+def asking_checkout(frozen: ProjectSnapshot, commit: str, note: Note) -> Iterator[Callable[[], Checkout]]:
     """What tells, when it is called, whether what was frozen is what a commit has: git is at work on that meanwhile.
 
     What git cannot tell is not clean, and a note says why.

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from codebatch.git.history import Change, Comparison, Version
+from codebatch.git.history import CommitComparison, FileVersionChange, Version
 from codebatch.git.patches import Hunk, Pair
 
 
@@ -27,7 +27,7 @@ class CommitChanges(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     name: bytes
     parents: tuple[bytes, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[FileVersionChange, ...]
 
     @property
     def is_counted(self) -> bool:
@@ -88,7 +88,7 @@ class Counting(NamedTuple):
     """Counts of changes by function, and the comparisons of commits with parents that are needed for more."""
 
     counts: dict[FunctionKey, Count]
-    lacking: dict[Pair, Comparison]
+    lacking: dict[Pair, CommitComparison]
 
 
 def count_changes(
@@ -115,7 +115,7 @@ def count_changes(
     return Counting(counts, walk.lacking)
 
 
-class _Place(msgspec.Struct, frozen=True):
+class _FollowedLines(msgspec.Struct, frozen=True):
     """Lines of a version that are followed, and past how many more merges with unknown hunks."""
 
     lines: Lines
@@ -132,15 +132,15 @@ class _Walk:
         merges_ahead: int,
     ) -> None:
         self._hunks = hunks
-        self.followed: dict[Version, dict[FunctionKey, _Place]] = {
-            version: {(version, each): _Place(each, merges_ahead) for each in lines}
+        self.followed: dict[Version, dict[FunctionKey, _FollowedLines]] = {
+            version: {(version, each): _FollowedLines(each, merges_ahead) for each in lines}
             for version, lines in functions.items()
         }
         self.counted: dict[FunctionKey, int] = {key: 0 for lines in self.followed.values() for key in lines}
         self.inexact: set[FunctionKey] = set()
-        self.lacking: dict[Pair, Comparison] = {}
+        self.lacking: dict[Pair, CommitComparison] = {}
 
-    def pass_change(self, commit: CommitChanges, change: Change) -> None:
+    def pass_change(self, commit: CommitChanges, change: FileVersionChange) -> None:
         """Follow the functions of a version to those that it was made of."""
         for key, place in self.followed.pop(change.new, {}).items():
             origins: list[tuple[Version, Lines]] = []
@@ -153,7 +153,7 @@ class _Walk:
                         self._foresee(commit, change, number, key, place)
                         if place.ahead > 0:
                             for each, lines in origins:
-                                self._follow(each, key, _Place(lines, place.ahead - 1))
+                                self._follow(each, key, _FollowedLines(lines, place.ahead - 1))
                         break
                     if not hunks:
                         is_known = False
@@ -164,7 +164,7 @@ class _Walk:
                         continue
                     assert origin.lines is not None
                     lines = origin.lines
-                self._follow(old, key, _Place(lines, place.ahead))
+                self._follow(old, key, _FollowedLines(lines, place.ahead))
                 break
             else:
                 if not is_known:
@@ -173,25 +173,27 @@ class _Walk:
                 if key not in self.inexact:
                     self.counted[key] += commit.is_counted
                 for old, lines in origins:
-                    self._follow(old, key, _Place(lines, place.ahead))
+                    self._follow(old, key, _FollowedLines(lines, place.ahead))
 
-    def _foresee(self, commit: CommitChanges, change: Change, number: int, key: FunctionKey, place: _Place) -> None:
+    def _foresee(
+        self, commit: CommitChanges, change: FileVersionChange, number: int, key: FunctionKey, place: _FollowedLines
+    ) -> None:
         """Note a lack of hunks, and go on as if the lines were the same."""
         self.inexact.add(key)
         # If some parent has no such file, it is not known which parent a version is of.
         is_plain = len(change.old) == len(commit.parents)
         old = change.old[number]
         parent = commit.parents[number] if is_plain else None
-        self.lacking.setdefault((old.blob, change.new.blob), Comparison(commit.name, parent))
+        self.lacking.setdefault((old.blob, change.new.blob), CommitComparison(commit.name, parent))
         ahead = place.ahead - (len(commit.parents) > 1)
         if ahead >= 0:
-            self._follow(old, key, _Place(place.lines, ahead))
+            self._follow(old, key, _FollowedLines(place.lines, ahead))
 
-    def _follow(self, version: Version, key: FunctionKey, place: _Place) -> None:
+    def _follow(self, version: Version, key: FunctionKey, place: _FollowedLines) -> None:
         older = self.followed.setdefault(version, {})
         other = older.get(key, place)
         start, end = min(place.lines.start, other.lines.start), max(place.lines.end, other.lines.end)
-        older[key] = _Place(Lines(start, end), max(place.ahead, other.ahead))
+        older[key] = _FollowedLines(Lines(start, end), max(place.ahead, other.ahead))
 
 
 class _Origin(NamedTuple):

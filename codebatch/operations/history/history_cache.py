@@ -13,7 +13,7 @@ import msgspec
 from codebatch.git.history import (
     COMMITS_MAX,
     HISTORY_SECONDS_MAX,
-    Change,
+    FileVersionChange,
     Head,
     ListedCommit,
     Version,
@@ -52,7 +52,7 @@ class _KeptHunks(msgspec.Struct, frozen=True, array_like=True, gc=False):
     hunks: tuple[Hunk, ...]
 
 
-class _Kept(msgspec.Struct, frozen=True, array_like=True):
+class _CachedHistory(msgspec.Struct, frozen=True, array_like=True):
     directory: bytes
     head: Head
     is_cut: bool
@@ -74,7 +74,7 @@ class KeptHistory:
         self._name = layout.churn_cache_name(digest_bytes(directory))
         kept = _decode(read_kept(store, self._name, _MAGIC))
         if kept is None or kept.directory != directory or kept.head.is_shallow != head.is_shallow:
-            kept = _Kept(directory, head, True, (), ())
+            kept = _CachedHistory(directory, head, True, (), ())
         self.commits: tuple[CommitChanges, ...] = kept.commits
         self.is_cut = kept.is_cut
         self._is_kept = True
@@ -133,7 +133,7 @@ class KeptHistory:
         """The content of files as the newest commit has them, of those that it has. Raises GitError."""
         return read_committed(_git(), self._directory, self._head, paths) if paths else {}
 
-    def _read(self, known: dict[bytes, tuple[Change, ...]]) -> None:
+    def _read(self, known: dict[bytes, tuple[FileVersionChange, ...]]) -> None:
         git = _git()
         listed = list_commits(git, self._directory, self._head)
         self.is_cut = len(listed) > COMMITS_MAX
@@ -163,11 +163,13 @@ class KeptHistory:
             for old in change.old
         }  # fmt: skip
         hunks = tuple(_KeptHunks(pair, hunks) for pair, hunks in self._hunks.items() if pair in pairs)
-        kept = _Kept(self._directory, self._head, self.is_cut, self.commits, hunks)
+        kept = _CachedHistory(self._directory, self._head, self.is_cut, self.commits, hunks)
         write_kept(self._store, self._name, _MAGIC, msgspec.msgpack.encode(kept))
 
 
-def _read_so_far(listed: list[ListedCommit], known: Mapping[bytes, tuple[Change, ...]]) -> list[CommitChanges]:
+def _read_so_far(
+    listed: list[ListedCommit], known: Mapping[bytes, tuple[FileVersionChange, ...]]
+) -> list[CommitChanges]:
     """The commits before the first one that is not known: what is older may be of a version that none leads to."""
     found = []
     for each in listed:
@@ -194,8 +196,8 @@ def _git() -> str:
     return git
 
 
-def _decode(body: bytes | None) -> _Kept | None:
+def _decode(body: bytes | None) -> _CachedHistory | None:
     try:
-        return None if body is None else msgspec.msgpack.decode(body, type=_Kept)
+        return None if body is None else msgspec.msgpack.decode(body, type=_CachedHistory)
     except msgspec.DecodeError:
         return None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from codebatch.model.text.quantities import count_of
-from codebatch.operations.queries.batch_query import Question
+from codebatch.operations.queries.batch_query import BatchQuery
 
 if TYPE_CHECKING:
     from codebatch.operations.history.history_cache import KeptHistory
@@ -32,7 +32,7 @@ class Churn(msgspec.Struct, frozen=True):
         return self.history is not None and self.history.is_cut
 
 
-def churn(question: Question) -> Churn:
+def churn(question: BatchQuery) -> Churn:
     """How often each file of a batch was changed, as the work tree that it was taken of has it now."""
     head = question.newest_commit
     if isinstance(head, str):

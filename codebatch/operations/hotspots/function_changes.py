@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterable
 from functools import cached_property
 
 from codebatch.errors import CodebatchError
-from codebatch.git.history import Change, Version, blob_of
+from codebatch.git.history import FileVersionChange, Version, blob_of
 from codebatch.git.patches import Hunk, Pair
 from codebatch.operations.history.function_history import CommitChanges, Count, Lines
 from codebatch.operations.history.history_cache import KeptHistory
-from codebatch.operations.queries.batch_query import Question
-from codebatch.query.answers.function_lines import FunctionLines, Place
+from codebatch.operations.queries.batch_query import BatchQuery
+from codebatch.query.answers.function_lines import FunctionLines, FunctionLocation
 
 _COMPARED_LINES_MAX = 3_000
 """If more lines differ, all count as changed, since a comparison would take too long."""
@@ -24,17 +24,17 @@ _COMPARED_LINES_MAX = 3_000
 class FunctionChanges:
     """The changes of functions of a batch in the year before the newest commit."""
 
-    def __init__(self, question: Question, history: KeptHistory) -> None:
+    def __init__(self, question: BatchQuery, history: KeptHistory) -> None:
         self._question = question
         self._history = history
         self._lines = FunctionLines(question.records)
-        self._edits: list[Change] = []
+        self._edits: list[FileVersionChange] = []
         self._hunks: dict[Pair, tuple[Hunk, ...]] = {}
         self._versions_found: dict[bytes, Version | None] = {}
-        self._counted: dict[Place, Count] = {}
+        self._counted: dict[FunctionLocation, Count] = {}
         self.is_cut = False
 
-    def count(self, places: Iterable[Place]) -> dict[Place, Count]:
+    def count(self, places: Iterable[FunctionLocation]) -> dict[FunctionLocation, Count]:
         """In how many commits each function was changed, as far as that is known. Raises GitError, StoreCorrupt.
 
         `is_cut` is set if git needs more time for that.
@@ -42,7 +42,7 @@ class FunctionChanges:
         wanted = [each for each in places if each not in self._counted]
         paths = dict.fromkeys(each.path for each in wanted)
         self._find_versions([path for path in paths if path in self._paths and path not in self._versions_found])
-        found: dict[Place, tuple[Version, Lines]] = {}
+        found: dict[FunctionLocation, tuple[Version, Lines]] = {}
         functions: dict[Version, list[Lines]] = {}
         for each in wanted:
             # A path that no commit made was not changed, unless a commit is unknown.
@@ -93,7 +93,7 @@ class FunctionChanges:
             old = Version(path, blob_of(committed, self._history.commit))
             self._versions_found[path] = version
             if old != version:
-                self._edits.append(Change(version, (old,)))
+                self._edits.append(FileVersionChange(version, (old,)))
                 self._hunks[old.blob, version.blob] = compare_lines(committed, edited[path])
 
     def _read(self, path: bytes) -> bytes | None:

@@ -23,9 +23,9 @@ from msgspec import UNSET, UnsetType
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import path_fields, path_from_fields
 from codebatch.model.task import Json
-from codebatch.operations.queries.batch_query import Answer, Question
-from codebatch.query.answers.function_lines import Place
-from codebatch.query.answers.hotspot_ranking import Candidate, FilesKnown, HotspotBy, Ranking, rank_functions
+from codebatch.operations.queries.batch_query import Answer, BatchQuery
+from codebatch.query.answers.function_lines import FunctionLocation
+from codebatch.query.answers.hotspot_ranking import FilesKnown, HotspotBy, HotspotCandidate, Ranking, rank_functions
 from codebatch.query.answers.import_rules import needs_import
 from codebatch.query.filters.arguments import refuse_below_one, refuse_unknown
 from codebatch.query.secondary_files import Apart
@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # Who asks is told of a stale tree by another process, which 
     from codebatch.operations.history.function_history import Count
     from codebatch.operations.hotspots.churn import Churn
     from codebatch.query.answers.file_numbers import FileNumbers
-    from codebatch.query.answers.partial_parses import Doubt
+    from codebatch.query.answers.partial_parses import PartialParseCheck
     from codebatch.query.filters.paths import Paths
     from codebatch.query.sources.records import BatchRecords
 
@@ -100,7 +100,7 @@ class Hotspots(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def hotspots(
-    question: Question,
+    question: BatchQuery,
     by: HotspotBy = "hotspot",
     *,
     files: bool = False,
@@ -118,7 +118,7 @@ def hotspots(
     """
     from codebatch.operations.hotspots.churn import churn
     from codebatch.query.answers.numbers import task_of
-    from codebatch.query.answers.partial_parses import Doubt
+    from codebatch.query.answers.partial_parses import PartialParseCheck
     from codebatch.query.completeness import completeness
 
     refuse_unknown("ranking", (by,), get_args(HotspotBy))
@@ -145,7 +145,7 @@ def hotspots(
     if is_of_files:
         rows, left_out = _files(records, Ranking(by, known, limit), metric, least, is_wanted)
     else:
-        doubt = None if everything else Doubt(records, None if kept is None else kept.in_part)
+        doubt = None if everything else PartialParseCheck(records, None if kept is None else kept.in_part)
         greatest = None if kept is None else kept.of(f"max_{metric}")
         rank = partial(rank_functions, records, metric, least, is_wanted, greatest)
         changes = _ChangesKnown(question, history)
@@ -188,15 +188,15 @@ _LeftOut = dict[Apart | Literal["doubtful"], int]
 class _ChangesKnown:
     """The changes of functions, None where they are not known."""
 
-    def __init__(self, question: Question, history: Churn) -> None:
+    def __init__(self, question: BatchQuery, history: Churn) -> None:
         from codebatch.operations.hotspots.function_changes import FunctionChanges
 
         self._changes = None if history.history is None else FunctionChanges(question, history.history)
         self._is_whole = history.history is not None and history.history.is_whole
-        self._counted: Mapping[Place, Count] = {}
+        self._counted: Mapping[FunctionLocation, Count] = {}
         self._told = ""
 
-    def read(self, candidates: Iterable[Candidate]) -> None:
+    def read(self, candidates: Iterable[HotspotCandidate]) -> None:
         """Find out what is known of some functions. Raises StoreCorrupt."""
         if self._changes is None:
             return
@@ -214,7 +214,7 @@ class _ChangesKnown:
         """Whether git needs more time."""
         return self._changes is not None and self._changes.is_cut
 
-    def describe_lack(self, shown: Iterable[Candidate]) -> str:
+    def describe_lack(self, shown: Iterable[HotspotCandidate]) -> str:
         """Return what is not known of functions, empty if nothing lacks or there is no history at all."""
         if self._told or self._changes is None or all(self.of(each) is not None for each in shown):
             return self._told
@@ -222,12 +222,12 @@ class _ChangesKnown:
             return ""
         return "change frequency of some functions unknown: git cannot compare all versions of their files line by line"
 
-    def of(self, candidate: Candidate) -> int | None:
+    def of(self, candidate: HotspotCandidate) -> int | None:
         """Return the changes of a function, None if some may be unknown."""
         count = self._counted.get(_place(candidate))
         return count.known if count is not None and count.is_exact else None
 
-    def least_of(self, candidate: Candidate) -> int:
+    def least_of(self, candidate: HotspotCandidate) -> int:
         """Return how many changes of a function are known."""
         count = self._counted.get(_place(candidate))
         return 0 if count is None else count.known
@@ -238,8 +238,8 @@ class _ChangesKnown:
             self._changes.keep()
 
 
-def _place(candidate: Candidate) -> Place:
-    return Place(candidate.path, candidate.symbol, candidate.line)
+def _place(candidate: HotspotCandidate) -> FunctionLocation:
+    return FunctionLocation(candidate.path, candidate.symbol, candidate.line)
 
 
 class _FunctionSearch(NamedTuple):
@@ -247,10 +247,10 @@ class _FunctionSearch(NamedTuple):
 
     rank: Callable[[int], Ranking]
     limit: int
-    doubt: Doubt | None
+    doubt: PartialParseCheck | None
     changes: _ChangesKnown
 
-    def find(self) -> tuple[list[Candidate], _LeftOut]:
+    def find(self) -> tuple[list[HotspotCandidate], _LeftOut]:
         """The best that are not doubtful, by their own changes, and how many stood before the last of them."""
         spare = self.limit + _SPARE
         while True:
@@ -269,10 +269,10 @@ class _FunctionSearch(NamedTuple):
             left_out["doubtful"] = doubtful
         return best, left_out
 
-    def _best(self, ranking: Ranking, highest: list[Candidate]) -> tuple[list[Candidate], int]:
+    def _best(self, ranking: Ranking, highest: list[HotspotCandidate]) -> tuple[list[HotspotCandidate], int]:
         """The best of some candidates and how many before the last of them are doubtful, of few the own changes."""
-        scored: list[Candidate] = []
-        best: list[Candidate] = []
+        scored: list[HotspotCandidate] = []
+        best: list[HotspotCandidate] = []
         doubtful = 0
         for start in range(0, len(highest), self.limit):
             if self._is_settled(best, highest[start]):
@@ -281,11 +281,11 @@ class _FunctionSearch(NamedTuple):
             best, doubtful = self._sound(scored)
         return best, doubtful
 
-    def _is_settled(self, best: list[Candidate], candidate: Candidate) -> bool:
+    def _is_settled(self, best: list[HotspotCandidate], candidate: HotspotCandidate) -> bool:
         """Whether a candidate, and all that rank below it, are none of the best."""
         return len(best) == self.limit and best[-1] <= candidate
 
-    def _score(self, ranking: Ranking, candidates: list[Candidate]) -> list[Candidate]:
+    def _score(self, ranking: Ranking, candidates: list[HotspotCandidate]) -> list[HotspotCandidate]:
         """Rank candidates by their own changes, if changes count."""
         if ranking.by != "hotspot":
             return candidates
@@ -293,9 +293,9 @@ class _FunctionSearch(NamedTuple):
         known, changes_of = ranking.known, self.changes.least_of
         return [each._replace(rank=-each.value * known.weight_of(each.path, changes_of(each))) for each in candidates]
 
-    def _sound(self, candidates: Iterable[Candidate]) -> tuple[list[Candidate], int]:
+    def _sound(self, candidates: Iterable[HotspotCandidate]) -> tuple[list[HotspotCandidate], int]:
         """The first that are not doubtful, and how many before the last of them are."""
-        sound: list[Candidate] = []
+        sound: list[HotspotCandidate] = []
         doubtful = 0
         for each in candidates:
             if self.doubt is not None and self.doubt.is_doubtful(each.path, each.symbol, each.line):
@@ -348,7 +348,7 @@ def _without_guesses(records: BatchRecords, kept: FileNumbers | None, rows: tupl
 
 def _hotspot(
     known: FilesKnown,
-    found: Candidate,
+    found: HotspotCandidate,
     numbers: Mapping[str, int],
     changes: int | None,
     *,

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from codebatch.errors import InvalidInput, StoreError, UnknownId
 from codebatch.model.analysis.cache_misses import (
-    Difference,
     Differences,
+    FieldDifference,
     item_differences,
     nearest,
     project_differences,
@@ -34,7 +34,7 @@ from codebatch.scheduling.analysis.chains import Link
 from codebatch.scheduling.analysis.ledger import Ledger
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.store import StoreDir
-from codebatch.store.results.bases import Base, open_base
+from codebatch.store.results.bases import ReuseBase, open_base
 from codebatch.store.results.ledgers import load_ledger
 from codebatch.store.results.outcomes import Outcomes
 from codebatch.store.results.outputs import current_outputs
@@ -43,7 +43,7 @@ from codebatch.store.results.untrusted import untrusted_keys
 _PATHS_SHOWN_MAX = 3
 
 
-class Reason(msgspec.Struct, frozen=True, kw_only=True):
+class MissReason(msgspec.Struct, frozen=True, kw_only=True):
     """A reason why `count` results were executed instead of reused. `paths` lists the first files with such results.
 
     `base` is the older batch that was compared, or empty if there is none. `differences` are the inputs that differ.
@@ -62,7 +62,7 @@ class TaskMisses(msgspec.Struct, frozen=True, kw_only=True):
     task: str
     reused: int
     executed: int
-    reasons: tuple[Reason, ...]
+    reasons: tuple[MissReason, ...]
 
 
 class MissesAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,7 +123,7 @@ def explain_misses(
 class _Old:
     """A base as it can be compared: whole, or by what is wrong with it."""
 
-    def __init__(self, batch_id: str, base: Base) -> None:
+    def __init__(self, batch_id: str, base: ReuseBase) -> None:
         """Raises StoreError."""
         self.id = batch_id
         self.base = base
@@ -143,13 +143,13 @@ class _Miss(NamedTuple):
     item: int | None
 
 
-_REUSE = (Difference(field="reuse", new="false"),)
-_NO_BASES = (Difference(field="bases"),)
-_ROUND = (Difference(field="round"),)
-_NOT_TAKEN = (Difference(field="not_taken"),)
-_UNKNOWN = (Difference(field="unknown"),)
-_DAMAGED = (Difference(field="base", old="damaged"),)
-_LOST = (Difference(field="base", old="gone"),)
+_REUSE = (FieldDifference(field="reuse", new="false"),)
+_NO_BASES = (FieldDifference(field="bases"),)
+_ROUND = (FieldDifference(field="round"),)
+_NOT_TAKEN = (FieldDifference(field="not_taken"),)
+_UNKNOWN = (FieldDifference(field="unknown"),)
+_DAMAGED = (FieldDifference(field="base", old="damaged"),)
+_LOST = (FieldDifference(field="base", old="gone"),)
 
 
 _Compared = Sequence[tuple[str, Differences]]
@@ -186,7 +186,7 @@ class _Asked:
 
     def of_files(self, task: PlannedTask, item: int | None) -> TaskMisses:
         """Of all files, or of one."""
-        comparison = _Comparison(self._items, self._seen[task.name], task, self._old)
+        comparison = _PlanComparison(self._items, self._seen[task.name], task, self._old)
         done = 0
         misses: list[_Miss] = []
         for shard in self._plan.shards:
@@ -225,7 +225,7 @@ class _Asked:
             links = [Link(0, work.items, "result", 1, HolderId(""), outcome)]
         return links
 
-    def _of_link(self, task: PlannedTask, first: int, link: Link, comparison: _Comparison) -> list[_Miss]:
+    def _of_link(self, task: PlannedTask, first: int, link: Link, comparison: _PlanComparison) -> list[_Miss]:
         """Those of an outcome's items that were executed; `first` is its first item in the plan."""
         served = link.outcome.reused
         every = range(first, first + link.end - link.start)
@@ -257,17 +257,17 @@ class _Asked:
         needed = self._plan.needed_for(task.name) if task.scope == "project" else {task.name}
         keys = {each.name: result_key(each) for each in self._plan.tasks if each.name in needed}
         found = sorted(name for name, key in keys.items() if key in self._untrusted)
-        return tuple(Difference(field="untrusted", name=name, old=keys[name]) for name in found)
+        return tuple(FieldDifference(field="untrusted", name=name, old=keys[name]) for name in found)
 
     def _of_project(self, task: PlannedTask, old: _Old) -> Differences:
         if task.name not in old.tasks:
-            return (Difference(field="task"),)
+            return (FieldDifference(field="task"),)
         found = project_differences(self._plan, old.base.plan, task.name)
         if found:
             return found
         try:
             needed = sorted(self._plan.needed_for(task.name))
-            lacking = [Difference(field="result", name=name) for name in needed if not old.base.has_all(name)]
+            lacking = [FieldDifference(field="result", name=name) for name in needed if not old.base.has_all(name)]
             marks = {name: each.unkeyed for name in needed for each in old.base.held(name) if each.unkeyed}
         except StoreError:
             return _DAMAGED
@@ -279,7 +279,7 @@ class _Asked:
             differences = miss.differences if is_of_one else without_values_of_files(miss.differences)
             grouped.setdefault((miss.base, differences), []).append(miss.item)
         reasons = [
-            Reason(
+            MissReason(
                 base=base,
                 differences=differences,
                 count=len(items),
@@ -293,7 +293,7 @@ class _Asked:
         return TaskMisses(task=task, reused=served, executed=len(misses), reasons=most)
 
 
-class _Comparison:
+class _PlanComparison:
     """The items of a plan, as one task sees them, against those of the bases."""
 
     def __init__(self, items: Items, contexts: frozenset[str], task: PlannedTask, bases: Sequence[_Old]) -> None:
@@ -302,7 +302,7 @@ class _Comparison:
         self._task = task
         self._bases = bases
         self._of_task = [
-            task_differences(task, old.tasks[task.name]) if task.name in old.tasks else (Difference(field="task"),)
+            task_differences(task, old.tasks[task.name]) if task.name in old.tasks else (FieldDifference(field="task"),)
             for old in bases
         ]
         self._same = [same_items(items, old.items, contexts) for old in bases]
@@ -325,7 +325,7 @@ class _Comparison:
         if same < 0:
             place = old.places.get(self._items.entries[item].path)
             if place is None:
-                return (*of_task, Difference(field="path"))
+                return (*of_task, FieldDifference(field="path"))
             return (*of_task, *item_differences(self._items, item, old.items, place, self._contexts))
         if of_task:
             return of_task
@@ -335,7 +335,7 @@ class _Comparison:
             return _DAMAGED
         if unkeyed:
             return (resting_on(unkeyed),)
-        return () if state == "result" else (Difference(field="result", old=state),)
+        return () if state == "result" else (FieldDifference(field="result", old=state),)
 
     def _reading(self, old: _Old, place: int) -> Differences:
         try:

@@ -10,14 +10,14 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from codebatch.coordinator.analysis.progress_counter import Scope
+from codebatch.coordinator.analysis.progress_counter import RunScope
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import Entry
 from codebatch.model.shard import ShardRule
 from codebatch.model.task import Pipeline, task_name
-from codebatch.operations.project.project_snapshot import freeze, rules_for
+from codebatch.operations.project.project_snapshot import rules_for, take_project_snapshot
 from codebatch.operations.project.stores import StorePlace
-from codebatch.operations.runs.execution import Execution, Listener
+from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.operations.runs.planning import Planner, planner_of
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.entry_points import describe_task
@@ -30,7 +30,7 @@ _OTHER_SHARDS = 8
 _OTHER_FILES_AVERAGE_MAX = 64
 
 
-class Difference(msgspec.Struct, frozen=True, kw_only=True):
+class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
     """A file for which two runs of a task gave different results.
 
     `first` and `second` are the first lines that differ. If one run has fewer lines, its line is empty.
@@ -51,11 +51,11 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     files: int
     records: int
     failures: int
-    differences: tuple[Difference, ...]
+    differences: tuple[OutputDifference, ...]
     signal_status: int = 0
 
 
-def try_task(execution: Execution, name: str, paths: Sequence[Path], listener: Listener) -> Tried:
+def try_task(execution: ExecutionSettings, name: str, paths: Sequence[Path], listener: Listener) -> Tried:
     """Run a task and what it needs twice over paths, the second time in small shards, another order and hash seed.
 
     It is done in a store for the time being. Raises CodebatchError.
@@ -67,7 +67,7 @@ def try_task(execution: Execution, name: str, paths: Sequence[Path], listener: L
     with tempfile.TemporaryDirectory(prefix="codebatch-") as directory:
         store = StorePlace(Path(directory) / "store").open_or_make()
         with store.writing():
-            frozen = freeze(
+            frozen = take_project_snapshot(
                 store, paths, rules_for(configuration, (), ()), listener.note, allow_empty=False, phase=listener.phase
             )
             planner = planner_of(configuration, store, frozen, pipeline, listener.note)
@@ -112,23 +112,27 @@ def _with_needs(catalogue: TaskCatalogue, task: str) -> tuple[str, ...]:
     return tuple(ordered)
 
 
-def run_in(execution: Execution, planner: Planner, store: StoreDir, listener: Listener) -> tuple[BatchRecords, int]:
+def run_in(
+    execution: ExecutionSettings, planner: Planner, store: StoreDir, listener: Listener
+) -> tuple[BatchRecords, int]:
     """A new batch of a plan, executed; and the exit status of the signal that ended it, or 0."""
     with store.writing() as lock:
         batch = planner.make(planner.plan(), reuses=False)
-        executed = execution.execute(store, lock, batch, Scope(), listener)
+        executed = execution.execute(store, lock, batch, RunScope(), listener)
     return BatchRecords(store, batch), executed.signal_status
 
 
-def _differences(task: str, first: BatchRecords, second: BatchRecords) -> Iterator[Difference]:
+def _differences(task: str, first: BatchRecords, second: BatchRecords) -> Iterator[OutputDifference]:
     for item, entry in enumerate(first.items):
         one, other = (records.source.item_lines(task, item) or b"" for records in (first, second))
         if one != other:
             yield first_difference(entry, one, other)
 
 
-def first_difference(entry: Entry, one: bytes, other: bytes) -> Difference:
+def first_difference(entry: Entry, one: bytes, other: bytes) -> OutputDifference:
     """The first lines that differ of two that do."""
     pairs = zip_longest(one.splitlines(), other.splitlines(), fillvalue=b"")
     first, second = next((pair for pair in pairs if pair[0] != pair[1]), (one, other))
-    return Difference(path=entry.text, first=first.decode("utf-8", "replace"), second=second.decode("utf-8", "replace"))
+    return OutputDifference(
+        path=entry.text, first=first.decode("utf-8", "replace"), second=second.decode("utf-8", "replace")
+    )

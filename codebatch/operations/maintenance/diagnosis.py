@@ -20,8 +20,8 @@ from codebatch.model.digest import Digest
 from codebatch.model.text.quantities import count_of
 from codebatch.model.work.command import CommandId
 from codebatch.operations import ignore_note
-from codebatch.operations.runs.execution import Execution, Listener
-from codebatch.operations.runs.repair import Mended, mend, names_of
+from codebatch.operations.runs.execution import ExecutionSettings, Listener
+from codebatch.operations.runs.repair import RepairFailures, names_of, repair_shard_files
 from codebatch.store import layout
 from codebatch.store.batches.batches import BatchDir, BatchId, batch_ids, is_work, open_batch, snapshot_of
 from codebatch.store.batches.store import StoreDir
@@ -81,10 +81,10 @@ def diagnose(store: StoreDir, *, is_full: bool, share: float = 0.0, chance: Rand
         count = min(math.ceil(share * len(digests)), len(digests))
         return frozenset((chance or Random()).sample(digests, count))  # noqa: S311 (a sample, no secret)
 
-    return _Look(store, is_full=is_full, choose=choose).told()
+    return _StoreState(store, is_full=is_full, choose=choose).told()
 
 
-def repair(execution: Execution, store: StoreDir, listener: Listener) -> tuple[Diagnosis, int]:
+def repair(execution: ExecutionSettings, store: StoreDir, listener: Listener) -> tuple[Diagnosis, int]:
     """Look for damage in every byte, mend damaged shard files, and make damaged indexes anew.
 
     On return what was mended is on disk.
@@ -93,12 +93,12 @@ def repair(execution: Execution, store: StoreDir, listener: Listener) -> tuple[D
     and others as before.
     """
     with store.writing() as lock:
-        look = _Look(store, is_full=True)
+        look = _StoreState(store, is_full=True)
         before = look.survey.faults
         if not before:
             look.remake_indexes()
             return look.told(), 0
-        mended = mend(execution, store, lock, look.survey, listener)
+        mended = repair_shard_files(execution, store, lock, look.survey, listener)
         digests = {fault.digest for fault in before}
         left = survey(store.files, names_of(look.batches, digests), is_full=True).faults
         if not mended.signal_status:
@@ -106,7 +106,7 @@ def repair(execution: Execution, store: StoreDir, listener: Listener) -> tuple[D
         return look.told(before, left, mended), mended.signal_status
 
 
-class _Look:
+class _StoreState:
     """What a store looks like now."""
 
     def __init__(self, store: StoreDir, *, is_full: bool, choose: Choose = lambda _: ()) -> None:
@@ -233,7 +233,7 @@ class _Look:
                 )
 
     def told(
-        self, before: Iterable[Fault] = (), left: Iterable[Fault] | None = None, mended: Mended | None = None
+        self, before: Iterable[Fault] = (), left: Iterable[Fault] | None = None, mended: RepairFailures | None = None
     ) -> Diagnosis:
         """What was found; where it was to be mended, what had been damaged `before` and what is `left`."""
         left = self.survey.faults if left is None else left
@@ -252,7 +252,7 @@ class _Look:
             damaged=(*self._unreadable, *self._indexes.values(), *(self._left(fault, mended) for fault in left)),
         )
 
-    def _left(self, fault: Fault, mended: Mended | None) -> Damage:
+    def _left(self, fault: Fault, mended: RepairFailures | None) -> Damage:
         if mended is None:
             return self._damage(fault, fault.problem, DAMAGE_HINT)
         reason = mended.reason(fault.digest)

@@ -12,11 +12,11 @@ from codebatch.errors import InvalidInput
 from codebatch.model.task import task_name
 from codebatch.operations import ignore_note
 from codebatch.operations.maintenance.determinism_check import pipeline_of, run_in
-from codebatch.operations.project.project_snapshot import Frozen, freeze, rules_for
+from codebatch.operations.project.project_snapshot import ProjectSnapshot, rules_for, take_project_snapshot
 from codebatch.operations.project.stores import StorePlace
-from codebatch.operations.queries.batch_query import Question
+from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.operations.queries.records import find_errors
-from codebatch.operations.runs.execution import Execution, Listener
+from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.operations.runs.planning import planner_of
 from codebatch.query.fields import JsonRecord
 from codebatch.snapshotting.roots import resolve_sources, select
@@ -38,7 +38,7 @@ class TriedFile(msgspec.Struct, frozen=True, kw_only=True):
     signal_status: int = 0
 
 
-def try_file(execution: Execution, name: str, path: Path, listener: Listener) -> TriedFile:
+def try_file(execution: ExecutionSettings, name: str, path: Path, listener: Listener) -> TriedFile:
     """Run a task, and what it needs, on a file as `run` does, in a store for the time being. Raises CodebatchError."""
     configuration = execution.configuration
     task = task_name(name)
@@ -54,7 +54,7 @@ def try_file(execution: Execution, name: str, path: Path, listener: Listener) ->
             frozen = _freeze(execution, store, path)
         planner = planner_of(configuration, store, frozen, pipeline, listener.note)
         records, status = run_in(execution, planner, store, listener)
-        question = Question(store, records.batch, is_named=True, note=listener.note)
+        question = BatchQuery(store, records.batch, is_named=True, note=listener.note)
         failures = [row for row in find_errors(question).found if row.get("kind") == "failure"]
         # A task that it needs may have failed, and not it alone.
         failure = next(iter(failures), {})
@@ -65,7 +65,7 @@ def try_file(execution: Execution, name: str, path: Path, listener: Listener) ->
         )
 
 
-def _freeze(execution: Execution, store: StoreDir, path: Path) -> Frozen:
+def _freeze(execution: ExecutionSettings, store: StoreDir, path: Path) -> ProjectSnapshot:
     """The file as a run of the project has it, under the path that it has there; else by itself."""
     configuration = execution.configuration
     whole = Path(os.path.realpath(path.parent), path.name)
@@ -74,7 +74,7 @@ def _freeze(execution: Execution, store: StoreDir, path: Path) -> Frozen:
         base = Path(os.fsdecode(select([root], store.root).sources.base))
         pattern = "/" + str(whole.relative_to(base)).translate(_SPECIAL)
         rules = msgspec.structs.replace(rules_for(configuration, (), ()), include=(pattern,))
-        frozen = freeze(store, [base], rules, ignore_note, allow_empty=True)
+        frozen = take_project_snapshot(store, [base], rules, ignore_note, allow_empty=True)
         if frozen.files == 1:
             return frozen
-    return freeze(store, [path], rules_for(configuration, (), ()), ignore_note, allow_empty=False)
+    return take_project_snapshot(store, [path], rules_for(configuration, (), ()), ignore_note, allow_empty=False)

@@ -11,19 +11,19 @@ from contextlib import AbstractContextManager
 import msgspec
 
 from codebatch.coordinator.analysis.planning import make_plan
-from codebatch.coordinator.analysis.progress_counter import Scope
+from codebatch.coordinator.analysis.progress_counter import RunScope
 from codebatch.errors import BatchIncomplete
 from codebatch.model.analysis.result_key import result_key
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
-from codebatch.operations.maintenance.determinism_check import Difference, first_difference
-from codebatch.operations.runs.execution import Execution, Listener
+from codebatch.operations.maintenance.determinism_check import OutputDifference, first_difference
+from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.query.sources.records import BatchRecords
-from codebatch.query.status.batch_status import standing
+from codebatch.query.status.batch_status import read_current_state
 from codebatch.store.batches.batches import BatchDir, hidden_batch
 from codebatch.store.batches.store import StoreDir
-from codebatch.store.results.bases import Base
+from codebatch.store.results.bases import ReuseBase
 from codebatch.store.results.untrusted import UntrustedKey, distrust, load_untrusted
 from codebatch.system.clock import wall_ns
 
@@ -38,12 +38,14 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     files: int
     results: int = 0
     failed: int = 0
-    differences: tuple[tuple[str, Difference], ...] = ()
+    differences: tuple[tuple[str, OutputDifference], ...] = ()
     untrusted: tuple[UntrustedKey, ...] = ()
     signal_status: int = 0
 
 
-def verify(execution: Execution, store: StoreDir, batch: BatchDir, share: float, listener: Listener) -> Verified:
+def verify(
+    execution: ExecutionSettings, store: StoreDir, batch: BatchDir, share: float, listener: Listener
+) -> Verified:
     """Execute a sample of a batch's files again in new workers, without taking anything over, and compare the results.
 
     `share` of its files, more than 0, at most 1: the same for the same batch. Where it is 1 tasks of project scope are
@@ -52,7 +54,7 @@ def verify(execution: Execution, store: StoreDir, batch: BatchDir, share: float,
     """
     with store.writing() as lock:
         load_untrusted(store)  # One that is damaged is told before the work is done.
-        if not standing(batch).is_over:
+        if not read_current_state(batch).is_over:
             hint = f"resume it with: codebatch run --batch {batch.id}"
             raise BatchIncomplete(f"batch {batch.id} has not ended", hint=hint)
         said = BatchRecords(store, batch)
@@ -62,7 +64,7 @@ def verify(execution: Execution, store: StoreDir, batch: BatchDir, share: float,
         paths = batch.about.paths if share >= 1 else tuple(entry.path for entry in chosen)
         catalogue = execution.configuration.catalogue.with_imports(batch.about.imports)
         with _hidden(catalogue, said, paths, is_whole=share >= 1) as again:
-            executed = execution.execute(store, lock, again, Scope(), listener)
+            executed = execution.execute(store, lock, again, RunScope(), listener)
             if executed.signal_status:
                 return Verified(files=len(chosen), signal_status=executed.signal_status)
             verified = _compare(said, BatchRecords(store, again), len(chosen))
@@ -95,9 +97,9 @@ def _hidden(
 
 def _compare(said: BatchRecords, again: BatchRecords, files: int) -> Verified:
     places = {entry.path: item for item, entry in enumerate(said.items)}
-    old, new = Base(said.store, said.batch), Base(again.store, again.batch)
+    old, new = ReuseBase(said.store, said.batch), ReuseBase(again.store, again.batch)
     results = failed = 0
-    differences: list[tuple[str, Difference]] = []
+    differences: list[tuple[str, OutputDifference]] = []
     for task in again.task_names:
         for item, entry in enumerate(again.items):
             place = places[entry.path]

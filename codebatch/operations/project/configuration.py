@@ -49,7 +49,7 @@ class IndexSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     build: Literal["run", "never"] = "never"
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ProjectSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a file may set. None: decided when it is needed. `work` is a work list (SPEC.md "Work files")."""
 
     jobs: int | None = None
@@ -78,7 +78,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     """Settings and where they come from, and the tasks that they can be of."""
 
-    settings: Settings
+    settings: ProjectSettings
     file: Path | None
     set_in_file: frozenset[str]
     catalogue: TaskCatalogue
@@ -122,7 +122,7 @@ def load_configuration(start: Path) -> Configuration:
             table = _read(path)
             if table is not None:
                 return _decode(path, table)
-    return Configuration(settings=Settings(), file=None, set_in_file=frozenset(), catalogue=isolated_catalogue())
+    return Configuration(settings=ProjectSettings(), file=None, set_in_file=frozenset(), catalogue=isolated_catalogue())
 
 
 def has_settings(directory: Path) -> bool:
@@ -171,12 +171,12 @@ def _refuse_unknown(path: Path, table: Iterable[str], type_: type[msgspec.Struct
 
 
 def _decode(path: Path, table: dict[str, object]) -> Configuration:
-    _refuse_unknown(path, table, Settings, "")
+    _refuse_unknown(path, table, ProjectSettings, "")
     for name, type_ in (("shard", ShardRule), ("store", StoreSettings)):
         if isinstance(below := table.get(name), dict):
             _refuse_unknown(path, below, type_, f"{name}.")
     try:
-        settings = msgspec.convert(table, Settings)
+        settings = msgspec.convert(table, ProjectSettings)
     except (msgspec.ValidationError, ValueError) as error:
         raise InvalidConfiguration(f"{path}: {error}") from error
     own = {name: place_of(name, task, path.parent) for name, task in settings.tasks.items() if "python" in task}

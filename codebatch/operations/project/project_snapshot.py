@@ -12,13 +12,13 @@ import msgspec
 from codebatch.errors import InvalidConfiguration, InvalidInput, NothingToDo
 from codebatch.model.entry import display_path
 from codebatch.model.plan import items_of
-from codebatch.model.project import Project
+from codebatch.model.project import ProjectRoot
 from codebatch.operations import Note, TellPhase, ignore_phase
 from codebatch.operations.project.configuration import Configuration
 from codebatch.operations.project.projects import find_project
 from codebatch.snapshotting.roots import Selection, select
 from codebatch.snapshotting.selection import SourceRules, mistake_in
-from codebatch.snapshotting.snapshot import Progress, SnapshotResult, take_snapshot
+from codebatch.snapshotting.snapshot import SnapshotProgress, SnapshotResult, take_snapshot
 from codebatch.snapshotting.staleness import stat_cache_of
 from codebatch.store.batches.batches import iter_batches
 from codebatch.store.batches.snapshot_references import resolve_snapshot
@@ -27,7 +27,7 @@ from codebatch.store.snapshots.snapshots import Snapshot, load_snapshot
 from codebatch.system.clock import wall_ns
 
 
-class Frozen(msgspec.Struct, frozen=True, kw_only=True):
+class ProjectSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """A snapshot, of which project it is, and the paths below it that the work is restricted to.
 
     Who plans and who executes share the snapshot, so that its entries are decoded once. `files` are those to be worked
@@ -66,23 +66,23 @@ def rules_for(
 def take(store: StoreDir, paths: Sequence[Path], rules: SourceRules, phase: TellPhase = ignore_phase) -> SnapshotResult:
     """A snapshot of exactly these paths. Raises InvalidInput, SourceUnreadable, SnapshotUnstable or StoreError."""
 
-    def report(progress: Progress) -> None:
+    def report(progress: SnapshotProgress) -> None:
         phase("reading", progress.paths_done, progress.paths)
 
     phase("listing")
     return take_snapshot(store.files, store.root, paths, rules, now=lambda: wall_ns() / 1e9, report=report)
 
 
-def freeze(
+def take_project_snapshot(
     store: StoreDir,
     paths: Sequence[Path],
     rules: SourceRules,
     note: Note,
     *,
-    projects: Mapping[bytes, Project] = MappingProxyType({}),
+    projects: Mapping[bytes, ProjectRoot] = MappingProxyType({}),
     allow_empty: bool,
     phase: TellPhase = ignore_phase,
-) -> Frozen:
+) -> ProjectSnapshot:
     """The snapshot of the project that paths are of. Raises NothingToDo where it is empty, and what `take` raises.
 
     `projects` are those of the paths, absolute and without links, if they were looked for before the store was made.
@@ -100,7 +100,7 @@ def freeze(
         note(f"project {project}, restricted to: {parts}")
     if files == 0 and not allow_empty:
         raise nothing_to_do(paths)
-    return Frozen(
+    return ProjectSnapshot(
         snapshot=snapshot,
         sources=selection.projects,
         files=files,
@@ -111,7 +111,7 @@ def freeze(
     )
 
 
-def _project_root(path: bytes, project: Project, known: Collection[bytes]) -> bytes | None:
+def _project_root(path: bytes, project: ProjectRoot, known: Collection[bytes]) -> bytes | None:
     """Return the root of the project that a path is frozen with; None if it is frozen alone.
 
     It is if git ignores it, or if nothing but a store makes it a part of a project that has no batch of its own.
@@ -123,11 +123,11 @@ def _project_root(path: bytes, project: Project, known: Collection[bytes]) -> by
     return root if root in known or project.kind in ("git", "ignored", "settings") else None
 
 
-def thaw(store: StoreDir, reference: str, note: Note) -> Frozen:
+def load_project_snapshot(store: StoreDir, reference: str, note: Note) -> ProjectSnapshot:
     """What was frozen before, whole, by the id of its snapshot. Raises InvalidId, UnknownId or AmbiguousId."""
     snapshot = resolve_snapshot(store, reference, note)
     about = snapshot.document
-    return Frozen(
+    return ProjectSnapshot(
         snapshot=snapshot,
         sources=tuple(sorted(map(os.fsencode, about.source.roots))),
         files=about.files,

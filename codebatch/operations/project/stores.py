@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from codebatch.errors import InvalidInput, StoreNotFound, StoreUnwritable, UnsafeStoreLocation
 from codebatch.model.entry import display_path
-from codebatch.model.project import REMOVED, Project
+from codebatch.model.project import REMOVED, ProjectRoot
 from codebatch.operations import Note, ignore_note
 from codebatch.operations.project.projects import find_project, find_store, find_store_above, new_store_place
 from codebatch.query.filters.arguments import path_of
@@ -35,14 +35,14 @@ class StorePlace:
         self._start = start
 
     @cached_property
-    def project(self) -> Project | None:
+    def project(self) -> ProjectRoot | None:
         """The project; None if the current directory was removed."""
         try:
             return find_project(self._start or Path.cwd())
         except FileNotFoundError:
             return None
 
-    def of_projects(self, projects: Iterable[Project]) -> StorePlace:
+    def of_projects(self, projects: Iterable[ProjectRoot]) -> StorePlace:
         """Return the place for work on paths of some projects: that of the project that they have in common.
 
         Paths of several, or below the current directory and of none, are worked on in the current project.

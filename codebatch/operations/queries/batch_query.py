@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from codebatch.plugins.catalogue import TaskCatalogue
     from codebatch.query.answers.file_numbers import FileNumbers
     from codebatch.query.completeness import Completeness
-    from codebatch.query.secondary_files import Apart, FilesApart
+    from codebatch.query.secondary_files import Apart, SecondaryFiles
     from codebatch.query.sources.records import BatchRecords
     from codebatch.snapshotting.changes import Changes
-    from codebatch.system.processes.background_fork import Ahead
+    from codebatch.system.processes.background_fork import BackgroundFork
 
 Found = TypeVar("Found", covariant=True)
 
@@ -43,7 +43,7 @@ NEAR_SHOWN_MAX = 5
 """Of the paths that may be meant where there is none of that name."""
 
 
-class Question:
+class BatchQuery:
     """A batch that is asked something. `is_named`: it was asked for by an id, be it an old one.
 
     `beside` are files, as absolute paths, that stand for no change of the tree, for who asks writes them himself.
@@ -56,8 +56,8 @@ class Question:
         self.note = note
         self.beside: tuple[bytes, ...] = ()
         self.tell_phase: TellPhase = ignore_phase
-        self._ahead: Ahead[Changes | None] | None = None
-        self._apart: FilesApart | None = None
+        self._ahead: BackgroundFork[Changes | None] | None = None
+        self._apart: SecondaryFiles | None = None
         self._numbers: FileNumbers | None = None
 
     @cached_property
@@ -74,13 +74,13 @@ class Question:
         return records
 
     @property
-    def apart(self) -> FilesApart:
+    def apart(self) -> SecondaryFiles:
         """Which of its files stand apart: of a batch that is merged read once. Raises StoreCorrupt."""
         if self._apart is None or not self.records.source.is_done:
-            from codebatch.query.secondary_files import FilesApart
+            from codebatch.query.secondary_files import SecondaryFiles
 
             kept = self.find_numbers()
-            self._apart = FilesApart(_read_apart(self.records) if kept is None else kept.apart)
+            self._apart = SecondaryFiles(_read_apart(self.records) if kept is None else kept.apart)
         return self._apart
 
     def find_numbers(self, *, are_made: bool = False) -> FileNumbers | None:
@@ -108,9 +108,9 @@ class Question:
         except StoreError:  # As without one.
             return
         if found is not None and found.st_size in AHEAD_BYTES:
-            from codebatch.system.processes.background_fork import Ahead, has_other_processor
+            from codebatch.system.processes.background_fork import BackgroundFork, has_other_processor
 
-            self._ahead = Ahead(self._find_changes) if has_other_processor() else None
+            self._ahead = BackgroundFork(self._find_changes) if has_other_processor() else None
 
     @cached_property
     def changes(self) -> Changes | None:
@@ -169,7 +169,7 @@ class Answer(Generic[Found]):
     """
 
     def __init__(
-        self, *, question: Question, found: Found, whole: Completeness, notes: tuple[str, ...] | None = None
+        self, *, question: BatchQuery, found: Found, whole: Completeness, notes: tuple[str, ...] | None = None
     ) -> None:
         self.question = question
         self.found = found
@@ -212,7 +212,7 @@ class Answer(Generic[Found]):
 
 def ask(
     store: StoreDir, reference: str | None = None, note: Note = ignore_note, passed_over: Note | None = None
-) -> Question:
+) -> BatchQuery:
     """Return a question for a batch, by default the latest that is of a whole project, if there is one.
 
     `passed_over` gets the notes of newer batches that are not asked; by default `note`. Raises InvalidId,
@@ -220,13 +220,13 @@ def ask(
     """
     batch = resolve_batch(store, reference, passed_over or note, whole=True)
     is_named = reference is not None and latest_offset(reference) != 0
-    return Question(store, batch, is_named=is_named, note=note)
+    return BatchQuery(store, batch, is_named=is_named, note=note)
 
 
 def check_reference(reference: object) -> None:
     """Raise InvalidInput if a reference to a batch is not text."""
     if not isinstance(reference, str):
-        hint = "use its id, a unique prefix of it, latest, latest~N or @NAME"
+        hint = "use the id of a batch, a unique prefix of the id, latest, latest~N or @NAME"
         raise InvalidInput(f"a batch must be given as str, not as {reference!r}", hint=hint)
 
 

@@ -12,9 +12,9 @@ from codebatch.errors import BatchIncomplete, InvalidInput, StoreError, UnknownI
 from codebatch.model.shard import ShardId
 from codebatch.operations import Note, ignore_note
 from codebatch.query.sources.records import BatchRecords
-from codebatch.query.status.batch_status import Standing, standing
+from codebatch.query.status.batch_status import CurrentState, read_current_state
 from codebatch.scheduling.lifecycle import CommandState
-from codebatch.scheduling.outcome_counts import Tally
+from codebatch.scheduling.outcome_counts import OutcomeCounts
 from codebatch.store.batches.batches import BatchDir, batch_ids, is_work, open_batch
 from codebatch.store.batches.holders import LeaseReader
 from codebatch.store.batches.store import StoreDir
@@ -46,7 +46,7 @@ class BatchStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a batch and of each of its tasks."""
 
     batch: BatchDir
-    standing: Standing
+    standing: CurrentState
     tasks: tuple[TaskStatus, ...]
 
 
@@ -95,11 +95,11 @@ def list_batches(store: StoreDir, note: Note = ignore_note, *, pipeline: str | N
 def state_of(store: StoreDir, batch: BatchDir) -> tuple[str, bool]:
     """The state of a batch, and whether something is open in it, runs, or waits for an answer. Raises StoreCorrupt."""
     if not is_work(batch):
-        stands = standing(batch)
+        stands = read_current_state(batch)
         return stands.state.value, bool(stands.holders) or not stands.state.is_final
-    from codebatch.query.status.work_status import work_standing  # The conductor, for those who have commands.
+    from codebatch.query.status.work_status import read_work_status  # The conductor, for those who have commands.
 
-    work = work_standing(store, batch)
+    work = read_work_status(store, batch)
     is_asking = CommandState.BLOCKED.value in work.counts
     is_at_work = work.coordinator is not None or bool(work.workers)
     return work.state.value, is_asking or is_at_work or not work.state.is_final
@@ -107,7 +107,7 @@ def state_of(store: StoreDir, batch: BatchDir) -> tuple[str, bool]:
 
 def status(store: StoreDir, batch: BatchDir) -> BatchStatus:
     """Where a batch stands, who is at work on it, and how far each task is. Raises StoreCorrupt."""
-    return BatchStatus(batch=batch, standing=standing(batch), tasks=tuple(task_states(store, batch)))
+    return BatchStatus(batch=batch, standing=read_current_state(batch), tasks=tuple(task_states(store, batch)))
 
 
 def task_states(store: StoreDir, batch: BatchDir) -> list[TaskStatus]:
@@ -137,7 +137,7 @@ def task_states(store: StoreDir, batch: BatchDir) -> list[TaskStatus]:
     return rows
 
 
-def _status(tally: Tally) -> str:
+def _status(tally: OutcomeCounts) -> str:
     if tally.open:
         return "running" if tally.open < tally.planned else "pending"
     return "done" if tally.results == tally.planned else "failed"

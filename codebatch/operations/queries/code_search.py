@@ -12,7 +12,7 @@ from codebatch.errors import InvalidInput, ObjectMissing
 from codebatch.model.analysis.search_result import Searched
 from codebatch.model.entry import display_path, path_row
 from codebatch.model.text.quantities import count_of
-from codebatch.operations.queries.batch_query import Answer, Question
+from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.operations.queries.references import Progress
 from codebatch.plugins.worker_services import load_question
 from codebatch.query.completeness import Completeness
@@ -31,7 +31,7 @@ FILE_SECONDS_MAX = 30.0
 """Time that looking in one file may take by default, as of `run`."""
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class CodeSearch(msgspec.Struct, frozen=True, kw_only=True):
     """What is looked for: a query or a pattern, in files of a language.
 
     `limit`: so many rows are enough. `by_file`: each is a file with how many places it has. `file_seconds` is the time
@@ -48,10 +48,10 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     file_seconds: float = FILE_SECONDS_MAX
 
 
-class _Told:
+class _SearchNotes:
     """What is to be said besides the places: of which files they may not be all."""
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: BatchQuery) -> None:
         self._question = question
         self._unread: Counter[str] = Counter()
         self._with_errors = 0
@@ -77,7 +77,7 @@ class _Told:
             self._question.note(f"{files} with syntax errors: matches near the errors may be missing")
 
 
-def find(question: Question, wanted: Wanted, progress: Progress) -> Answer[list[JsonRecord]]:
+def find(question: BatchQuery, wanted: CodeSearch, progress: Progress) -> Answer[list[JsonRecord]]:
     """The places that are wanted, by path and position. Raises InvalidInput or StoreCorrupt."""
     refuse_below_one(limit=wanted.limit, jobs=wanted.jobs)
     if not wanted.file_seconds > 0:
@@ -101,7 +101,7 @@ def find(question: Question, wanted: Wanted, progress: Progress) -> Answer[list[
         contexts = plan.context_of(item)
         return cast("Searched", find_in(looked_for, entry.path, content, contexts, wanted.by_file))
 
-    told = _Told(question)
+    told = _SearchNotes(question)
     found: list[JsonRecord] = []
     done, enough = 0, min(wanted.limit or FOUND_MAX, FOUND_MAX)
     jobs = min(wanted.jobs, max(len(items) // FORKED_FILES_MIN, 1))

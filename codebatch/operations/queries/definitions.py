@@ -7,7 +7,7 @@ import msgspec
 from codebatch.errors import InvalidInput
 from codebatch.model.task import Json
 from codebatch.operations.queries import records
-from codebatch.operations.queries.batch_query import Answer, Question
+from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.operations.queries.partial_files import note_partial_file, note_partial_files
 from codebatch.operations.queries.records import FileRecords
 from codebatch.query.fields import NO_LANGUAGES, JsonRecord, chosen, path_key
@@ -31,7 +31,7 @@ class Caller(msgspec.Struct, frozen=True):
         return {**place, **told, "calls": self.calls}
 
 
-def definitions(question: Question, name: str) -> Answer[list[JsonRecord]]:
+def definitions(question: BatchQuery, name: str) -> Answer[list[JsonRecord]]:
     """The symbols of a name, be it qualified in part or whole, but for imports; by path and place.
 
     Raises InvalidInput or StoreCorrupt.
@@ -43,7 +43,7 @@ def definitions(question: Question, name: str) -> Answer[list[JsonRecord]]:
     return Answer(question=question, found=found, whole=answer.whole, notes=notes)
 
 
-def callers(question: Question, name: str) -> Answer[list[Caller]]:
+def callers(question: BatchQuery, name: str) -> Answer[list[Caller]]:
     """The scopes that call what is written so, be it qualified in part or whole; by path and first call.
 
     Raises InvalidInput or StoreCorrupt.
@@ -60,7 +60,7 @@ def callers(question: Question, name: str) -> Answer[list[Caller]]:
     return Answer(question=question, found=list(by_scope.values()), whole=answer.whole, notes=notes)
 
 
-def outline(question: Question, path: str) -> Answer[FileRecords]:
+def outline(question: BatchQuery, path: str) -> Answer[FileRecords]:
     """What a file defines, in its order; imports are no definitions. Raises InvalidInput or StoreCorrupt."""
     answer = records.inspect(question, path, kinds=("symbol",))
     notes = note_partial_file(question, answer.found.path, answer.found.item)

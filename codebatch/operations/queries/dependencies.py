@@ -8,10 +8,10 @@ import msgspec
 
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
-from codebatch.operations.queries.batch_query import Answer, Question, find_item
+from codebatch.operations.queries.batch_query import Answer, BatchQuery, find_item
 from codebatch.operations.queries.impact import Impact
 from codebatch.operations.queries.mentions import find_mentions
-from codebatch.query.answers.dependencies import Cycle, Import, Imports, find_cycles, needed_tasks
+from codebatch.query.answers.dependencies import Cycle, FileImport, Imports, find_cycles, needed_tasks
 from codebatch.query.answers.dependencies import impact as dependents_of
 from codebatch.query.completeness import completeness
 from codebatch.query.filters.arguments import refuse_below_one
@@ -19,7 +19,7 @@ from codebatch.query.filters.paths import PathFilter, Paths
 from codebatch.query.sources.parsed_files import file_states
 
 
-def impact(question: Question, path: str, depth: int | None = None) -> Answer[Impact]:
+def impact(question: BatchQuery, path: str, depth: int | None = None) -> Answer[Impact]:
     """Return what depends on the file that a path names, in at most so many steps, in any number where none is given.
 
     Files that may use it without an import make the answer incomplete.
@@ -47,7 +47,7 @@ def impact(question: Question, path: str, depth: int | None = None) -> Answer[Im
     return Answer(question=question, found=Impact(path=name, dependents=found, mentions=mentions), whole=whole)
 
 
-def imports(question: Question, path: Paths = "") -> Answer[list[Import]]:
+def imports(question: BatchQuery, path: Paths = "") -> Answer[list[FileImport]]:
     """Return which file imports which, by path; only imports by or of a file that is asked for.
 
     Raises InvalidInput or StoreCorrupt.
@@ -62,7 +62,7 @@ def imports(question: Question, path: Paths = "") -> Answer[list[Import]]:
     return Answer(question=question, found=found, whole=whole)
 
 
-def import_cycles(question: Question, path: Paths = "", *, everything: bool = False) -> Answer[list[Cycle]]:
+def import_cycles(question: BatchQuery, path: Paths = "", *, everything: bool = False) -> Answer[list[Cycle]]:
     """Return files that import one another, fewest files first; only with a file that is asked for.
 
     With `everything` also cycles of tests, vendored and generated files alone, and those that only imports close which
@@ -78,12 +78,12 @@ def import_cycles(question: Question, path: Paths = "", *, everything: bool = Fa
     return Answer(question=question, found=found, whole=whole)
 
 
-def every_cycle(question: Question) -> list[Cycle]:
+def every_cycle(question: BatchQuery) -> list[Cycle]:
     """Return the cycles of all imports of a batch. Raises InvalidInput or StoreCorrupt."""
     return find_cycles(question.records, everything=True)
 
 
-def relevant_cycles(question: Question) -> list[Cycle]:
+def relevant_cycles(question: BatchQuery) -> list[Cycle]:
     """Return the cycles of a batch except those of tests, vendored and generated files alone.
 
     In a batch of nothing else no file stands apart. Raises InvalidInput or StoreCorrupt.

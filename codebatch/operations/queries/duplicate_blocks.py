@@ -56,7 +56,7 @@ class DuplicateBlock(msgspec.Struct, frozen=True, kw_only=True):
         return [place for place in self.locations if place.end_line is not UNSET and place.lines is UNSET]
 
 
-class Duplicate(msgspec.Struct, gc=False):
+class DuplicateRecord(msgspec.Struct, gc=False):
     """What of a `duplicate` record is asked for: that a block is here and there. Of another kind it has no group."""
 
     line: int = 0
@@ -79,10 +79,10 @@ class Duplicate(msgspec.Struct, gc=False):
         return path_from_fields(self.other_path, self.other_path_b64)
 
 
-_decoder = msgspec.json.Decoder(Duplicate)
+_decoder = msgspec.json.Decoder(DuplicateRecord)
 
 
-def iter_duplicates(records: BatchRecords) -> Iterator[list[Duplicate]]:
+def iter_duplicates(records: BatchRecords) -> Iterator[list[DuplicateRecord]]:
     """Yield the `duplicate` records of a batch by path and line, some at a time."""
     for piece in records.pieces("duplicates", RecordFilter(kinds=("duplicate",)), ()):
         for block in records.read(piece):

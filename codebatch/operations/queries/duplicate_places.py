@@ -17,7 +17,7 @@ import msgspec
 
 from codebatch.errors import ObjectMissing
 from codebatch.model.text.quantities import count_of
-from codebatch.operations.queries.batch_query import Question
+from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.operations.queries.duplicate_blocks import DuplicateBlock, DuplicateLocation, iter_duplicates, make_place
 from codebatch.plugins.worker_services import load_question
 from codebatch.protocol.launch import SOURCE_MODULE
@@ -31,7 +31,7 @@ _LINES_MIN = 10
 _GROUP_DIGITS = 16
 
 
-class _Code(NamedTuple):
+class _CodeLines(NamedTuple):
     """The code lines of a file, and the number of each."""
 
     lines: Sequence[bytes]
@@ -57,7 +57,7 @@ class _Analyzed(msgspec.Struct, gc=False):
 _decoder = msgspec.json.Decoder(_Analyzed)
 
 
-def complete_places(question: Question, blocks: Sequence[DuplicateBlock]) -> list[DuplicateBlock]:
+def complete_places(question: BatchQuery, blocks: Sequence[DuplicateBlock]) -> list[DuplicateBlock]:
     """Return the blocks with all their places, each with its end.
 
     If the content of a file is lost, its places stay as the records have them, and a note says so. Raises StoreCorrupt.
@@ -129,13 +129,13 @@ def _index_of_span(spans: Sequence[tuple[int, int, int]], place: DuplicateLocati
 class _CodeReader:
     """Reads the code lines of files, of one at a time."""
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: BatchQuery) -> None:
         self._question = question
         self._ask = load_question("code_lines_of", SOURCE_MODULE)
         self._lost = 0
-        self._last: tuple[bytes, _Code] = (b"", _Code((), ()))
+        self._last: tuple[bytes, _CodeLines] = (b"", _CodeLines((), ()))
 
-    def read(self, path: bytes) -> _Code:
+    def read(self, path: bytes) -> _CodeLines:
         """Return the code lines of a file; none if its content is lost."""
         if self._last[0] != path:
             self._last = path, self._read(path)
@@ -150,22 +150,22 @@ class _CodeReader:
                 "codebatch diagnose"
             )
 
-    def _read(self, path: bytes) -> _Code:
+    def _read(self, path: bytes) -> _CodeLines:
         records = self._question.records
         entry, item = records.snapshot.entry(path), records.find_items([path]).get(path)
         lines = None if item is None else records.source.item_lines("analyze", item)
         if entry is None or item is None or lines is None:
-            return _Code((), ())
+            return _CodeLines((), ())
         fingerprints = next((each for each in decode_lines(_decoder, lines) if each.kind == "fingerprints"), None)
         if fingerprints is None:
-            return _Code((), ())
+            return _CodeLines((), ())
         try:
             content = records.read_object(entry)
         except ObjectMissing:
             self._lost += 1
-            return _Code((), ())
+            return _CodeLines((), ())
         found = self._ask(path, content, records.plan.context_of(item), fingerprints.comments)
-        return _Code(*cast("tuple[list[bytes], list[int]]", found))
+        return _CodeLines(*cast("tuple[list[bytes], list[int]]", found))
 
 
 def _files_with_lines(records: BatchRecords, least: int) -> Iterator[bytes]:
@@ -181,7 +181,7 @@ def _files_with_lines(records: BatchRecords, least: int) -> Iterator[bytes]:
 
 
 def _iter_places(
-    path: bytes, code: _Code, heads: dict[bytes, list[DuplicateBlock]]
+    path: bytes, code: _CodeLines, heads: dict[bytes, list[DuplicateBlock]]
 ) -> Iterator[tuple[DuplicateBlock, DuplicateLocation]]:
     """Yield the places of blocks in a file, by their first lines; those of one block do not overlap."""
     ends: dict[str, int] = {}

@@ -10,11 +10,11 @@ from msgspec import UNSET, UnsetType
 
 from codebatch.errors import InvalidInput, ObjectMissing
 from codebatch.model.entry import display_path, path_from_fields
-from codebatch.operations.queries.batch_query import Answer, Question
+from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.operations.queries.duplicate_blocks import (
-    Duplicate,
     DuplicateBlock,
     DuplicateLocation,
+    DuplicateRecord,
     iter_duplicates,
     make_place,
 )
@@ -43,7 +43,7 @@ class DuplicateBlocks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_copies(
-    question: Question,
+    question: BatchQuery,
     *,
     least: int = 1,
     first: int = 1,
@@ -76,7 +76,7 @@ def find_copies(
 
 
 def _longest_blocks(
-    question: Question, *, least: int = 1, number: int | None, path: Paths = "", everything: bool = False
+    question: BatchQuery, *, least: int = 1, number: int | None, path: Paths = "", everything: bool = False
 ) -> MostLines:
     """Return the longest blocks by their records alone. Raises InvalidInput or StoreCorrupt."""
     records = question.records
@@ -96,7 +96,7 @@ def _longest_blocks(
     return best
 
 
-def read_copies(question: Question, block: DuplicateBlock) -> list[tuple[DuplicateLocation, tuple[SourceLine, ...]]]:
+def read_copies(question: BatchQuery, block: DuplicateBlock) -> list[tuple[DuplicateLocation, tuple[SourceLine, ...]]]:
     """The first places of a block, each with its source, as it was frozen, or the beginning of it.
 
     Raises InvalidInput for a block of another batch, and StoreCorrupt. Of a file whose content is gone there is none,
@@ -139,7 +139,7 @@ class MostLines:
         self._of_groups: dict[str, int] = {}
         self._plain_places: dict[str, tuple[object, ...]] = {}
         self._most_lines: list[int] = []
-        self._told: dict[str, list[Duplicate]] = {}
+        self._told: dict[str, list[DuplicateRecord]] = {}
 
     @property
     def found(self) -> set[str]:
@@ -151,7 +151,7 @@ class MostLines:
         """How many groups are asked for and do not have two places in the project's own code."""
         return sum(seen == _ASKED for seen in self._of_groups.values())
 
-    def add(self, found: Iterable[Duplicate]) -> None:
+    def add(self, found: Iterable[DuplicateRecord]) -> None:
         """Look at some more. A hundred thousand times over, so that a call for each would take half of the time."""
         of_groups, of_paths, told = self._of_groups, self._of_paths, self._told
         most_lines, number, look_at = self._most_lines, self._number, self._look_at
@@ -194,7 +194,7 @@ class MostLines:
         return seen
 
 
-def _block(group: str, told: Sequence[Duplicate]) -> DuplicateBlock:
+def _block(group: str, told: Sequence[DuplicateRecord]) -> DuplicateBlock:
     ends: dict[tuple[bytes, int], int | None] = {(each.path_bytes, each.line): each.end_line for each in told}
     for each in told:
         ends.setdefault((each.other_path_bytes, each.other_line), None)

@@ -10,7 +10,7 @@ import msgspec
 from codebatch.errors import ObjectMissing
 from codebatch.model.entry import display_path, path_row
 from codebatch.model.record import SEVERITIES
-from codebatch.operations.queries.batch_query import Answer, Question
+from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.operations.queries.records import FileRecords, inspect
 from codebatch.operations.queries.source_line import SourceLine, read_lines
 from codebatch.query.answers.dependents import count_dependents
@@ -37,7 +37,7 @@ class Hard(msgspec.Struct, frozen=True):
     line: int
 
 
-class Found(msgspec.Struct, frozen=True):
+class OverviewFinding(msgspec.Struct, frozen=True):
     """A diagnostic, as JSON has it, and the line where it begins, None where that is not known."""
 
     diagnostic: JsonRecord
@@ -62,11 +62,11 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     dependents_partial: bool
     hardest: tuple[Hard, ...]
     severities: dict[str, int]
-    findings: tuple[Found, ...]
+    findings: tuple[OverviewFinding, ...]
     kinds: dict[str, int]
 
 
-def overview(question: Question, path: str) -> Answer[Overview]:
+def overview(question: BatchQuery, path: str) -> Answer[Overview]:
     """A file on one screen. Raises InvalidInput or StoreCorrupt."""
     answer = inspect(question, path, RecordFilter(kinds=KINDS_FOR_PEOPLE))
     file = answer.found
@@ -92,7 +92,7 @@ def overview(question: Question, path: str) -> Answer[Overview]:
     return Answer(question=question, found=found, whole=answer.whole)
 
 
-def _knows_all(question: Question, tasks: Collection[str]) -> bool:
+def _knows_all(question: BatchQuery, tasks: Collection[str]) -> bool:
     """Whether the batch has all that some tasks say of the whole project."""
     records = question.records
     if question.batch.about.paths or not {*tasks} <= {*records.task_names}:
@@ -103,7 +103,7 @@ def _knows_all(question: Question, tasks: Collection[str]) -> bool:
     return completeness(records, needed).is_complete
 
 
-def _rank(question: Question, about: JsonRecord | None, numbers: dict[str, int]) -> int | None:
+def _rank(question: BatchQuery, about: JsonRecord | None, numbers: dict[str, int]) -> int | None:
     """The place of a file among those of its language, None where nothing of it is complex."""
     if about is None or not numbers.get(_COGNITIVE):
         return None
@@ -141,7 +141,9 @@ def _hardest(metrics: Collection[JsonRecord]) -> tuple[Hard, ...]:
     return tuple(functions[:HARDEST_SHOWN])
 
 
-def _with_source(question: Question, file: FileRecords, diagnostics: Sequence[JsonRecord]) -> tuple[Found, ...]:
+def _with_source(
+    question: BatchQuery, file: FileRecords, diagnostics: Sequence[JsonRecord]
+) -> tuple[OverviewFinding, ...]:
     """The gravest, by place, each with its line."""
     chosen = sorted(diagnostics, key=lambda each: SEVERITIES.index(str(each["severity"])))[:FINDINGS_SHOWN]
     found = []
@@ -152,7 +154,7 @@ def _with_source(question: Question, file: FileRecords, diagnostics: Sequence[Js
             _, source = read_lines(question, file.path, file.item, line, line)
         except ObjectMissing as error:
             question.note(f"source of {display_path(file.path)} not shown: {error.message}")
-        found.append(Found(each, source[0] if source else None))
+        found.append(OverviewFinding(each, source[0] if source else None))
     return tuple(found)
 
 

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from codebatch.model.record import SEVERITIES, Diagnostic, Severity
-from codebatch.operations.queries.batch_query import Answer, Question
+from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.operations.queries.records import count_by, search
 from codebatch.query.fields import JsonRecord, path_key, typed
 from codebatch.query.filters.filters import RecordFilter, path_bytes
-from codebatch.query.secondary_files import FilesApart
+from codebatch.query.secondary_files import SecondaryFiles
 
 SHOWN: tuple[Severity, ...] = tuple(severity for severity in SEVERITIES if severity != "hint")
 """Hints are for those who ask for them."""
@@ -39,7 +39,7 @@ class RuleFindings(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[JsonRecord, ...]
 
 
-class Findings(msgspec.Struct, frozen=True, kw_only=True):
+class FindingsByRule(msgspec.Struct, frozen=True, kw_only=True):
     """Findings by rule, and how many hints there are besides that were not asked for.
 
     The gravest come first; of one severity those outside of tests and the like; of these the rules that found least,
@@ -55,7 +55,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
         return sum(rule.count for rule in self.rules)
 
 
-def find(question: Question, asked: RecordFilter, task: str | None = None) -> Answer[Findings]:
+def find(question: BatchQuery, asked: RecordFilter, task: str | None = None) -> Answer[FindingsByRule]:
     """The diagnostics that a filter lets pass, by rule; without hints where it names no severity.
 
     Raises InvalidInput or StoreCorrupt.
@@ -68,10 +68,10 @@ def find(question: Question, asked: RecordFilter, task: str | None = None) -> An
     answer = search(question, asked, task=task)
     found = list(answer.found)
     rules = tuple(by_rule(found, question.apart)) if found else ()
-    return Answer(question=question, found=Findings(rules=rules, hints_hidden=hints), whole=answer.whole)
+    return Answer(question=question, found=FindingsByRule(rules=rules, hints_hidden=hints), whole=answer.whole)
 
 
-def by_rule(found: Iterable[JsonRecord], apart: FilesApart) -> list[RuleFindings]:
+def by_rule(found: Iterable[JsonRecord], apart: SecondaryFiles) -> list[RuleFindings]:
     """Diagnostics by rule and severity, as Findings has them; those of files that stand apart come last."""
     by_rule: dict[tuple[Severity, str, str], list[JsonRecord]] = {}
     for record in found:
@@ -92,7 +92,7 @@ def by_rule(found: Iterable[JsonRecord], apart: FilesApart) -> list[RuleFindings
     return sorted(rules, key=_weight)
 
 
-def _in_order(found: Sequence[JsonRecord], apart: FilesApart) -> list[JsonRecord]:
+def _in_order(found: Sequence[JsonRecord], apart: SecondaryFiles) -> list[JsonRecord]:
     """What a rule found: files that stand apart last, of the others those first of which there is least to say."""
     in_file = Counter(path_bytes(record) for record in found)
     return sorted(found, key=lambda each: (apart.of(path_bytes(each)) is not None, in_file[path_bytes(each)] > FEW))

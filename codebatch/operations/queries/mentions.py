@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 import msgspec
 
 from codebatch.errors import ObjectMissing
-from codebatch.operations.queries.batch_query import Question
+from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.query.answers.import_rules import HEADER_ENDINGS, USERS_WITHOUT_IMPORT, may_be_used_without_import
 from codebatch.query.fields import JsonRecord
 
@@ -55,7 +55,7 @@ class Mentions(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def find_mentions(question: Question, path: bytes, item: int, known: Collection[bytes]) -> Mentions | None:
+def find_mentions(question: BatchQuery, path: bytes, item: int, known: Collection[bytes]) -> Mentions | None:
     """Return which files may use the one at a path without an import, besides itself and those in `known`.
 
     None if there are none, or its language needs an import for each use. Raises StoreCorrupt.

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from codebatch.errors import ObjectMissing
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_of
-from codebatch.operations.queries.batch_query import Question
+from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.query.sources.parsed_files import IN_PART
 
 _PATHS_SHOWN_MAX = 3
@@ -16,7 +16,7 @@ _PATHS_SHOWN_MAX = 3
 _FILES_READ_MAX = 500
 
 
-def note_partial_file(question: Question, path: bytes, item: int) -> tuple[str, ...]:
+def note_partial_file(question: BatchQuery, path: bytes, item: int) -> tuple[str, ...]:
     """Note that a file was parsed in part, if it was. Return the note. Raises StoreCorrupt."""
     records = question.records
     if "parse" not in records.task_names:
@@ -28,7 +28,7 @@ def note_partial_file(question: Question, path: bytes, item: int) -> tuple[str, 
 
 
 def note_partial_files(
-    question: Question, name: str, missing: str, is_wanted: Callable[[bytes], bool] = lambda _: True
+    question: BatchQuery, name: str, missing: str, is_wanted: Callable[[bytes], bool] = lambda _: True
 ) -> tuple[str, ...]:
     """Note the files that were parsed in part and whose text holds a name: `missing` may be there.
 
@@ -48,19 +48,19 @@ def note_partial_files(
     return _noted(question, f"{shown}{more} {are} partially parsed: {missing} of {name} may be missing there")
 
 
-def _noted(question: Question, note: str) -> tuple[str, ...]:
+def _noted(question: BatchQuery, note: str) -> tuple[str, ...]:
     question.note(note)
     return (note,)
 
 
-def _partial_paths(question: Question) -> list[bytes]:
+def _partial_paths(question: BatchQuery) -> list[bytes]:
     numbers = question.find_numbers()
     if numbers is not None:
         return sorted(numbers.in_part)
     return sorted(file.path_bytes for file in question.records.files if file.parse in IN_PART)
 
 
-def _contents(question: Question, paths: list[bytes]) -> list[tuple[bytes, bytes]]:
+def _contents(question: BatchQuery, paths: list[bytes]) -> list[tuple[bytes, bytes]]:
     records = question.records
     contents = []
     for path, item in records.find_items(paths).items():

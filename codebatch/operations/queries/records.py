@@ -16,7 +16,7 @@ from codebatch.model.record_counts import add_counts
 from codebatch.model.shard import path_of
 from codebatch.model.text.quantities import human_bytes
 from codebatch.model.text.suggestions import did_you_mean
-from codebatch.operations.queries.batch_query import Answer, Question, find_item
+from codebatch.operations.queries.batch_query import Answer, BatchQuery, find_item
 from codebatch.operations.queries.ranking import METRIC, Ranking
 from codebatch.query.answers.counting import count_records
 from codebatch.query.completeness import (
@@ -56,7 +56,7 @@ class FileContent(NamedTuple):
     context: dict[str, bytes]
 
 
-def summarise(question: Question, task: str | None = None) -> Answer[Summary]:
+def summarise(question: BatchQuery, task: str | None = None) -> Answer[Summary]:
     """Count what a batch found, of one task or of all, and then the lines of each language as well.
 
     Raises InvalidInput or StoreCorrupt.
@@ -73,7 +73,7 @@ def summarise(question: Question, task: str | None = None) -> Answer[Summary]:
 
 
 def search(
-    question: Question,
+    question: BatchQuery,
     asked: RecordFilter,
     *,
     task: str | None = None,
@@ -100,7 +100,7 @@ def search(
 
 
 def count_by(
-    question: Question,
+    question: BatchQuery,
     asked: RecordFilter,
     field: str,
     *,
@@ -122,7 +122,7 @@ def count_by(
     return Answer(question=question, found=found, whole=_wholeness(question, asked, task, kinds, (field,)))
 
 
-def find_errors(question: Question, task: str | None = None) -> Answer[list[JsonRecord]]:
+def find_errors(question: BatchQuery, task: str | None = None) -> Answer[list[JsonRecord]]:
     """Failures with their evidence, then diagnostics that are errors, by place. Raises InvalidInput or StoreCorrupt."""
     from codebatch.store.batches.journal import read_journal  # 1 ms that other questions can do without
 
@@ -138,7 +138,7 @@ def find_errors(question: Question, task: str | None = None) -> Answer[list[Json
     return Answer(question=question, found=told + sorted(found, key=_place), whole=whole)
 
 
-def find_worst(question: Question, limit: int) -> Answer[list[JsonRecord]]:
+def find_worst(question: BatchQuery, limit: int) -> Answer[list[JsonRecord]]:
     """The first diagnostics of the gravest severities. Raises InvalidInput or StoreCorrupt."""
     from codebatch.query.answers.summary import worst_findings
 
@@ -149,7 +149,7 @@ def find_worst(question: Question, limit: int) -> Answer[list[JsonRecord]]:
 
 
 def rank(
-    question: Question, by: str, *, limit: int | None = None, task: str | None = None
+    question: BatchQuery, by: str, *, limit: int | None = None, task: str | None = None
 ) -> Answer[list[tuple[str, int]]]:
     """How often each kind, code, severity or language is there, and diagnostics by path or directory; most first.
 
@@ -183,7 +183,7 @@ def rank(
 
 
 def describe_codes(
-    question: Question, codes: Collection[str], task: str | None = None
+    question: BatchQuery, codes: Collection[str], task: str | None = None
 ) -> Answer[dict[str, tuple[str, str]]]:
     """Of some codes with what severities they stand in the batch, the gravest first, and the first message of each.
 
@@ -205,7 +205,7 @@ def describe_codes(
 
 
 def _rank_metric(
-    question: Question, metric: str, *, limit: int | None, task: str | None
+    question: BatchQuery, metric: str, *, limit: int | None, task: str | None
 ) -> Answer[list[tuple[str, int]]]:
     asked = RecordFilter(kinds=("metric",), metrics=(metric,))
     answer = search(question, asked, task=task, shape=Shape(sort="-value", limit=limit))
@@ -225,7 +225,7 @@ def _rank_metric(
 
 
 def inspect(
-    question: Question, path: str, asked: RecordFilter | None = None, *, kinds: tuple[str, ...] = ()
+    question: BatchQuery, path: str, asked: RecordFilter | None = None, *, kinds: tuple[str, ...] = ()
 ) -> Answer[FileRecords]:
     """What a batch says of one file: of some kinds, all where none is named; of that, what a filter lets pass.
 
@@ -250,7 +250,7 @@ def inspect(
     return Answer(question=question, found=inspected, whole=whole)
 
 
-def read_content(question: Question, path: str) -> FileContent:
+def read_content(question: BatchQuery, path: str) -> FileContent:
     """What is in the file that a path names. Raises InvalidInput, ObjectMissing or StoreCorrupt."""
     records = question.records
     name, item = find_item(records, path, question.note)
@@ -258,7 +258,7 @@ def read_content(question: Question, path: str) -> FileContent:
 
 
 def list_files(
-    question: Question,
+    question: BatchQuery,
     limit: int | None = None,
     *,
     parse: Collection[str] = (),
@@ -324,7 +324,7 @@ def _named_kinds(asked: RecordFilter, kinds: Collection[str] | None) -> Collecti
 
 
 def _wholeness(
-    question: Question, asked: RecordFilter, task: str | None, kinds: Collection[str], fields: Collection[str]
+    question: BatchQuery, asked: RecordFilter, task: str | None, kinds: Collection[str], fields: Collection[str]
 ) -> Completeness:
     """How complete an answer is that rests on the tasks which give some kinds, and on the languages for some fields."""
     records = question.records
@@ -336,7 +336,7 @@ def _wholeness(
     return completeness(records, needed, tells_failures=asked.tells_failures, path=asked.path, lacks_files=lacks)
 
 
-def _tell_unknown_languages(question: Question, asked: RecordFilter) -> None:
+def _tell_unknown_languages(question: BatchQuery, asked: RecordFilter) -> None:
     if asked.languages:
         known = sorted(set(question.records.languages.values()))
         for language in set(asked.languages) - set(known):

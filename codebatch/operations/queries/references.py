@@ -9,7 +9,7 @@ import msgspec
 
 from codebatch.errors import InvalidInput, ObjectMissing, StoreCorrupt
 from codebatch.model.entry import display_path, path_row
-from codebatch.operations.queries.batch_query import Answer, Question
+from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.operations.queries.partial_files import note_partial_files
 from codebatch.plugins.worker_services import load_question
 from codebatch.query.completeness import Completeness
@@ -32,7 +32,7 @@ def ignore_progress(_: int, __: int) -> None:
 
 
 def references(
-    question: Question,
+    question: BatchQuery,
     name: str,
     *,
     roles: Collection[str] = (),
@@ -55,7 +55,7 @@ def references(
     return Answer(question=question, found=found, whole=whole, notes=notes)
 
 
-def _found(question: Question, name: str, path: Paths, lost: list[bytes], progress: Progress) -> Iterator[JsonRecord]:
+def _found(question: BatchQuery, name: str, path: Paths, lost: list[bytes], progress: Progress) -> Iterator[JsonRecord]:
     """The rows, file by file; of which files the content is not there is noted in `lost`."""
     find = load_question("references_in")
     records = question.records
@@ -84,7 +84,7 @@ class _Call(msgspec.Struct, frozen=True):
     source: str = ""
 
 
-def _known_calls(question: Question, name: str) -> dict[bytes, list[tuple[int, str, str]]]:
+def _known_calls(question: BatchQuery, name: str) -> dict[bytes, list[tuple[int, str, str]]]:
     """By path the line, target and source of each call of a name, in files that define nothing of it.
 
     None where no index names the few records that tell it: then it is faster to look at the files alone.

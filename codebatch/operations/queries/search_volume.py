@@ -7,19 +7,19 @@ from collections.abc import Collection
 import msgspec
 
 from codebatch.model.record_counts import add_counts
-from codebatch.operations.queries.batch_query import Question
+from codebatch.operations.queries.batch_query import BatchQuery
 
 
-class LookedAt(msgspec.Struct, frozen=True):
+class SearchedVolume(msgspec.Struct, frozen=True):
     """So many records, by now, of so many files; None where nobody has come to all of these yet."""
 
     records: int
     files: int | None
 
 
-def looked_at(question: Question, kinds: Collection[str], task: str | None = None) -> LookedAt:
+def searched_volume(question: BatchQuery, kinds: Collection[str], task: str | None = None) -> SearchedVolume:
     """How many records there are of some kinds, of one task where one is named; from counts. Raises StoreCorrupt."""
     records = question.records
     total = add_counts(records.counts(name) for name in records.choose_tasks(task)).kinds
     is_running = records.source.files_done(()) is not None
-    return LookedAt(sum(total.get(kind, 0) for kind in kinds), None if is_running else question.batch.about.items)
+    return SearchedVolume(sum(total.get(kind, 0) for kind in kinds), None if is_running else question.batch.about.items)

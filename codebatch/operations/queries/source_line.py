@@ -14,7 +14,7 @@ from codebatch.model.text.lazy_patterns import LatePattern
 from codebatch.model.text.quantities import count_of
 from codebatch.operations import ignore_note
 from codebatch.operations.queries import records as questions
-from codebatch.operations.queries.batch_query import Answer, Question, try_find_item
+from codebatch.operations.queries.batch_query import Answer, BatchQuery, try_find_item
 from codebatch.operations.queries.records import FileRecords
 from codebatch.plugins.worker_services import load_question
 from codebatch.protocol.launch import SOURCE_MODULE
@@ -45,7 +45,7 @@ class InspectedLine(msgspec.Struct, frozen=True):
     source: tuple[SourceLine, ...]
 
 
-def split_place(question: Question, given: str) -> tuple[str, int | None]:
+def split_place(question: BatchQuery, given: str) -> tuple[str, int | None]:
     """A file and a line, of `FILE:LINE`, or `FILE:LINE:COLUMN` as findings have it; of what is a file, no line.
 
     Raises StoreCorrupt.
@@ -59,14 +59,14 @@ def split_place(question: Question, given: str) -> tuple[str, int | None]:
     return path, line
 
 
-def _is_file(question: Question, path: str) -> bool:
+def _is_file(question: BatchQuery, path: str) -> bool:
     try:
         return try_find_item(question.records, path, ignore_note) is not None
     except InvalidInput:
         return False
 
 
-def inspect_line(question: Question, path: str, line: int, *, kinds: tuple[str, ...] = ()) -> Answer[InspectedLine]:
+def inspect_line(question: BatchQuery, path: str, line: int, *, kinds: tuple[str, ...] = ()) -> Answer[InspectedLine]:
     """What a batch says of a line: of some kinds, all where none is named.
 
     The records are the symbols that enclose it, the outermost first, the findings, the edges that begin there, the
@@ -85,7 +85,7 @@ def inspect_line(question: Question, path: str, line: int, *, kinds: tuple[str, 
     return Answer(question=question, found=InspectedLine(found, line, source), whole=whole)
 
 
-def _source(question: Question, found: FileRecords, line: int) -> tuple[SourceLine, ...]:
+def _source(question: BatchQuery, found: FileRecords, line: int) -> tuple[SourceLine, ...]:
     """The lines around one. Raises ObjectMissing, and InvalidInput where there is no such line."""
     shown = display_path(found.path)
     if line < 1:
@@ -100,7 +100,7 @@ def _source(question: Question, found: FileRecords, line: int) -> tuple[SourceLi
 
 
 def read_lines(
-    question: Question, path: bytes, item: int, first: int, last: int
+    question: BatchQuery, path: bytes, item: int, first: int, last: int
 ) -> tuple[int | None, tuple[SourceLine, ...]]:
     """How many lines a file has, None where it is binary; and some of them, as it was frozen. Raises ObjectMissing."""
     entry = question.records.snapshot.entry(path)

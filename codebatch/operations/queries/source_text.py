@@ -13,7 +13,7 @@ from msgspec import UNSET
 from codebatch.errors import ObjectMissing, StoreCorrupt
 from codebatch.model.record import Diagnostic
 from codebatch.model.text.quantities import count_of
-from codebatch.operations.queries.batch_query import Question
+from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.query.fields import JsonRecord, typed
 from codebatch.query.filters.filters import path_bytes
 from codebatch.query.sources.records import BatchRecords
@@ -27,7 +27,7 @@ class SourceText(msgspec.Struct, frozen=True):
     end: int
 
 
-def source_texts(question: Question, found: Iterable[JsonRecord]) -> list[SourceText | None]:
+def source_texts(question: BatchQuery, found: Iterable[JsonRecord]) -> list[SourceText | None]:
     """The line where each diagnostic begins; None where it cannot be told: it is no UTF-8, or its content is lost,
     which is noted.
 

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.model.text.suggestions import did_you_mean
-from codebatch.operations.queries.batch_query import Answer, Question
+from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.query.answers.sql_views import (
     VIEWS,
-    Column,
+    ViewColumn,
     create_empty,
     create_kind,
     create_pivoted,
@@ -68,12 +68,12 @@ class Rows(NamedTuple):
     Whoever takes a row may meet InvalidInput.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[ViewColumn, ...]
     rows: Iterator[tuple[object, ...]]
 
 
 @contextlib.contextmanager
-def ask_sql(question: Question, statement: str) -> Iterator[Answer[Rows]]:
+def ask_sql(question: BatchQuery, statement: str) -> Iterator[Answer[Rows]]:
     """What one statement that asks answers, over the views of VIEWS. Its rows are there while the context is.
 
     Raises InvalidInput for what is no such statement, is refused by DuckDB or is beyond SQL_MEMORY_BYTES_MAX, and where
@@ -159,7 +159,7 @@ class _Session:
         self._run(lambda: self._connection.execute(statement))
         described = self._connection.description or []
         names = _once([str(each[0]) for each in described])
-        columns = tuple(Column(name, str(each[1])) for name, each in zip(names, described, strict=True))
+        columns = tuple(ViewColumn(name, str(each[1])) for name, each in zip(names, described, strict=True))
         return Rows(columns, self._rows())
 
     def _rows(self) -> Iterator[tuple[object, ...]]:
@@ -222,7 +222,7 @@ def _is_strange(path: bytes) -> bool:
     return False
 
 
-def _wholeness(question: Question, kinds: Sequence[str]) -> Completeness:
+def _wholeness(question: BatchQuery, kinds: Sequence[str]) -> Completeness:
     """How complete what the views of some kinds hold is. That no task of the batch gives a kind is noted."""
     records, catalogue = question.records, question.catalogue
     if not kinds:

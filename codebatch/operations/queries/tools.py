@@ -5,7 +5,7 @@ from __future__ import annotations
 from codebatch.compare.rules import LINT
 from codebatch.model.analysis.imports import imports_in
 from codebatch.model.task import PIPELINES
-from codebatch.operations.queries.batch_query import Question
+from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.query.completeness import tasks_that_give
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.sources.records import BatchRecords
@@ -35,7 +35,7 @@ def named_tools(records: BatchRecords, task: str) -> frozenset[str]:
 class Tellers:
     """Which tasks of a batch may tell findings of a tool."""
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: BatchQuery) -> None:
         self._records = question.records
         self._names = tasks_that_give(question.catalogue, self._records.task_names, ("diagnostic",))
         self._tools: dict[str, frozenset[str]] = {}

@@ -17,11 +17,11 @@ from codebatch.store.batches.batches import BatchDir, batch_ids, given_names, it
 from codebatch.store.batches.holders import is_held
 from codebatch.store.batches.pins import pinned_ids
 from codebatch.store.batches.store import StoreDir
-from codebatch.store.maintenance.collection import Going, choose, collect
+from codebatch.store.maintenance.collection import CollectionPlan, choose, collect
 from codebatch.store.results.compaction import UNSETTLED
 from codebatch.store.snapshots.snapshots import snapshot_ids
 from codebatch.system.clock import wall_ns
-from codebatch.system.files.disk_usage import bytes_of_alone, iter_files
+from codebatch.system.files.disk_usage import iter_files, reclaimable_bytes
 
 
 class Collected(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +72,7 @@ def collect_garbage(store: StoreDir, *, keep: int, is_dry: bool = False, note: N
         return _collect(store, _choose_all(store, keep, note), note)
 
 
-def _choose_all(store: StoreDir, keep: int, note: Note) -> Going:
+def _choose_all(store: StoreDir, keep: int, note: Note) -> CollectionPlan:
     return choose(
         store,
         keep=keep,
@@ -85,10 +85,12 @@ def _choose_all(store: StoreDir, keep: int, note: Note) -> Going:
 
 def _work_ended(store: StoreDir, batch: BatchDir) -> BatchState | None:
     """The state of a work batch of which nothing is open and nothing asked; None of any other, and where unknown."""
-    from codebatch.query.status.work_status import work_standing  # 5 ms that a store without work batches does without
+    from codebatch.query.status.work_status import (
+        read_work_status,  # 5 ms that a store without work batches does without
+    )
 
     try:
-        stands = work_standing(store, batch)
+        stands = read_work_status(store, batch)
     except (StoreError, UnknownId):
         return None
     is_asking = CommandState.BLOCKED.value in stands.counts
@@ -120,19 +122,19 @@ def tidy(store: StoreDir, *, keep: int, ran: BatchDir) -> Collected | None:
         return _collect(store, going, ignore_note)
 
 
-def _collect(store: StoreDir, going: Going, note: Note) -> Collected:
+def _collect(store: StoreDir, going: CollectionPlan, note: Note) -> Collected:
     told = _told(going)
     collect(store, going, note)
     return told
 
 
-def _told(going: Going) -> Collected:
+def _told(going: CollectionPlan) -> Collected:
     packs = going.packs
     unsettled = [batch.root / name for batch, _ in going.to_settle for name in UNSETTLED]
     roots = [*going.batches, *going.snapshots, *going.indexes, *unsettled]
     copies = [name for each in going.copies for name in each.names]
-    freed_bytes, relinked_bytes = bytes_of_alone(roots, copies)
-    _, terms_bytes = bytes_of_alone((), going.terms)
+    freed_bytes, relinked_bytes = reclaimable_bytes(roots, copies)
+    _, terms_bytes = reclaimable_bytes((), going.terms)
     return Collected(
         settled=tuple(sorted(batch.id for batch, _ in going.to_settle)),
         batches=tuple(sorted(path.name for path in going.batches)),

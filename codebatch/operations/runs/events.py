@@ -18,14 +18,14 @@ from codebatch.errors import BatchIncomplete, StoreError
 from codebatch.model.work import event as events
 from codebatch.model.work.event import Cursor
 from codebatch.operations.runs.run_result import cancelled
-from codebatch.query.status.batch_status import Standing, standing
+from codebatch.query.status.batch_status import CurrentState, read_current_state
 from codebatch.scheduling.lifecycle import BatchState
 from codebatch.store import layout
 from codebatch.store.batches import journal
 from codebatch.store.batches.batches import BatchDir
 from codebatch.system.clock import running_ns, wall_ns
 from codebatch.system.host import is_here
-from codebatch.system.processes.progress_cell import NO_TASK, Cell, Step
+from codebatch.system.processes.progress_cell import NO_TASK, ProgressCell, Step
 
 PROGRESS_SECONDS = 5.0
 _SHARE = 20
@@ -71,7 +71,7 @@ class AnalysisFollowed:
         self._journals = journal.JournalReader(batch.files, batch.root)
         self._spells: list[_Spell] = []
         self._last_ns = 0
-        self._seen = standing(batch)
+        self._seen = read_current_state(batch)
         self._next_look = 0.0
 
     def read(self) -> list[events.AnyEvent]:
@@ -105,7 +105,7 @@ class AnalysisFollowed:
 
     def look(self, *, closely: bool) -> Seen:
         """Who is at work on it."""
-        stands = self._seen = standing(self._batch)
+        stands = self._seen = read_current_state(self._batch)
         if stands.holders:
             return Seen(is_conducted=True, counts=counts_of(stands))
         self._next_look = 0.0
@@ -116,7 +116,7 @@ class AnalysisFollowed:
 
     def _look(self) -> None:
         began = self._now()
-        self._seen = standing(self._batch)
+        self._seen = read_current_state(self._batch)
         with contextlib.suppress(StoreError):
             for line in self._journals.read():
                 self._last_ns = max(self._last_ns, line.at_ns)
@@ -183,7 +183,9 @@ class AnalysisFollowed:
 
     def _step(self, holder: str) -> Step | None:
         try:
-            cell = Cell(self._batch.files, self._batch.root / layout.HOLDERS / layout.cell_name(holder), create=False)
+            cell = ProgressCell(
+                self._batch.files, self._batch.root / layout.HOLDERS / layout.cell_name(holder), create=False
+            )
         except FileNotFoundError:
             return None
         try:
@@ -211,14 +213,14 @@ class AnalysisFollowed:
         )
 
 
-def counts_of(stands: Standing) -> dict[str, int]:
+def counts_of(stands: CurrentState) -> dict[str, int]:
     """How many pairs of a file and a task are in which state, by the names that commands have."""
     tally = stands.tally
     found = {"DONE": tally.results, "FAILED": tally.failed, "CANCELLED": tally.cancelled, "PENDING": tally.open}
     return {name: count for name, count in found.items() if count}
 
 
-def shortfall_of(batch: BatchDir, stands: Standing) -> BatchIncomplete | None:
+def shortfall_of(batch: BatchDir, stands: CurrentState) -> BatchIncomplete | None:
     """What lacks of an analysis on which nobody is at work; None where nothing does."""
     if stands.state is BatchState.COMPLETED:
         return None

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec.structs import replace
 
-from codebatch.coordinator.analysis.execution import Executed, execute
-from codebatch.coordinator.analysis.progress_counter import Phase, Progress, Scope
-from codebatch.coordinator.processes.limits import Limits, default_memory_bytes
+from codebatch.coordinator.analysis.execution import RunOutcome, execute
+from codebatch.coordinator.analysis.progress_counter import Phase, RunProgress, RunScope
+from codebatch.coordinator.processes.limits import ResourceLimits, default_memory_bytes
 from codebatch.errors import InvalidInput
 from codebatch.operations.project.configuration import Configuration
 from codebatch.operations.runs.collection import Collected
@@ -20,7 +20,7 @@ from codebatch.store.snapshots.snapshots import Snapshot
 from codebatch.system.files.files import Lock
 
 if TYPE_CHECKING:
-    from codebatch.operations.project.project_snapshot import Frozen
+    from codebatch.operations.project.project_snapshot import ProjectSnapshot
 
 Action = Literal["new", "resumed", "joined", "up to date", "already ended"]
 """What became of a batch: `helped` where another process is at work on it, `ended before` with failures."""
@@ -35,20 +35,20 @@ class Listener:
     def phase(self, phase: Phase, done: int = 0, planned: int = 0, things: str = "files") -> None:
         """Receive the phase and its progress: `done` of `planned` steps. Both numbers are 0 if unknown."""
 
-    def frozen(self, frozen: Frozen) -> None:
+    def frozen(self, frozen: ProjectSnapshot) -> None:
         """Receive the snapshot that was taken."""
 
     def chosen(self, batch: BatchDir, action: Action) -> None:
         """Receive the batch that will hold the results."""
 
-    def update(self, progress: Progress) -> None:
+    def update(self, progress: RunProgress) -> None:
         """Receive the progress. It is called whenever a worker reports, and at least ten times a second."""
 
     def collected(self, collected: Collected) -> None:
         """Receive what was removed from the store. It is not called if nothing was removed."""
 
 
-class Execution(msgspec.Struct, frozen=True, kw_only=True):
+class ExecutionSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How a batch is executed. None: as the configuration has it. `memory_mb` is of a worker and its children, in MiB.
 
     `take_over`: what processes on other hosts hold is done too. `shuffle_seed`: of a random order of the work.
@@ -76,10 +76,10 @@ class Execution(msgspec.Struct, frozen=True, kw_only=True):
         store: StoreDir,
         lock: Lock,
         batch: BatchDir,
-        scope: Scope,
+        scope: RunScope,
         listener: Listener,
         snapshot: Snapshot | None = None,
-    ) -> Executed:
+    ) -> RunOutcome:
         """Do what is open in a batch.
 
         `lock` is that of `Store.writing`, which the caller holds from before it looked at the batch; `snapshot` is the
@@ -93,7 +93,7 @@ class Execution(msgspec.Struct, frozen=True, kw_only=True):
             batch,
             catalogue=self.configuration.catalogue,
             jobs=jobs,
-            limits=Limits(
+            limits=ResourceLimits(
                 file_seconds=self.file_seconds or settings.file_seconds_max,
                 project_seconds=settings.project_seconds_max,
                 memory_bytes=memory_mb << 20 if memory_mb else default_memory_bytes(jobs),

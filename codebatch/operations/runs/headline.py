@@ -9,7 +9,7 @@ import msgspec
 from codebatch.model.record import SEVERITIES
 from codebatch.model.record_counts import add_counts
 from codebatch.operations.hotspots.hotspots import Hotspot, hotspots
-from codebatch.operations.queries.batch_query import Question
+from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.operations.queries.dependencies import relevant_cycles
 from codebatch.operations.queries.duplicate_blocks import DuplicateBlock
 from codebatch.operations.queries.duplicates import DuplicateBlocks, find_copies
@@ -56,7 +56,7 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
     history_note: str = ""
 
 
-def headline(question: Question) -> Headline:
+def headline(question: BatchQuery) -> Headline:
     """What there is to say first of a batch, as far as it is done. Raises StoreCorrupt.
 
     Of a directory of tests, say, where there is no other code, nothing stands apart.
@@ -92,7 +92,7 @@ def headline(question: Question) -> Headline:
     )
 
 
-def _hard_functions(question: Question, *, everything: bool) -> tuple[tuple[Hotspot, ...], str]:
+def _hard_functions(question: BatchQuery, *, everything: bool) -> tuple[tuple[Hotspot, ...], str]:
     """The hottest functions; where no language of the batch has cognitive complexity, the most complex.
 
     With them what is not known of their changes yet.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from codebatch.model.digest import digest_bytes
-from codebatch.operations.queries.batch_query import Question
+from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.operations.runs.headline import Headline, headline
 from codebatch.plugins.entry_points import package_digest
 from codebatch.store import layout
@@ -20,12 +20,12 @@ _MAGIC = b"cbhead\0\1"
 _MADE_BY = ("codebatch.operations", "codebatch.model", "codebatch.query")
 
 
-class _Kept(msgspec.Struct, frozen=True, array_like=True):
+class _CachedHeadline(msgspec.Struct, frozen=True, array_like=True):
     key: str
     headline: Headline
 
 
-def find_headline(question: Question, outputs: Outputs) -> Headline:
+def find_headline(question: BatchQuery, outputs: Outputs) -> Headline:
     """The headline of a batch with these merged outputs. Raises StoreCorrupt."""
     made_by = tuple(map(package_digest, _MADE_BY))
     of = (question.batch.id, outputs.manifest.result_digest, question.newest_commit, made_by)
@@ -36,12 +36,12 @@ def find_headline(question: Question, outputs: Outputs) -> Headline:
         return kept.headline
     made = headline(question)
     if not made.history_note:
-        write_kept(question.store, name, _MAGIC, msgspec.msgpack.encode(_Kept(key, made)))
+        write_kept(question.store, name, _MAGIC, msgspec.msgpack.encode(_CachedHeadline(key, made)))
     return made
 
 
-def _decode(body: bytes | None) -> _Kept | None:
+def _decode(body: bytes | None) -> _CachedHeadline | None:
     try:
-        return None if body is None else msgspec.msgpack.decode(body, type=_Kept)
+        return None if body is None else msgspec.msgpack.decode(body, type=_CachedHeadline)
     except msgspec.DecodeError:
         return None

@@ -11,7 +11,7 @@ from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.analysis.imports import IMPORT_BYTES_MAX, ImportFormat
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.stores import open_store
-from codebatch.operations.runs.execution import Execution, Listener
+from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.operations.runs.imports import ImportResult, InvalidImport, import_into
 from codebatch.query.filters.arguments import path_of
 from codebatch.store.batches.batches import BatchDir
@@ -47,7 +47,7 @@ def import_findings(
     or reports a failure of its tool. `ImportResult.shortfall` describes other data that is missing from the batch.
     """
     return import_files(
-        Execution(configuration=load_configuration(Path.cwd()), jobs=jobs),
+        ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs),
         open_store(store),
         batch,
         [str(path_of(each)) for each in ([file] if isinstance(file, str | Path) else file)],
@@ -64,7 +64,7 @@ class _Overtaken(Exception):
 
 
 def import_files(
-    execution: Execution,
+    execution: ExecutionSettings,
     store: StoreDir,
     reference: str | None,
     names: Sequence[str],

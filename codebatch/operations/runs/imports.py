@@ -13,15 +13,22 @@ from typing import Literal
 import msgspec
 
 from codebatch.coordinator.analysis.planning import check_tools, resolve_tasks
-from codebatch.coordinator.analysis.progress_counter import Scope
+from codebatch.coordinator.analysis.progress_counter import RunScope
 from codebatch.errors import BatchIncomplete, InvalidInput, StoreError
-from codebatch.model.analysis.imports import FORMATS, IMPORT_BYTES_MAX, ImportConfig, ImportFormat, LeftOut, join_files
+from codebatch.model.analysis.imports import (
+    FORMATS,
+    IMPORT_BYTES_MAX,
+    ExcludedRecords,
+    ImportConfig,
+    ImportFormat,
+    join_files,
+)
 from codebatch.model.task import TASK_NAME_PATTERN
-from codebatch.operations.project.project_snapshot import Frozen
+from codebatch.operations.project.project_snapshot import ProjectSnapshot
 from codebatch.operations.queries.failure_evidence import taken_apart
-from codebatch.operations.runs.execution import Execution, Listener
+from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.operations.runs.planning import Planner
-from codebatch.query.status.batch_status import Standing, standing
+from codebatch.query.status.batch_status import CurrentState, read_current_state
 from codebatch.scheduling.lifecycle import BatchState
 from codebatch.store.batches.batches import BatchDir, Checkout, hidden_batch, iter_batches, snapshot_of
 from codebatch.store.batches.journal import Committed, Failed, read_journal
@@ -50,9 +57,9 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
 
     batch: BatchDir
     action: Literal["new", "up to date"]
-    standing: Standing
+    standing: CurrentState
     findings: int = 0
-    left_out: LeftOut | None = None
+    left_out: ExcludedRecords | None = None
     signal_status: int = 0
 
     @property
@@ -68,7 +75,7 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def import_into(
-    execution: Execution,
+    execution: ExecutionSettings,
     store: StoreDir,
     start: BatchDir,
     files: Sequence[bytes],
@@ -92,15 +99,15 @@ def import_into(
         config = _config(store, start, join_files(files), form, root)
         planner = _planner(execution, store, start, config, task, listener)
         found = planner.find(listener.note)
-        if found is not None and (stands := standing(found)).is_over and not stands.holders:
+        if found is not None and (stands := read_current_state(found)).is_over and not stands.holders:
             return _imported(store, _answering(planner, found, start, check), "up to date", task)
         plan = planner.plan()
         bases = tuple(dict.fromkeys((start.id, *find_bases(store, start.about.sources, plan.pipeline))))[:BASES_MAX]
         with hidden_batch(store, plan, sources=start.about.sources, bases=bases, at_ns=wall_ns()) as hidden:
-            executed = execution.execute(store, lock, hidden, Scope(), listener, planner.frozen.snapshot)
+            executed = execution.execute(store, lock, hidden, RunScope(), listener, planner.frozen.snapshot)
             if executed.signal_status:
                 status = executed.signal_status
-                return ImportResult(batch=start, action="new", standing=standing(start), signal_status=status)
+                return ImportResult(batch=start, action="new", standing=read_current_state(start), signal_status=status)
             _refuse_failed(hidden, task, form, allow_failed=allow_failed)
             with store.making_batch():
                 check()
@@ -133,7 +140,7 @@ def _checkout_of(batch: BatchDir) -> Checkout:
     return Checkout(batch.about.commit, batch.about.is_clean)
 
 
-def _check(execution: Execution, files: Sequence[bytes], form: str, task: str) -> None:
+def _check(execution: ExecutionSettings, files: Sequence[bytes], form: str, task: str) -> None:
     """Refuse what cannot be imported before anything is written. Raises InvalidInput."""
     catalogue = execution.configuration.catalogue
     if form not in FORMATS:
@@ -162,7 +169,7 @@ def _config(store: StoreDir, start: BatchDir, data: bytes, form: ImportFormat, r
 
 
 def _planner(
-    execution: Execution, store: StoreDir, start: BatchDir, config: ImportConfig, task: str, listener: Listener
+    execution: ExecutionSettings, store: StoreDir, start: BatchDir, config: ImportConfig, task: str, listener: Listener
 ) -> Planner:
     """From what the batch is planned: the tasks as they were, then all imports by name. Raises ToolMismatch."""
     plan, about = start.plan(), start.about
@@ -171,7 +178,7 @@ def _planner(
     imports = {*about.imports, task}
     names = [*(name for name in plan.task_names if name not in imports), *sorted(imports)]
     overrides = {each.name: each.config for each in plan.tasks} | {task: msgspec.to_builtins(config)}
-    frozen = Frozen(
+    frozen = ProjectSnapshot(
         snapshot=snapshot_of(store, start),
         sources=about.sources,
         files=plan.items,
@@ -210,7 +217,7 @@ def _refuse_failed(batch: BatchDir, task: str, form: ImportFormat, *, allow_fail
 
 
 def _imported(store: StoreDir, batch: BatchDir, action: Literal["new", "up to date"], task: str) -> ImportResult:
-    stands = standing(batch)
+    stands = read_current_state(batch)
     output = stands.outputs.manifest.task(task) if stands.outputs is not None else None
     return ImportResult(
         batch=batch,
@@ -221,7 +228,7 @@ def _imported(store: StoreDir, batch: BatchDir, action: Literal["new", "up to da
     )
 
 
-def _left_out_of(store: StoreDir, batch: BatchDir, task: str) -> LeftOut | None:
+def _left_out_of(store: StoreDir, batch: BatchDir, task: str) -> ExcludedRecords | None:
     """What was left out, as the batch tells of it or the one that it was taken over from; None where none does."""
     (planned,) = (each for each in batch.plan().tasks if each.name == task)
     place = batch.about.snapshot_id, batch.about.paths, batch.about.imports[task]
@@ -233,13 +240,13 @@ def _left_out_of(store: StoreDir, batch: BatchDir, task: str) -> LeftOut | None:
     return None
 
 
-def _left_out(batch: BatchDir, task: str) -> LeftOut | None:
+def _left_out(batch: BatchDir, task: str) -> ExcludedRecords | None:
     """What the task told of it, None where the journal is lost."""
     for line in reversed(read_journal(batch.files, batch.root)):
         event = line.event
         if isinstance(event, Committed) and event.task == task and event.evidence:
             try:
-                return msgspec.json.decode(event.evidence, type=LeftOut)
+                return msgspec.json.decode(event.evidence, type=ExcludedRecords)
             except ValueError:
                 return None
     return None

@@ -21,9 +21,9 @@ from codebatch.model.task import Pipeline
 from codebatch.operations import Note, ignore_note
 from codebatch.operations.history.checkouts import asking_checkout
 from codebatch.operations.project.configuration import Configuration
-from codebatch.operations.project.project_snapshot import Frozen, thaw
+from codebatch.operations.project.project_snapshot import ProjectSnapshot, load_project_snapshot
 from codebatch.plugins.catalogue import TaskCatalogue
-from codebatch.query.status.batch_status import Standing, standing
+from codebatch.query.status.batch_status import CurrentState, read_current_state
 from codebatch.store.batches.batches import NO_CHECKOUT, BatchDir, Checkout, create_batch, iter_batches
 from codebatch.store.batches.resolution import default_batch, iter_batches_of
 from codebatch.store.batches.store import StoreDir
@@ -36,7 +36,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
     """All that decides a plan. Its digest is known before the plan is made."""
 
     store: StoreDir
-    frozen: Frozen
+    frozen: ProjectSnapshot
     pipeline: str
     tasks: tuple[PlannedTask, ...]
     shard_rule: ShardRule
@@ -112,7 +112,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
                 continue
             try:
                 batch.plan()  # Merged outputs do without, and whoever adopts it does not.
-                stands = standing(batch)
+                stands = read_current_state(batch)
                 if not (is_answering or self._may_answer_elsewhere(batch, stands)):
                     continue
             except (StoreError, UnknownId) as error:
@@ -123,7 +123,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
             latest = batch
         return latest
 
-    def _may_answer_elsewhere(self, batch: BatchDir, stands: Standing) -> bool:
+    def _may_answer_elsewhere(self, batch: BatchDir, stands: CurrentState) -> bool:
         """Whether all that a batch of the plan has is keyed, and will be: of own tasks that is known at its end."""
         if stands.outputs is not None and stands.is_over:
             return is_adoptable(batch, stands.outputs.manifest)
@@ -157,7 +157,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
             found = self.find()  # Another may have adopted it meanwhile.
             if found is None:
                 return batch
-            stands = standing(found)
+            stands = read_current_state(found)
             if stands.is_over and not stands.holders and not self._is_told_by(found):
                 if self.is_answered_by(found) and not self._may_answer_elsewhere(found, stands):
                     return found
@@ -181,7 +181,12 @@ def choose_pipeline(configuration: Configuration, name: str | None) -> Pipeline:
 
 
 def planner_of(
-    configuration: Configuration, store: StoreDir, frozen: Frozen, pipeline: Pipeline, note: Note, commit: str = ""
+    configuration: Configuration,
+    store: StoreDir,
+    frozen: ProjectSnapshot,
+    pipeline: Pipeline,
+    note: Note,
+    commit: str = "",
 ) -> Planner:
     """What a pipeline over what was frozen is planned from. Raises InvalidInput or InvalidConfiguration."""
     settings, file, catalogue = configuration.settings, configuration.file, configuration.catalogue
@@ -210,6 +215,6 @@ def plan_snapshot(
     """
     chosen = choose_pipeline(configuration, pipeline)
     with store.writing():
-        planner = planner_of(configuration, store, thaw(store, reference, note), chosen, note)
+        planner = planner_of(configuration, store, load_project_snapshot(store, reference, note), chosen, note)
         plan = planner.plan()
         return planner.make(plan), plan

@@ -21,7 +21,7 @@ import msgspec
 from msgspec.structs import replace
 
 from codebatch.coordinator.analysis.merge import make_shard_file
-from codebatch.coordinator.analysis.progress_counter import Scope
+from codebatch.coordinator.analysis.progress_counter import RunScope
 from codebatch.errors import CodebatchError, Stopped, StoreCorrupt, StoreError, StoreUnwritable
 from codebatch.model.digest import Digest
 from codebatch.model.plan import Plan
@@ -33,52 +33,54 @@ from codebatch.store.batches.batches import BatchDir, hidden_batch, hidden_direc
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.results.ledgers import load_ledger
 from codebatch.store.results.outcomes import Outcomes
-from codebatch.store.results.shard_survey import ShardName, Survey, shard_names, shard_names_of, survey
-from codebatch.store.sharing import names_apart, share
+from codebatch.store.results.shard_survey import ShardFileSurvey, ShardName, shard_names, shard_names_of, survey
+from codebatch.store.sharing import hardlink_or_copy, ignoring_link_refusals
 from codebatch.system.clock import wall_ns
 from codebatch.system.files.files import Lock
 
 if TYPE_CHECKING:
-    from codebatch.operations.runs.execution import Execution, Listener
+    from codebatch.operations.runs.execution import ExecutionSettings, Listener
 
 T = TypeVar("T")
 
 _GO_ON = "to continue, run the same command again: files that are already repaired are kept"
 
 
-class Reason(msgspec.Struct, frozen=True):
+class RepairFailure(msgspec.Struct, frozen=True):
     """Why files of a digest could not be mended, and what to do about it."""
 
     told: str
     hint: str = "make a new batch with: codebatch run --again PATH"
 
 
-class Mended(NamedTuple):
+class RepairFailures(NamedTuple):
     """Why files of some digests could not be mended; those of all others were, but for a signal.
 
     `signal_status`: 0, or the exit status of the one that ended it.
     """
 
-    reasons: dict[Digest, Reason]
+    reasons: dict[Digest, RepairFailure]
     signal_status: int = 0
 
-    def reason(self, digest: Digest) -> Reason:
+    def reason(self, digest: Digest) -> RepairFailure:
         """Why a file of a digest is damaged still."""
         if self.signal_status:
-            left = Reason("the repair was stopped", hint=_GO_ON)
+            left = RepairFailure("the repair was stopped", hint=_GO_ON)
         else:
-            left = Reason("the repaired file is damaged again")
+            left = RepairFailure("the repaired file is damaged again")
         return self.reasons.get(digest, left)
 
 
-def mend(execution: Execution, store: StoreDir, lock: Lock, found: Survey, listener: Listener) -> Mended:
+def repair_shard_files(
+    execution: ExecutionSettings, store: StoreDir, lock: Lock, found: ShardFileSurvey, listener: Listener
+) -> RepairFailures:
     """Mend what a full survey found to be damaged, from what it found sound, or by executing it again.
 
     On return what was mended is on disk. Killed at any call each name has what `give` leaves it. `lock` is that of
     `Store.writing`. A name that is refused hinders no other. Raises StoreUnwritable where the disk is full or fails, or
     the store may not be written: then some names are done, and others as before.
     """
-    reasons: dict[Digest, Reason] = {}
+    reasons: dict[Digest, RepairFailure] = {}
     lacking = _give_equal(store, found, reasons)
     batches = {name.batch.id: name.batch for names in lacking.values() for name in names}
     for batch_id in sorted(batches, reverse=True):
@@ -100,11 +102,15 @@ def mend(execution: Execution, store: StoreDir, lock: Lock, found: Survey, liste
         except Stopped as stopped:
             signal_status = stopped.exit_status
         if signal_status:
-            return Mended(reasons, signal_status)
-    return Mended({**dict.fromkeys(lacking, Reason("executing its task again gave a different result")), **reasons})
+            return RepairFailures(reasons, signal_status)
+    return RepairFailures(
+        {**dict.fromkeys(lacking, RepairFailure("executing its task again gave a different result")), **reasons}
+    )
 
 
-def _give_equal(store: StoreDir, found: Survey, reasons: dict[Digest, Reason]) -> dict[Digest, list[ShardName]]:
+def _give_equal(
+    store: StoreDir, found: ShardFileSurvey, reasons: dict[Digest, RepairFailure]
+) -> dict[Digest, list[ShardName]]:
     """Mend what has an equal file that is sound; returns the damaged names of what has none."""
     lacking: dict[Digest, list[ShardName]] = {}
     for fault in found.faults:
@@ -119,7 +125,9 @@ def _give_equal(store: StoreDir, found: Survey, reasons: dict[Digest, Reason]) -
     return lacking
 
 
-def mend_batch(execution: Execution, store: StoreDir, lock: Lock, listener: Listener, batch: BatchDir) -> bool:
+def repair_batch(
+    execution: ExecutionSettings, store: StoreDir, lock: Lock, listener: Listener, batch: BatchDir
+) -> bool:
     """Mend the shard files of a batch, under all names that they have; False where none is damaged.
 
     Raises StoreCorrupt where one is beyond repair, Stopped where a signal ended it, or StoreUnwritable.
@@ -129,7 +137,7 @@ def mend_batch(execution: Execution, store: StoreDir, lock: Lock, listener: List
         return False
     digests = {fault.digest for fault in faults}
     found = survey(store.files, names_of(iter_batches(store), digests), is_full=True)
-    mended = mend(execution, store, lock, found, listener)
+    mended = repair_shard_files(execution, store, lock, found, listener)
     if mended.signal_status:
         raise Stopped("stopped while repairing damage", hint=_GO_ON, exit_status=mended.signal_status)
     for fault in survey(store.files, shard_names(batch), is_full=True).faults:
@@ -139,19 +147,19 @@ def mend_batch(execution: Execution, store: StoreDir, lock: Lock, listener: List
     return True
 
 
-class Mending(NamedTuple):
+class RepairSession(NamedTuple):
     """Has what needs sound shard files of a batch done once more where damaged ones are met and mended.
 
     Once is enough: mending ends with sound files or with an error.
     """
 
-    execution: Execution
+    execution: ExecutionSettings
     store: StoreDir
     lock: Lock
     listener: Listener
 
     def __call__(self, batch: BatchDir, act: Callable[[], T], signal_status: int = 0) -> T:
-        """What `act` gives. Raises what it raises, or as `mend_batch` does.
+        """What `act` gives. Raises what it raises, or as `repair_batch` does.
 
         Nothing is mended after a signal, whose `signal_status` is not 0: then damage is Stopped.
         """
@@ -160,7 +168,7 @@ class Mending(NamedTuple):
         except StoreCorrupt as damage:
             if signal_status:
                 raise Stopped.before_mending(damage, signal_status) from damage
-            if not mend_batch(*self, batch):
+            if not repair_batch(*self, batch):
                 raise
         return act()
 
@@ -170,7 +178,7 @@ def names_of(batches: Iterable[BatchDir], digests: Collection[Digest]) -> Iterat
     return (name for name in shard_names_of(batches) if name.digest in digests)
 
 
-def give(store: StoreDir, source: Path, paths: Iterable[Path]) -> Reason | None:
+def give(store: StoreDir, source: Path, paths: Iterable[Path]) -> RepairFailure | None:
     """Have names be those of a file that is on disk, whatever has them now; returns why one was refused.
 
     On return the others are on disk. Killed at any call, each name has what it had, or the file; none, where it was
@@ -181,8 +189,8 @@ def give(store: StoreDir, source: Path, paths: Iterable[Path]) -> Reason | None:
     with hidden_directory(store) as hidden:
         for number, path in enumerate(paths):
             link = hidden / str(number)
-            share(files, source, link)
-            with names_apart(refused.append):
+            hardlink_or_copy(files, source, link)
+            with ignoring_link_refusals(refused.append):
                 files.make_directory(path.parent)
                 there = files.stat(path)
                 if there is not None and stat.S_ISDIR(there.st_mode):
@@ -192,23 +200,23 @@ def give(store: StoreDir, source: Path, paths: Iterable[Path]) -> Reason | None:
                 source = path  # Where it got no further name, this is a copy that does.
         for directory in sorted(directories):
             files.sync_directory(directory)
-    return Reason(refused[0].message, refused[0].hint or "") if refused else None
+    return RepairFailure(refused[0].message, refused[0].hint or "") if refused else None
 
 
 @contextlib.contextmanager
-def _reason_told(reasons: dict[Digest, Reason], digests: Iterable[Digest]) -> Iterator[None]:
+def _reason_told(reasons: dict[Digest, RepairFailure], digests: Iterable[Digest]) -> Iterator[None]:
     """Note why files of some digests could not be had. A disk that refuses to be written ends it all, and a signal."""
     try:
         yield
     except (StoreUnwritable, Stopped):
         raise
     except CodebatchError as error:
-        reasons.update(dict.fromkeys(digests, Reason(error.message)))
+        reasons.update(dict.fromkeys(digests, RepairFailure(error.message)))
 
 
 @contextlib.contextmanager
 def _executed_again(
-    execution: Execution,
+    execution: ExecutionSettings,
     store: StoreDir,
     lock: Lock,
     batch: BatchDir,
@@ -219,7 +227,7 @@ def _executed_again(
     plan = batch.plan()
     needed = frozenset().union(*(plan.needed_for(name.task) for name in wanted.values()))
     is_of_files = {name.task for name in wanted.values()}.isdisjoint(plan.project_tasks)
-    scope = Scope(tasks=needed, shards=frozenset(name.shard for name in wanted.values()) if is_of_files else None)
+    scope = RunScope(tasks=needed, shards=frozenset(name.shard for name in wanted.values()) if is_of_files else None)
     sources = batch.about.sources or (b"/",)
     with hidden_batch(store, plan, sources=sources, bases=(batch.id,), at_ns=wall_ns()) as again:
         executed = replace(execution, reuses=True).execute(store, lock, again, scope, listener)

@@ -10,23 +10,23 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from codebatch.coordinator.analysis.execution import NOTHING_EXECUTED, Executed
+from codebatch.coordinator.analysis.execution import NOTHING_EXECUTED, RunOutcome
 from codebatch.coordinator.analysis.planning import missing_tools
-from codebatch.coordinator.analysis.progress_counter import Scope
+from codebatch.coordinator.analysis.progress_counter import RunScope
 from codebatch.errors import InvalidInput, NothingToDo, StoreError
 from codebatch.model.shard import ShardId
 from codebatch.model.task import task_name
 from codebatch.operations import TellPhase, ignore_note
-from codebatch.operations.queries.batch_query import Question
+from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.operations.runs.collection import tidy
-from codebatch.operations.runs.execution import Action, Execution, Listener
+from codebatch.operations.runs.execution import Action, ExecutionSettings, Listener
 from codebatch.operations.runs.headline import headline
 from codebatch.operations.runs.headline_cache import find_headline
-from codebatch.operations.runs.repair import Mending
+from codebatch.operations.runs.repair import RepairSession
 from codebatch.operations.runs.requests import lift_cancel
-from codebatch.operations.runs.run_result import RunResult, ShardsRan
+from codebatch.operations.runs.run_result import RunResult, ShardRunResult
 from codebatch.query.answers.summary import failures, summarise
-from codebatch.query.status.batch_status import Standing, standing
+from codebatch.query.status.batch_status import CurrentState, read_current_state
 from codebatch.scheduling.lifecycle import BatchState
 from codebatch.store.batches.batches import BatchDir, check_name
 from codebatch.store.batches.pins import give_name
@@ -39,7 +39,7 @@ FAILURES_MAX = 20
 
 
 def run_batch(
-    execution: Execution,
+    execution: ExecutionSettings,
     store: StoreDir,
     batch: BatchDir,
     task: str | None,
@@ -54,26 +54,28 @@ def run_batch(
     began = time.monotonic()
     check_name(name)
     with store.writing() as lock:
-        stands = standing(batch)
+        stands = read_current_state(batch)
         scope = scope_of(batch, task)
         action: Action = "new" if stands.state is BatchState.PENDING else found_action(stands)
-        work = Work(Mending(execution, store, lock, listener), action, began, task, name)
+        work = BatchRun(RepairSession(execution, store, lock, listener), action, began, task, name)
         ran = work.do(batch, None if stands.is_over else scope)
     return tidied(execution, ran, listener)
 
 
-def resume(execution: Execution, store: StoreDir, batch: BatchDir, listener: Listener) -> RunResult:
+def resume(execution: ExecutionSettings, store: StoreDir, batch: BatchDir, listener: Listener) -> RunResult:
     """Do what is open in a batch, and again what failed. Raises CodebatchError."""
     began = time.monotonic()
     with store.writing() as lock:
-        stands = standing(batch)
+        stands = read_current_state(batch)
         is_done = stands.state is BatchState.COMPLETED and stands.outputs is not None
-        work = Work(Mending(execution, store, lock, listener), "up to date" if is_done else "resumed", began)
-        ran = work.do(batch, None if is_done else Scope(retry_failed=True))
+        work = BatchRun(RepairSession(execution, store, lock, listener), "up to date" if is_done else "resumed", began)
+        ran = work.do(batch, None if is_done else RunScope(retry_failed=True))
     return tidied(execution, ran, listener)
 
 
-def run_shards(execution: Execution, store: StoreDir, batch: BatchDir, task: str, prefix: str) -> ShardsRan:
+def run_shards(
+    execution: ExecutionSettings, store: StoreDir, batch: BatchDir, task: str, prefix: str
+) -> ShardRunResult:
     """Run one task of the shards whose ids begin with a prefix. Raises CodebatchError, NothingToDo where none does."""
     scope, name, plan = scope_of(batch, task), task_name(task), batch.plan()
     if name in plan.project_tasks:
@@ -87,9 +89,9 @@ def run_shards(execution: Execution, store: StoreDir, batch: BatchDir, task: str
             f"no shard id starts with {prefix!r}", hint=f"see: codebatch shards --batch {batch.id} --task {name}"
         )
     with store.writing() as lock:
-        stands = standing(batch)
+        stands = read_current_state(batch)
         if stands.state is BatchState.COMPLETED and stands.is_over:
-            return ShardsRan(states=dict.fromkeys(sorted(chosen), "done"), open=())
+            return ShardRunResult(states=dict.fromkeys(sorted(chosen), "done"), open=())
         lift_cancel(batch)
         executed = execution.execute(store, lock, batch, replace(scope, shards=chosen), Listener())
         ledger = load_ledger(plan, Outcomes(batch.files, batch.root))
@@ -98,13 +100,13 @@ def run_shards(execution: Execution, store: StoreDir, batch: BatchDir, task: str
         for shard in sorted(chosen)
         if not ledger.holes(shard, name)
     }
-    return ShardsRan(states=states, open=tuple(sorted(chosen - set(states))), signal_status=executed.signal_status)
+    return ShardRunResult(states=states, open=tuple(sorted(chosen - set(states))), signal_status=executed.signal_status)
 
 
-class Work(msgspec.Struct, frozen=True):
+class BatchRun(msgspec.Struct, frozen=True):
     """What is done of a batch that was found or made, and told of."""
 
-    mending: Mending
+    mending: RepairSession
     action: Action
     began: float
     task: str | None = None
@@ -113,7 +115,7 @@ class Work(msgspec.Struct, frozen=True):
     def do(
         self,
         batch: BatchDir,
-        scope: Scope | None,
+        scope: RunScope | None,
         snapshot: Snapshot | None = None,
         answering_one: Callable[[BatchDir], BatchDir] = lambda batch: batch,
     ) -> RunResult:
@@ -143,7 +145,7 @@ class Work(msgspec.Struct, frozen=True):
         return replace(ran, name=self.name, name_was=give_name(store, batch.id, self.name))
 
 
-def tidied(execution: Execution, ran: RunResult, listener: Listener) -> RunResult:
+def tidied(execution: ExecutionSettings, ran: RunResult, listener: Listener) -> RunResult:
     """A run at whose end it is indexed, and what nobody needs is let go, unless it was broken off."""
     if ran.executed.signal_status:
         return ran
@@ -175,18 +177,18 @@ def _index(ran: RunResult, listener: Listener) -> None:
         listener.note(f"index not updated: {error.message}")
 
 
-def scope_of(batch: BatchDir, task: str | None) -> Scope:
+def scope_of(batch: BatchDir, task: str | None) -> RunScope:
     """All of a batch, or one task; where that is of project scope, with what it needs. Raises InvalidInput."""
     if task is None:
-        return Scope()
+        return RunScope()
     plan = batch.plan()
     name = task_name(task)
     if name not in plan.task_names:
         raise InvalidInput(f"the batch has no task {task!r}", hint=f"one of: {', '.join(plan.task_names)}")
-    return Scope(tasks=plan.needed_for(name) if name in plan.project_tasks else frozenset({name}))
+    return RunScope(tasks=plan.needed_for(name) if name in plan.project_tasks else frozenset({name}))
 
 
-def found_action(stands: Standing) -> Action:
+def found_action(stands: CurrentState) -> Action:
     """What is done with a batch that was there."""
     if stands.is_over:
         return "up to date" if stands.state is BatchState.COMPLETED else "already ended"
@@ -194,20 +196,20 @@ def found_action(stands: Standing) -> Action:
 
 
 def _ran(
-    execution: Execution,
+    execution: ExecutionSettings,
     store: StoreDir,
     batch: BatchDir,
     action: Action,
     began: float,
     *,
-    executed: Executed,
+    executed: RunOutcome,
     task: str | None,
     tell_phase: TellPhase,
 ) -> RunResult:
-    stands = standing(batch)
+    stands = read_current_state(batch)
     if stands.outputs is not None:
         stands.outputs.check_lengths()
-    question = Question(store, batch, is_named=True, note=ignore_note)
+    question = BatchQuery(store, batch, is_named=True, note=ignore_note)
     question.tell_phase = tell_phase
     records = question.records
     summary = summarise(records)

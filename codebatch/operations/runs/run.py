@@ -10,16 +10,16 @@ from codebatch.errors import InvalidInput
 from codebatch.model.task import task_name
 from codebatch.operations.history.checkouts import find_commit
 from codebatch.operations.project.configuration import load_configuration
-from codebatch.operations.project.project_snapshot import freeze, nothing_to_do, rules_for
+from codebatch.operations.project.project_snapshot import nothing_to_do, rules_for, take_project_snapshot
 from codebatch.operations.project.projects import find_project
 from codebatch.operations.project.stores import StorePlace
-from codebatch.operations.runs.execution import Action, Execution, Listener
+from codebatch.operations.runs.execution import Action, ExecutionSettings, Listener
 from codebatch.operations.runs.planning import choose_pipeline, planner_of
-from codebatch.operations.runs.repair import Mending
-from codebatch.operations.runs.resume import Work, found_action, scope_of, tidied
+from codebatch.operations.runs.repair import RepairSession
+from codebatch.operations.runs.resume import BatchRun, found_action, scope_of, tidied
 from codebatch.operations.runs.run_result import RunResult
 from codebatch.query.filters.arguments import path_of, refuse_text
-from codebatch.query.status.batch_status import standing
+from codebatch.query.status.batch_status import read_current_state
 from codebatch.snapshotting.roots import resolve_sources
 from codebatch.snapshotting.snapshot import takes_a_file
 from codebatch.store.batches.batches import check_name
@@ -56,7 +56,7 @@ def run(
     return run_paths(
         tuple(map(path_of, paths)),
         StorePlace(None if store is None else path_of(store)),
-        Execution(configuration=load_configuration(Path.cwd()), jobs=jobs),
+        ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs),
         pipeline=pipeline,
         include=tuple(include),
         exclude=tuple(exclude),
@@ -68,7 +68,7 @@ def run(
 def run_paths(
     paths: tuple[Path, ...],
     place: StorePlace,
-    execution: Execution,
+    execution: ExecutionSettings,
     *,
     pipeline: str | None = None,
     task: str | None = None,
@@ -99,7 +99,7 @@ def run_paths(
         raise nothing_to_do(paths)
     store = place.open_or_make(listener.note)
     with store.writing() as lock:
-        frozen = freeze(
+        frozen = take_project_snapshot(
             store,
             paths,
             rules,
@@ -118,10 +118,10 @@ def run_paths(
                 f"imported findings of {', '.join(left)} are only in {before.id}; "
                 "to add them to the new batch, import the reports again"
             )
-        stands = standing(batch)
+        stands = read_current_state(batch)
         action: Action = "new" if is_new else found_action(stands)
         listener.chosen(batch, action)
-        work = Work(Mending(execution, store, lock, listener), action, began, task, name)
+        work = BatchRun(RepairSession(execution, store, lock, listener), action, began, task, name)
         scope = None if stands.is_over else scope_of(batch, task)
         ran = work.do(batch, scope, frozen.snapshot, planner.answering_one)
     return tidied(execution, ran, listener)

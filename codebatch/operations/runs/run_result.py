@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from codebatch.coordinator.analysis.execution import Executed
+from codebatch.coordinator.analysis.execution import RunOutcome
 from codebatch.errors import BatchCancelled, BatchIncomplete
 from codebatch.model.shard import ShardId
 from codebatch.model.text.quantities import count_of
@@ -15,7 +15,7 @@ from codebatch.operations.runs.execution import Action
 from codebatch.operations.runs.headline import Headline
 from codebatch.query.answers.summary import Summary
 from codebatch.query.filters.filters import JsonRecord
-from codebatch.query.status.batch_status import Standing
+from codebatch.query.status.batch_status import CurrentState
 from codebatch.scheduling.lifecycle import BatchState
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.store import StoreDir
@@ -44,12 +44,12 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     batch: BatchDir
     action: Action
     seconds: float
-    standing: Standing
+    standing: CurrentState
     summary: Summary
     headline: Headline
     failures: tuple[JsonRecord, ...]
     missing_grammars: Mapping[str, int]
-    executed: Executed
+    executed: RunOutcome
     inputs_outside_key: Mapping[str, str]
     task: str | None
     name: str | None = None
@@ -98,7 +98,7 @@ def cancelled(batch: BatchDir) -> BatchCancelled:
     )
 
 
-class ShardsRan(msgspec.Struct, frozen=True, kw_only=True):
+class ShardRunResult(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one task at some shards: `done` or `failed` by shard, and those that are open still."""
 
     states: Mapping[ShardId, Literal["done", "failed"]]

@@ -18,7 +18,7 @@ from codebatch.query.sources.records import BatchRecords
 _COUNTED = frozenset(("kind", "severity", "code", "lang"))
 
 
-class Told(msgspec.Struct, frozen=True):
+class ShardCounts(msgspec.Struct, frozen=True):
     """What the counts of a shard tell: how many records have which value, and how many have none."""
 
     counts: Mapping[str, int]
@@ -35,7 +35,7 @@ def count_records(records: BatchRecords, tasks: Iterable[str], asked: RecordFilt
     for task in tasks:
         untold: set[int] = set()
         for place, piece in enumerate(records.source.iter_pieces(task)):
-            told = tell(asked, field, piece.counts) if asked.may_match(piece.counts) else Told({})
+            told = tell(asked, field, piece.counts) if asked.may_match(piece.counts) else ShardCounts({})
             if told is None:
                 untold.add(place)
             else:
@@ -52,7 +52,7 @@ def count_records(records: BatchRecords, tasks: Iterable[str], asked: RecordFilt
     return found
 
 
-def tell(asked: RecordFilter, field: str, counts: Counts) -> Told | None:
+def tell(asked: RecordFilter, field: str, counts: Counts) -> ShardCounts | None:
     """How many of the records that are counted pass, by the value of a field; None where the counts do not tell."""
     counted = RecordFilter(kinds=asked.kinds, severities=asked.severities, codes=asked.codes, languages=asked.languages)
     if field not in _COUNTED or asked != counted:
@@ -61,21 +61,21 @@ def tell(asked: RecordFilter, field: str, counts: Counts) -> Told | None:
     if field == "lang" or asked.languages:
         return _tell_files(asked, field, counts) if asked.possible_kinds == {"file"} else None
     if not kinds.pop("diagnostic", 0):
-        return Told(kinds) if field == "kind" else Told({}, sum(kinds.values()))
+        return ShardCounts(kinds) if field == "kind" else ShardCounts({}, sum(kinds.values()))
     found = Counts(
         diagnostics={severity: asked.passing_codes(severity, codes) for severity, codes in counts.diagnostics.items()}
     )
     if field == "kind":
-        return Told({**kinds, "diagnostic": sum(found.severities.values())})
-    return Told(found.severities if field == "severity" else found.codes, sum(kinds.values()))
+        return ShardCounts({**kinds, "diagnostic": sum(found.severities.values())})
+    return ShardCounts(found.severities if field == "severity" else found.codes, sum(kinds.values()))
 
 
-def _tell_files(asked: RecordFilter, field: str, counts: Counts) -> Told:
+def _tell_files(asked: RecordFilter, field: str, counts: Counts) -> ShardCounts:
     languages = _chosen(counts.languages, asked.languages)
     passed = sum(languages.values())
     if field == "lang":
-        return Told(languages)
-    return Told({"file": passed}) if field == "kind" else Told({}, passed)
+        return ShardCounts(languages)
+    return ShardCounts({"file": passed}) if field == "kind" else ShardCounts({}, passed)
 
 
 def _chosen(counts: Mapping[str, int], wanted: Collection[str]) -> Mapping[str, int]:

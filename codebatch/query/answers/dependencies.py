@@ -19,9 +19,9 @@ from codebatch.protocol.record_frames import FRAME_BYTES
 from codebatch.query.answers.numbers import numbers_of_files
 from codebatch.query.filters.decoding import decode_lines, line_at
 from codebatch.query.filters.filters import RecordFilter
-from codebatch.query.filters.line_prefilter import Marks, row_of
+from codebatch.query.filters.line_prefilter import LinePrefilter, row_of
 from codebatch.query.sources.records import BatchRecords
-from codebatch.query.sources.sources import Piece
+from codebatch.query.sources.sources import ShardRecords
 
 if TYPE_CHECKING:
     from codebatch.query.answers.file_numbers import FileNumbers
@@ -49,7 +49,7 @@ class Dependent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     resolution: Resolution
 
 
-class Import(msgspec.Struct, frozen=True, gc=False):
+class FileImport(msgspec.Struct, frozen=True, gc=False):
     """An import of a file of the snapshot by another file.
 
     If `type_only` is set, only a type checker uses the import. If `deferred` is set, the import is executed after the
@@ -73,7 +73,7 @@ class Cycle(msgspec.Struct, frozen=True, kw_only=True):
 
     files: tuple[str, ...]
     shortest: tuple[str, ...]
-    cut: Import
+    cut: FileImport
 
 
 class Imports:
@@ -87,20 +87,20 @@ class Imports:
                 hint="to include this task, run: codebatch run --pipeline full PATH",
             )
         self._records = records
-        self.every: Mapping[str, Sequence[Import]] | None = None
+        self.every: Mapping[str, Sequence[FileImport]] | None = None
         """By whom each file is imported, once all of it had to be read."""
 
-    def __iter__(self) -> Iterator[Import]:
+    def __iter__(self) -> Iterator[FileImport]:
         """All, by path. Raises StoreCorrupt."""
-        return map(_as_import, self._read(self._pieces(), Marks()))
+        return map(_as_import, self._read(self._pieces(), LinePrefilter()))
 
-    def between(self, files: Collection[str]) -> Iterator[Import]:
+    def between(self, files: Collection[str]) -> Iterator[FileImport]:
         """Those of some files by others of them, by path. Raises StoreCorrupt."""
         wanted = set(files)
         pieces = self._pieces() if wanted else ()
         return (_as_import(each) for each in self._read(pieces, _EdgesOf(wanted)) if each.target in wanted)
 
-    def importers_of(self, targets: Sequence[str]) -> Mapping[str, Sequence[Import]]:
+    def importers_of(self, targets: Sequence[str]) -> Mapping[str, Sequence[FileImport]]:
         """The imports of some files, by these; by path each. Where an index names what holds them, no more is read.
 
         Raises StoreCorrupt.
@@ -109,12 +109,12 @@ class Imports:
             lookups = [Lookup(make_key(DEPENDENCY, target.encode()), is_prefix=False) for target in targets]
             pieces = self._pieces(lookups)
             if self._are_few(pieces):
-                return _by_target(self._read(pieces, Marks(rows=(row_of("target", targets),))))
+                return _by_target(self._read(pieces, LinePrefilter(rows=(row_of("target", targets),))))
         if self.every is None:
-            self.every = _by_target(self._read(self._pieces(), Marks()))
+            self.every = _by_target(self._read(self._pieces(), LinePrefilter()))
         return self.every
 
-    def _are_few(self, pieces: Sequence[Piece]) -> bool:
+    def _are_few(self, pieces: Sequence[ShardRecords]) -> bool:
         """Whether an index names what to read, and to read that alone takes less than to read all."""
         named = [piece.frames for piece in pieces]
         outputs = self._records.source.outputs
@@ -125,16 +125,18 @@ class Imports:
         every = sum(shard.bytes // FRAME_BYTES + 1 for shard in output.shards)
         return _LOOKED_UP_OF * sum(filter(None, named)) <= every
 
-    def _pieces(self, lookups: Sequence[Lookup] = ()) -> list[Piece]:
+    def _pieces(self, lookups: Sequence[Lookup] = ()) -> list[ShardRecords]:
         return self._records.pieces(_TASK, RecordFilter(kinds=("edge",)), lookups)
 
-    def _read(self, pieces: Iterable[Piece], marks: Marks | _EdgesOf) -> Iterator[Import]:
+    def _read(self, pieces: Iterable[ShardRecords], marks: LinePrefilter | _EdgesOf) -> Iterator[FileImport]:
         return chain.from_iterable(self._blocks(pieces, marks))
 
-    def _blocks(self, pieces: Iterable[Piece], marks: Marks | _EdgesOf) -> Iterator[Sequence[Import]]:
+    def _blocks(
+        self, pieces: Iterable[ShardRecords], marks: LinePrefilter | _EdgesOf
+    ) -> Iterator[Sequence[FileImport]]:
         for piece in pieces:
             for block in self._records.read(piece):
-                edges = [each for each in decode_lines(_decoder(), marks.find(block)) if isinstance(each, _Edge)]
+                edges = [each for each in decode_lines(_decoder(), marks.find(block)) if isinstance(each, _DependsEdge)]
                 self._records.reading.matched += len(edges)
                 yield [edge for edge in edges if edge.resolution != "external" and edge.source]
 
@@ -154,23 +156,25 @@ class _EdgesOf:
         starts = tuple(
             b'{"kind":"edge","path":%b,' % msgspec.json.encode(path.decode()) for path in self._paths[first:last]
         )
-        return Marks(starts=starts).find(block) if starts else b""
+        return LinePrefilter(starts=starts).find(block) if starts else b""
 
 
-class _Line(msgspec.Struct, gc=False):
+class _FileLine(msgspec.Struct, gc=False):
     """Of which file a line is; no other files have a part in it."""
 
     path: str
 
 
-class _Edge(Import, frozen=True, kw_only=True, gc=False, rename={"source": "path"}, tag_field="kind", tag="edge"):
+class _DependsEdge(
+    FileImport, frozen=True, kw_only=True, gc=False, rename={"source": "path"}, tag_field="kind", tag="edge"
+):
     """A `depends` edge, of which no more is read. Without a `source` where that is no UTF-8."""
 
     source: str = ""
 
 
-def _as_import(edge: Import) -> Import:
-    return Import(edge.source, edge.target, edge.line, edge.resolution, edge.type_only, edge.deferred)
+def _as_import(edge: FileImport) -> FileImport:
+    return FileImport(edge.source, edge.target, edge.line, edge.resolution, edge.type_only, edge.deferred)
 
 
 class _Metric(msgspec.Struct, gc=False, tag_field="kind", tag="metric"):
@@ -183,20 +187,20 @@ class _Failure(msgspec.Struct, gc=False, tag_field="kind", tag="failure"):
 
 # Made late: with what they take apart they cost 3 ms, and most questions need neither.
 @cache
-def _decoder() -> msgspec.json.Decoder[_Edge | _Metric | _Failure]:
-    return msgspec.json.Decoder(_Edge | _Metric | _Failure)
+def _decoder() -> msgspec.json.Decoder[_DependsEdge | _Metric | _Failure]:
+    return msgspec.json.Decoder(_DependsEdge | _Metric | _Failure)
 
 
 @cache
-def _line_decoder() -> msgspec.json.Decoder[_Line]:
-    return msgspec.json.Decoder(_Line)
+def _line_decoder() -> msgspec.json.Decoder[_FileLine]:
+    return msgspec.json.Decoder(_FileLine)
 
 
 _TASK = "dependencies"
 
 
-def _by_target(imports: Iterable[Import]) -> Mapping[str, Sequence[Import]]:
-    importers: dict[str, list[Import]] = {}
+def _by_target(imports: Iterable[FileImport]) -> Mapping[str, Sequence[FileImport]]:
+    importers: dict[str, list[FileImport]] = {}
     for each in imports:
         importers.setdefault(each.target, []).append(each)
     return importers
@@ -208,7 +212,7 @@ def needed_tasks(records: BatchRecords) -> frozenset[str]:
 
 
 def impact(
-    importers_of: Callable[[Sequence[str]], Mapping[str, Sequence[Import]]], path: str, depth: int | None = None
+    importers_of: Callable[[Sequence[str]], Mapping[str, Sequence[FileImport]]], path: str, depth: int | None = None
 ) -> list[Dependent]:
     """The files that depend on one, nearest first, then by path; each once, by its first import of something nearer.
 
@@ -251,12 +255,12 @@ def find_cycles(records: BatchRecords, kept: FileNumbers | None = None, *, every
     return cycles(imports.between([display_path(path) for path in in_cycles]))
 
 
-def cycles(imports: Iterable[Import], *, everything: bool = False) -> list[Cycle]:
+def cycles(imports: Iterable[FileImport], *, everything: bool = False) -> list[Cycle]:
     """Return the cycles of what surely leads to one file (`exact`, `file`), the one of fewest files first.
 
     Imports that no loading of a file executes count only for `everything`.
     """
-    graph: dict[str, dict[str, list[Import]]] = {}
+    graph: dict[str, dict[str, list[FileImport]]] = {}
     for each in imports:
         counts = everything or can_close_cycle(each.source, type_only=each.type_only, deferred=each.deferred)
         if each.resolution != "name" and counts:
@@ -268,7 +272,7 @@ def cycles(imports: Iterable[Import], *, everything: bool = False) -> list[Cycle
 
 
 def _cycle(
-    graph: Mapping[str, Mapping[str, list[Import]]], ordered: Mapping[str, Sequence[str]], files: list[str]
+    graph: Mapping[str, Mapping[str, list[FileImport]]], ordered: Mapping[str, Sequence[str]], files: list[str]
 ) -> Cycle:
     shortest = _shortest_way_back(ordered, files)
     inside = set(files)
@@ -304,10 +308,10 @@ def _shortest_way_back(graph: Mapping[str, Iterable[str]], files: list[str]) -> 
 
 
 def _importers_of(
-    targets: Iterable[str], importers: Mapping[str, Sequence[Import]], known: Collection[str]
-) -> dict[str, Import]:
+    targets: Iterable[str], importers: Mapping[str, Sequence[FileImport]], known: Collection[str]
+) -> dict[str, FileImport]:
     """Who imports some files and is not known yet, each by the first of these imports."""
-    reached: dict[str, Import] = {}
+    reached: dict[str, FileImport] = {}
     for target in targets:
         for each in importers.get(target, ()):
             source = each.source

@@ -17,7 +17,7 @@ from codebatch.store.cache_files import read_kept, write_kept
 _MAGIC = b"cbimprt\1"
 
 
-class _Kept(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class _CachedDependents(msgspec.Struct, frozen=True, array_like=True, gc=False):
     result_digest: Digest
     paths: list[str]
     importers: list[list[int]]
@@ -38,27 +38,27 @@ def count_dependents(records: BatchRecords, path: str) -> int:
     return len(found)
 
 
-def _read(records: BatchRecords) -> _Kept | None:
+def _read(records: BatchRecords) -> _CachedDependents | None:
     outputs = records.source.outputs
     if outputs is None:
         return None
     digest = outputs.manifest.result_digest
     body = read_kept(records.store, layout.importers_cache_name(digest), _MAGIC)
     try:
-        kept = None if body is None else msgspec.msgpack.decode(body, type=_Kept)
+        kept = None if body is None else msgspec.msgpack.decode(body, type=_CachedDependents)
     except msgspec.DecodeError:
         return None
     return kept if kept is not None and kept.result_digest == digest else None
 
 
-def _made(result_digest: Digest, imports: Imports) -> _Kept:
+def _made(result_digest: Digest, imports: Imports) -> _CachedDependents:
     every = imports.every or {}
     numbers: dict[str, int] = {path: number for number, path in enumerate(every)}
     importers = [sorted({numbers.setdefault(each.source, len(numbers)) for each in found}) for found in every.values()]
-    return _Kept(result_digest, list(numbers), importers)
+    return _CachedDependents(result_digest, list(numbers), importers)
 
 
-def _count(kept: _Kept, path: str) -> int:
+def _count(kept: _CachedDependents, path: str) -> int:
     """Who imports none is behind the others."""
     importers = kept.importers
     try:

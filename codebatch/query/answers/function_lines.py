@@ -7,7 +7,7 @@ from typing import NamedTuple
 from codebatch.query.sources.records import BatchRecords
 
 
-class Place(NamedTuple):
+class FunctionLocation(NamedTuple):
     """A function by its file, its qualified name and the line where it begins."""
 
     path: bytes
@@ -22,7 +22,7 @@ class FunctionLines:
         self._records = records
         self._ends: dict[bytes, dict[tuple[object, object], int]] = {}
 
-    def end_of(self, place: Place) -> int | None:
+    def end_of(self, place: FunctionLocation) -> int | None:
         """The line behind a function; None if `symbols` does not have it. Raises StoreCorrupt."""
         if place.path not in self._ends:
             self._ends[place.path] = self._read(place.path)

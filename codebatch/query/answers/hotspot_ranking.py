@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import msgspec
 
 if TYPE_CHECKING:
-    from codebatch.query.secondary_files import Apart, FilesApart
+    from codebatch.query.secondary_files import Apart, SecondaryFiles
     from codebatch.query.sources.records import BatchRecords
 
 HotspotBy = Literal["hotspot", "cognitive", "complexity", "churn", "dependents", "duplication", "code"]
@@ -19,7 +19,7 @@ _DEARER_ALONE = 20
 """How many times as much a file takes that is looked up, of a batch that is small."""
 
 
-class Candidate(NamedTuple):
+class HotspotCandidate(NamedTuple):
     """A function, or where `symbol` is empty a file. Sorted, the hottest is first."""
 
     rank: float
@@ -34,7 +34,7 @@ class FilesKnown(msgspec.Struct, frozen=True):
 
     changes: Mapping[bytes, int] | None
     dependents: Mapping[bytes, int] | None
-    apart: FilesApart | None
+    apart: SecondaryFiles | None
 
     def changes_of(self, path: bytes) -> int | None:
         return None if self.changes is None else self.changes.get(path, 0)
@@ -54,8 +54,8 @@ class Ranking:
         self.by = by
         self.known = known
         self.limit = limit
-        self._kept: list[Candidate] = []
-        self._beside: list[tuple[Candidate, Apart]] = []
+        self._kept: list[HotspotCandidate] = []
+        self._beside: list[tuple[HotspotCandidate, Apart]] = []
         self._least_score = 0.0
         changes = max((known.changes or {}).values(), default=0)
         dependents = max((known.dependents or {}).values(), default=0)
@@ -65,7 +65,7 @@ class Ranking:
         score = self.score(path, value)
         if score < self._least_score:
             return
-        candidate = Candidate(-score, path, line, symbol, value)
+        candidate = HotspotCandidate(-score, path, line, symbol, value)
         apart = None if self.known.apart is None else self.known.apart.of(path)
         if apart is not None:
             self._beside.append((candidate, apart))
@@ -87,7 +87,7 @@ class Ranking:
         """No value that is not above this can be of any more use."""
         return self._least_score / self._weight_max - 1
 
-    def best(self) -> tuple[list[Candidate], list[tuple[Candidate, Apart]]]:
+    def best(self) -> tuple[list[HotspotCandidate], list[tuple[HotspotCandidate, Apart]]]:
         """The hottest first; and what stands apart before the last of these, all of it where there are fewer."""
         self._prune()
         return self._kept, sorted(self._beside)

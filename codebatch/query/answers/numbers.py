@@ -10,7 +10,7 @@ from itertools import chain
 import msgspec
 
 from codebatch.index.keys import look_for_metric
-from codebatch.query.filters.decoding import OfFile, decode_lines, line_at
+from codebatch.query.filters.decoding import RecordOfFile, decode_lines, line_at
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.sources.records import BatchRecords
 
@@ -21,7 +21,7 @@ _METRICS = RecordFilter(kinds=("metric",))
 _FUNCTION = b'"metric":"%b","value":([0-9]{%d,}),"symbol":'
 
 
-class Number(OfFile, frozen=True, kw_only=True, gc=False):
+class Number(RecordOfFile, frozen=True, kw_only=True, gc=False):
     """A metric of a file, or of the function of a qualified name that begins at a line."""
 
     metric: str

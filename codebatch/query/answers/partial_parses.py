@@ -24,7 +24,7 @@ class _Definitions(msgspec.Struct, frozen=True):
     lines: int
 
 
-class Doubt:
+class PartialParseCheck:
     """Asked of few functions: each file takes a frame of two tasks, or none where it is known not to be `in_part`."""
 
     def __init__(self, records: BatchRecords, in_part: Collection[bytes] | None) -> None:

@@ -29,7 +29,7 @@ _TOLD_UNLESS_0 = ("cognitive", "max_cognitive", "max_nesting", "max_parameters",
 """Where `complexity` is told at all."""
 
 
-class Column(NamedTuple):
+class ViewColumn(NamedTuple):
     """A column of a view, and its DuckDB type."""
 
     name: str
@@ -40,7 +40,7 @@ class View(NamedTuple):
     """A view: the meaning of a row, the columns, the kinds of records that it reads, and its SELECT statement."""
 
     row: str
-    columns: tuple[Column, ...]
+    columns: tuple[ViewColumn, ...]
     kinds: tuple[str, ...]
     select: str = ""
 
@@ -94,7 +94,7 @@ def _shown(field: str, strange: Sequence[tuple[str, str]]) -> str:
     return f"coalesce({field}, CASE {field}_b64 {cases} END)" if cases else field
 
 
-def _or_default(kind: str, column: Column) -> str:
+def _or_default(kind: str, column: ViewColumn) -> str:
     default = _DEFAULTS[kind].get(column.name)
     if default is None:
         return f'"{column.name}"'
@@ -134,7 +134,7 @@ def _literal(field: msgspec.structs.FieldInfo) -> str | None:
 
 
 _COLUMNS = {
-    TAGS[type_]: tuple(Column(field.encode_name, _type(field.type)) for field in _fields(type_))
+    TAGS[type_]: tuple(ViewColumn(field.encode_name, _type(field.type)) for field in _fields(type_))
     for type_ in RECORD_TYPES
 }
 _DEFAULTS = {
@@ -143,11 +143,11 @@ _DEFAULTS = {
 }
 
 
-def _numbers(names: Iterable[str]) -> tuple[Column, ...]:
-    return tuple(Column(name, "BIGINT") for name in names)
+def _numbers(names: Iterable[str]) -> tuple[ViewColumn, ...]:
+    return tuple(ViewColumn(name, "BIGINT") for name in names)
 
 
-def _shown_columns(kind: str) -> tuple[Column, ...]:
+def _shown_columns(kind: str) -> tuple[ViewColumn, ...]:
     """Return the columns of a record type without those for programs: `path` is always set, with escapes."""
     return tuple(column for column in _COLUMNS[kind] if not column.name.endswith("_b64"))
 
@@ -177,14 +177,14 @@ _PIVOTED = {
         row="a function with its metrics; functions with the same name on the same line share a row, "
         "which has their highest values, and `count` is the number of these functions",
         columns=(
-            Column("path", "VARCHAR"),
-            Column("symbol", "VARCHAR"),
+            ViewColumn("path", "VARCHAR"),
+            ViewColumn("symbol", "VARCHAR"),
             *_numbers(("line", "end_line")),
-            Column("name", "VARCHAR"),
-            Column("symbol_type", "VARCHAR"),
-            Column("visibility", "VARCHAR"),
+            ViewColumn("name", "VARCHAR"),
+            ViewColumn("symbol_type", "VARCHAR"),
+            ViewColumn("visibility", "VARCHAR"),
             *_numbers(FUNCTION_METRICS),
-            Column("count", "BIGINT"),
+            ViewColumn("count", "BIGINT"),
         ),
         kinds=("metric", "symbol"),
         select=(
@@ -207,10 +207,10 @@ _PIVOTED = {
         "encloses the finding",
         columns=(
             *_shown_columns("diagnostic"),
-            Column("lang", "VARCHAR"),
-            Column("class", "VARCHAR"),
-            Column("symbol", "VARCHAR"),
-            Column("symbol_line", "BIGINT"),
+            ViewColumn("lang", "VARCHAR"),
+            ViewColumn("class", "VARCHAR"),
+            ViewColumn("symbol", "VARCHAR"),
+            ViewColumn("symbol_line", "BIGINT"),
         ),
         kinds=("diagnostic", "file", "symbol"),
         select=(

@@ -48,7 +48,7 @@ def values_of_fields(kinds: Iterable[str]) -> dict[str, Values]:
     return found
 
 
-def refuse_undecided(node: ast.Compare, fields: Mapping[str, Values]) -> None:
+def reject_constant_comparison(node: ast.Compare, fields: Mapping[str, Values]) -> None:
     """Raise InvalidInput where one of the comparisons in a node comes out the same for every record."""
     operands = [node.left, *node.comparators]
     for op, left, right in zip(node.ops, operands, operands[1:], strict=False):

@@ -28,7 +28,7 @@ Raises StoreCorrupt.
 _decoder = msgspec.json.Decoder(JsonRecord)
 
 
-class OfFile(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class RecordOfFile(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What every record says of its file: what is decoded of some kind alone has more."""
 
     path: str | UnsetType = UNSET

@@ -18,7 +18,7 @@ import msgspec
 from codebatch.errors import InvalidInput
 from codebatch.model.task import Json
 from codebatch.model.text.suggestions import did_you_mean
-from codebatch.query.filters.comparability import Values, refuse_undecided
+from codebatch.query.filters.comparability import Values, reject_constant_comparison
 from codebatch.query.filters.paths import PathFilter
 
 EXPRESSION_CHARACTERS_MAX = 10_000
@@ -92,7 +92,7 @@ class _Compiler:
                 operands = [self.compile(each, depth + 1) for each in (left, *others)]
                 comparisons = [self._comparison(op) for op in ops]
                 if self._values:
-                    refuse_undecided(node, self._values)
+                    reject_constant_comparison(node, self._values)
                 return _compared(operands, comparisons)
             case ast.Name(id=name):
                 return self._field(name)

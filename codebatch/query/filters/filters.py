@@ -26,7 +26,7 @@ from codebatch.query.fields import (
 )
 from codebatch.query.filters.arguments import refuse_text, refuse_unknown
 from codebatch.query.filters.decoding import Tally, decode_records
-from codebatch.query.filters.line_prefilter import Marks, row_of, row_of_ends, starts_of
+from codebatch.query.filters.line_prefilter import LinePrefilter, row_of, row_of_ends, starts_of
 from codebatch.query.filters.paths import PathFilter
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                     yield record, number
 
     @cached_property
-    def _marks(self) -> Marks:
+    def _marks(self) -> LinePrefilter:
         """What the line of a record that passes must hold."""
         rows = [row_of(field, getattr(self, of)) for of, field in _FIELDS.items() if getattr(self, of)]
         if self.codes:
@@ -183,7 +183,7 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if self._where is not None:
             rows += [row_of(field, (text,)) for field, text in self._required_texts() if self._is_written(field, text)]
         told = tuple(row for row in rows if b"" not in row)  # Of a star alone: every line holds that.
-        return Marks(starts=starts_of(self.named_kinds), rows=told, part=PathFilter(self.path).part)
+        return LinePrefilter(starts=starts_of(self.named_kinds), rows=told, part=PathFilter(self.path).part)
 
     def _required_texts(self) -> Iterator[tuple[str, str]]:
         """The fields that are a text wherever the condition holds, each with it."""

@@ -19,7 +19,7 @@ _Find = Callable[[bytes, int], int]
 """Where a block holds any of a row at a place or behind it, the first; -1 where it does not."""
 
 
-class Marks(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+class LinePrefilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What a line must hold: one of each row; begin with one of `starts`, where there are any; and `part`, be it in
     capitals, or something for which a path may hold that without its line doing so.
     """

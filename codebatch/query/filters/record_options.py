@@ -54,7 +54,7 @@ class Filters(TypedDict, total=False):
     task: str | None
 
 
-class Wanted(Filters, total=False):
+class RecordOptions(Filters, total=False):
     """And in what order records are wanted, and which of them.
 
     `sort` is a field, with a `-` before it the greatest first. Then `offset` are left out, and at most `limit` taken.
@@ -79,7 +79,7 @@ class OutputFilters(Filters, total=False):
     metric: Several
 
 
-class OutputsWanted(OutputFilters, Wanted, total=False):
+class OutputRecordOptions(OutputFilters, RecordOptions, total=False):
     """By what records of every kind can be asked, and in what order they are wanted, and which of them."""
 
 
@@ -104,7 +104,7 @@ def _given(filters: Mapping[str, object]) -> dict[str, object]:
     found: dict[str, object] = {}
     for name, value in filters.items():
         if isinstance(value, Iterable) and (name in _FIELDS or (name == "path" and not isinstance(value, str))):
-            value = several(name, value)
+            value = as_tuple(name, value)
         for text in value if isinstance(value, tuple) else (value,):
             _refuse_no_text(name, text)
         if value is not None:
@@ -121,7 +121,7 @@ def _refuse_no_text(name: str, text: object) -> None:
             raise InvalidInput(f"`{name}` is not valid text: {text!r}") from None
 
 
-def several(name: str, value: Iterable[str]) -> tuple[str, ...]:
+def as_tuple(name: str, value: Iterable[str]) -> tuple[str, ...]:
     """One or several as several. Raises InvalidInput for none."""
     found = (value,) if isinstance(value, str) else tuple(value)
     if not found:

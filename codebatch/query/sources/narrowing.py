@@ -14,7 +14,7 @@ from codebatch.store.batches.store import StoreDir
 from codebatch.store.results.outputs import TaskOutput
 
 if TYPE_CHECKING:
-    from codebatch.index.read import Index
+    from codebatch.index.read import BatchIndex
     from codebatch.query.filters.required import Required
 
 
@@ -76,7 +76,7 @@ class Narrowing:
         self._batch_id = batch_id
         self._note = note
         self._is_open = False
-        self._index: Index | None = None
+        self._index: BatchIndex | None = None
 
     def narrow(self, output: TaskOutput, lookups: Sequence[Lookup]) -> Sequence[Sequence[int] | None]:
         """As `Index.narrow`; nothing where there is no index, or none that is sound: then all of a task is read."""
@@ -89,7 +89,7 @@ class Narrowing:
             self._note(f"reading all results, because the index cannot be used: {error.message}{hint}")
             return ()
 
-    def _opened(self) -> Index | None:
+    def _opened(self) -> BatchIndex | None:
         if not self._is_open:
             self._is_open = True
             # The library is loaded by those alone who have an index.

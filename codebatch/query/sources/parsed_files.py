@@ -9,7 +9,7 @@ from functools import cache
 import msgspec
 
 from codebatch.model.record import CLASSES_APART
-from codebatch.query.filters.decoding import OfFile, decode_lines
+from codebatch.query.filters.decoding import RecordOfFile, decode_lines
 from codebatch.query.secondary_files import Apart
 
 IN_PART = ("errors", "partial")
@@ -21,7 +21,7 @@ _NO_CODE = ("gitattributes", "gitignore", "markdown")
 """Languages in which nothing is written that is compiled or run."""
 
 
-class ParsedFile(OfFile, frozen=True, kw_only=True, gc=False):
+class ParsedFile(RecordOfFile, frozen=True, kw_only=True, gc=False):
     """A file as its `file` record has it. Records of other kinds, which are decoded with these, have no class."""
 
     lang: str = ""

@@ -23,7 +23,7 @@ from codebatch.query.filters.filters import RecordFilter, decode_records, path_b
 from codebatch.query.sources.narrowing import Narrowing, lookups_of
 from codebatch.query.sources.read_counters import Reading
 from codebatch.query.sources.source_choice import find_source
-from codebatch.query.sources.sources import Piece, RecordSource
+from codebatch.query.sources.sources import RecordSource, ShardRecords
 from codebatch.store.batches.batches import BatchDir, check_is_there, snapshot_of
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.snapshots.snapshots import Snapshot
@@ -125,16 +125,16 @@ class BatchRecords:
             found = [asked.iter_matching(self.read(piece), languages) for piece in wanted]
             yield from self.reading.count_matched(_merged(found))
 
-    def pieces(self, task: str, asked: RecordFilter, lookups: Sequence[Lookup]) -> list[Piece]:
+    def pieces(self, task: str, asked: RecordFilter, lookups: Sequence[Lookup]) -> list[ShardRecords]:
         """The pieces of a task that may hold what is asked for; of these what holds any of what is looked for."""
         return list(self._wanted(self.source.iter_pieces(task, lookups), asked))
 
-    def read(self, piece: Piece) -> Iterator[bytes]:
+    def read(self, piece: ShardRecords) -> Iterator[bytes]:
         """What a piece reads, which is counted as read."""
         self.reading.note(piece.frames)
         return piece.read()
 
-    def _wanted(self, pieces: Iterable[Piece], asked: RecordFilter) -> Iterator[Piece]:
+    def _wanted(self, pieces: Iterable[ShardRecords], asked: RecordFilter) -> Iterator[ShardRecords]:
         for piece in pieces:
             self.reading.shards += 1
             if asked.may_match(piece.counts):

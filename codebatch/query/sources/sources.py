@@ -15,7 +15,7 @@ import msgspec
 from codebatch.index.keys import Lookup
 from codebatch.model.plan import Plan
 from codebatch.model.record_counts import Counts
-from codebatch.scheduling.outcome_counts import Tally
+from codebatch.scheduling.outcome_counts import OutcomeCounts
 from codebatch.store.results.outputs import (
     FramesRead,
     Outputs,
@@ -24,7 +24,7 @@ from codebatch.store.results.outputs import (
 )
 
 
-class Piece(msgspec.Struct, frozen=True):
+class ShardRecords(msgspec.Struct, frozen=True):
     """What a task says of a shard: its counts, and how to read the record lines, in blocks of whole lines.
 
     `unkeyed` is what it rests on besides its key. `frames` are how many an index left to be read, None where it is all.
@@ -74,7 +74,7 @@ class RecordSource(Protocol):
     def frames_read(self) -> FramesRead:
         """What was read until now. Frames are those of merged outputs alone."""
 
-    def tally(self, tasks: Collection[str]) -> Tally:
+    def tally(self, tasks: Collection[str]) -> OutcomeCounts:
         """How much of some tasks ended how."""
 
     def files_done(self, tasks: Collection[str]) -> int | None:
@@ -83,7 +83,7 @@ class RecordSource(Protocol):
     def iter_shards(self, task: str) -> Iterator[ShardSoFar]:
         """How far a task is with each shard of files, in path order."""
 
-    def iter_pieces(self, task: str, lookups: Sequence[Lookup] = ()) -> Iterator[Piece]:
+    def iter_pieces(self, task: str, lookups: Sequence[Lookup] = ()) -> Iterator[ShardRecords]:
         """All that a task says, shard by shard in path order. Nothing is read of a piece that nobody reads.
 
         With `lookups` frames may be left out that hold none of them, where an index knows that.
@@ -97,7 +97,7 @@ Narrow = Callable[[TaskOutput, Sequence[Lookup]], Sequence[Sequence[int] | None]
 """The frames of each shard of a task that may hold any of what is looked for, which ascend; None where all may."""
 
 
-class Unasked:
+class EmptySource:
     """Of a tree that no task has looked at there are no records."""
 
     def __init__(self, place: str) -> None:
@@ -108,8 +108,8 @@ class Unasked:
         self.is_done = True
         self.frames_read = FramesRead()
 
-    def tally(self, tasks: Collection[str]) -> Tally:
-        return Tally(planned=0)
+    def tally(self, tasks: Collection[str]) -> OutcomeCounts:
+        return OutcomeCounts(planned=0)
 
     def files_done(self, tasks: Collection[str]) -> int | None:
         return None
@@ -117,14 +117,14 @@ class Unasked:
     def iter_shards(self, task: str) -> Iterator[ShardSoFar]:
         return iter(())
 
-    def iter_pieces(self, task: str, lookups: Sequence[Lookup] = ()) -> Iterator[Piece]:
+    def iter_pieces(self, task: str, lookups: Sequence[Lookup] = ()) -> Iterator[ShardRecords]:
         return iter(())
 
     def item_lines(self, task: str, item: int) -> bytes | None:
         return None
 
 
-class Merged:
+class MergedSource:
     """Reads merged outputs."""
 
     def __init__(self, outputs: Outputs, plan: Callable[[], Plan], narrow: Narrow | None = None) -> None:
@@ -157,7 +157,7 @@ class Merged:
     def frames_read(self) -> FramesRead:
         return self._outputs.read
 
-    def tally(self, tasks: Collection[str]) -> Tally:
+    def tally(self, tasks: Collection[str]) -> OutcomeCounts:
         return self._manifest.tally(tasks)
 
     def files_done(self, tasks: Collection[str]) -> None:
@@ -167,7 +167,7 @@ class Merged:
         for planned, shard in zip(self._plan().shards, self._output(task).shards, strict=False):
             yield ShardSoFar(planned.items, shard.failed, shard.counts)
 
-    def iter_pieces(self, task: str, lookups: Sequence[Lookup] = ()) -> Iterator[Piece]:
+    def iter_pieces(self, task: str, lookups: Sequence[Lookup] = ()) -> Iterator[ShardRecords]:
         output = self._output(task)
         narrowed: Sequence[Sequence[int] | None] = ()
         if lookups and self._narrow is not None:
@@ -185,9 +185,9 @@ class Merged:
     def _output(self, task: str) -> TaskOutput:
         return self._outputs.task(task)
 
-    def _piece(self, output: TaskOutput, index: int, shard: OutputShard, frames: Sequence[int] | None) -> Piece:
+    def _piece(self, output: TaskOutput, index: int, shard: OutputShard, frames: Sequence[int] | None) -> ShardRecords:
         def read() -> Iterator[bytes]:
             outputs = self._outputs
             return outputs.iter_shard(output, index) if frames is None else outputs.iter_frames(output, index, frames)
 
-        return Piece(shard.counts, read, shard.inputs_outside_key, None if frames is None else len(frames))
+        return ShardRecords(shard.counts, read, shard.inputs_outside_key, None if frames is None else len(frames))

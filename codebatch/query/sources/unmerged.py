@@ -12,20 +12,20 @@ from codebatch.index.keys import Lookup
 from codebatch.model.outcome import first_unkeyed
 from codebatch.model.plan import Plan
 from codebatch.model.record_counts import add_counts
-from codebatch.query.sources.sources import Merged, Piece, ShardSoFar
+from codebatch.query.sources.sources import MergedSource, ShardRecords, ShardSoFar
 from codebatch.scheduling.analysis.chains import Link
 from codebatch.scheduling.analysis.ledger import Ledger
-from codebatch.scheduling.outcome_counts import Tally
+from codebatch.scheduling.outcome_counts import OutcomeCounts
 from codebatch.store.results.ledgers import count_files_done, load_ledger, tally_of
 from codebatch.store.results.outcomes import Outcomes
 from codebatch.store.results.outputs import FramesRead
 
 
-class Unmerged:
+class LiveSource:
     """Reads what the registers say now, looked at once."""
 
     def __init__(
-        self, outcomes: Outcomes, plan: Callable[[], Plan], look_again: Callable[[], Merged | None] = lambda: None
+        self, outcomes: Outcomes, plan: Callable[[], Plan], look_again: Callable[[], MergedSource | None] = lambda: None
     ) -> None:
         """`look_again` gives the outputs on which the batch rests where the outcomes went meanwhile."""
         self._outcomes = outcomes
@@ -57,7 +57,7 @@ class Unmerged:
     def is_done(self) -> bool:
         return False
 
-    def tally(self, tasks: Collection[str]) -> Tally:
+    def tally(self, tasks: Collection[str]) -> OutcomeCounts:
         return tally_of(self._ledger, tasks)
 
     def files_done(self, tasks: Collection[str]) -> int:
@@ -72,7 +72,7 @@ class Unmerged:
                 add_counts(link.outcome.counts for link in links),
             )
 
-    def iter_pieces(self, task: str, lookups: Sequence[Lookup] = ()) -> Iterator[Piece]:
+    def iter_pieces(self, task: str, lookups: Sequence[Lookup] = ()) -> Iterator[ShardRecords]:
         pieces = enumerate(self._ledger.pieces(task))
         return (self._piece(task, index, piece.links) for index, piece in pieces)
 
@@ -99,9 +99,11 @@ class Unmerged:
     def _shard_starts(self) -> list[int]:
         return [shard.start for shard in self._plan().shards]
 
-    def _piece(self, task: str, index: int, links: Sequence[Link]) -> Piece:
+    def _piece(self, task: str, index: int, links: Sequence[Link]) -> ShardRecords:
         counts = add_counts(link.outcome.counts for link in links)
-        return Piece(counts, lambda: self._read(task, index, links), first_unkeyed(link.outcome for link in links))
+        return ShardRecords(
+            counts, lambda: self._read(task, index, links), first_unkeyed(link.outcome for link in links)
+        )
 
     def _read(self, task: str, index: int, links: Sequence[Link]) -> Iterator[bytes]:
         """A shard's lines, read before the first is given: what is merged meanwhile can stand for none or all."""

@@ -5,20 +5,20 @@ from __future__ import annotations
 import msgspec
 
 from codebatch.scheduling.lifecycle import BatchState, batch_state, is_stalled
-from codebatch.scheduling.outcome_counts import Tally
+from codebatch.scheduling.outcome_counts import OutcomeCounts
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.holders import HolderFile, LeaseReader
 from codebatch.store.results.ledgers import load_ledger, tally_of
 from codebatch.store.results.outcomes import Outcomes
-from codebatch.store.results.outputs import Outputs, current_outputs, outputs_meanwhile
+from codebatch.store.results.outputs import Outputs, current_outputs, outputs_if_settled_since
 from codebatch.store.work.requests import is_cancelled
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class CurrentState(msgspec.Struct, frozen=True, kw_only=True):
     """Where a batch stands: its state, the counts behind it, and who is at work on it."""
 
     state: BatchState
-    tally: Tally
+    tally: OutcomeCounts
     holders: tuple[HolderFile, ...]
     outputs: Outputs | None
 
@@ -33,7 +33,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         return is_stalled(self.state, live_holders=len(self.holders))
 
 
-def standing(batch: BatchDir) -> Standing:
+def read_current_state(batch: BatchDir) -> CurrentState:
     """Where a batch stands, from its merged outputs, else from registers and requests. Raises StoreCorrupt."""
     holders = LeaseReader(batch.files, batch.root).holders()
     live = tuple(holder for holder, is_live in holders if is_live)
@@ -41,15 +41,15 @@ def standing(batch: BatchDir) -> Standing:
     if outputs is not None and not live:
         return _as_merged(outputs)
     ledger = load_ledger(batch.plan(), Outcomes(batch.files, batch.root))
-    if (settled := outputs_meanwhile(batch)) is not None:
+    if (settled := outputs_if_settled_since(batch)) is not None:
         return _as_merged(settled)
     tally = tally_of(ledger)
     state = batch_state(tally, is_started=bool(holders))
     if not state.is_final and not live and is_cancelled(batch.files, batch.root):
         state = BatchState.CANCELLED
-    return Standing(state=state, tally=tally, holders=live, outputs=outputs)
+    return CurrentState(state=state, tally=tally, holders=live, outputs=outputs)
 
 
-def _as_merged(outputs: Outputs) -> Standing:
+def _as_merged(outputs: Outputs) -> CurrentState:
     tally = outputs.manifest.tally()
-    return Standing(state=batch_state(tally, is_started=True), tally=tally, holders=(), outputs=outputs)
+    return CurrentState(state=batch_state(tally, is_started=True), tally=tally, holders=(), outputs=outputs)

@@ -8,15 +8,15 @@ from collections.abc import Mapping
 
 import msgspec
 
-from codebatch.model.outcome import HolderId, Said
+from codebatch.model.outcome import CommandReport, HolderId
 from codebatch.model.record import CommandReason
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.question import Question
 from codebatch.model.work.work_batch import Work
 from codebatch.scheduling.lifecycle import BatchState, CommandState
-from codebatch.scheduling.work.command_plan import SLOTS, agenda_of
+from codebatch.scheduling.work.command_plan import SLOTS, make_command_plan
 from codebatch.scheduling.work.conductor import Conductor
-from codebatch.scheduling.work.events import Asked
+from codebatch.scheduling.work.events import QuestionAsked
 from codebatch.scheduling.work.request_log import AttemptStop
 from codebatch.store import layout
 from codebatch.store.batches.batches import BatchDir
@@ -30,7 +30,7 @@ from codebatch.store.work.work_batches import commands_of, read_work
 from codebatch.system.processes.garbage_collector import collector_paused
 
 
-class CommandStanding(msgspec.Struct, frozen=True, kw_only=True):
+class CommandStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a task in a task list.
 
     - `round`: the number of its latest round, or 0 if it never started. An interrupted attempt is repeated in the same
@@ -60,7 +60,7 @@ class CommandStanding(msgspec.Struct, frozen=True, kw_only=True):
     is_live: bool = False
     reason: CommandReason | None = None
     exit_status: int | None = None
-    said: Said | None = None
+    said: CommandReport | None = None
     stops: Mapping[int, AttemptStop] = msgspec.field(default_factory=dict)
     until_ns: int = 0
     cause: CommandId | None = None
@@ -77,7 +77,7 @@ class CommandStanding(msgspec.Struct, frozen=True, kw_only=True):
         return self.stops.get(self.epoch) if self.round > self.ended and self.holder is None else None
 
 
-class WorkStanding(msgspec.Struct, frozen=True, kw_only=True):
+class WorkBatchStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a batch of a task list. `commands` has the state of each task, in the order of the file.
 
     - `coordinator`: the process that runs the batch, or None.
@@ -93,7 +93,7 @@ class WorkStanding(msgspec.Struct, frozen=True, kw_only=True):
 
     state: BatchState
     work: Work
-    commands: tuple[CommandStanding, ...]
+    commands: tuple[CommandStatus, ...]
     coordinator: HolderFile | None
     workers: tuple[HolderFile, ...]
     is_paused: bool = False
@@ -121,9 +121,9 @@ class WorkStanding(msgspec.Struct, frozen=True, kw_only=True):
         return self.state is BatchState.RUNNING and self.coordinator is None and not self.workers
 
 
-def work_standing(
+def read_work_status(
     store: StoreDir, batch: BatchDir, attempts: Attempts | None = None, *, may_fork: bool = False
-) -> WorkStanding:
+) -> WorkBatchStatus:
     """Where a work batch stands. Raises WrongBatchKind where it is an analysis, StoreCorrupt.
 
     What somebody knows of its `attempts` is not read again. `may_fork` is as in `Attempts.read_all`.
@@ -133,7 +133,7 @@ def work_standing(
         return _standing(store, batch, known, may_fork=may_fork)
 
 
-def _standing(store: StoreDir, batch: BatchDir, attempts: Attempts, *, may_fork: bool) -> WorkStanding:
+def _standing(store: StoreDir, batch: BatchDir, attempts: Attempts, *, may_fork: bool) -> WorkBatchStatus:
     work = read_work(batch)
     commands = commands_of(store, batch, work)
     reader = LeaseReader(batch.files, batch.root)
@@ -147,13 +147,13 @@ def _standing(store: StoreDir, batch: BatchDir, attempts: Attempts, *, may_fork:
         if (item := attempts.places.item(place.shard, place.item)) is not None
     ]
     conductor = Conductor(
-        agenda_of(work, commands, batch.id),
+        make_command_plan(work, commands, batch.id),
         concluded=concluded,
         epochs=leased.epochs,
         foreign=leased.live,
         requests=Requests(batch.files, batch.root).read(),
         asked=[
-            Asked(item, place.round, place.epoch, place.number, question.digest)
+            QuestionAsked(item, place.round, place.epoch, place.number, question.digest)
             for item, place, question in asked
             if question.is_live
         ],
@@ -162,7 +162,7 @@ def _standing(store: StoreDir, batch: BatchDir, attempts: Attempts, *, may_fork:
     costs = [each.said.cost for each in concluded.conclusions if each.said is not None and each.said.cost is not None]
     states = conductor.states()
     holders = {item: leased.leases[item].holder for item in conductor.running}
-    return WorkStanding(
+    return WorkBatchStatus(
         state=conductor.verdict(states),
         work=work,
         commands=tuple(
@@ -183,14 +183,14 @@ def _standing(store: StoreDir, batch: BatchDir, attempts: Attempts, *, may_fork:
 
 def _standing_of(
     conductor: Conductor, state: CommandState, attempts: Attempts, item: int, holder: HolderFile | None
-) -> CommandStanding:
+) -> CommandStatus:
     """Where a command stands that runs under a holder, if it runs."""
     commands = conductor.agenda.ids
     round_, epoch = conductor.attempt(item)
     last = conductor.conclusion(item)
     is_unbegun = last is not None and last.reason == "unbegun" and last.round == round_
     tried, is_decided = conductor.rule.failures(item)
-    return CommandStanding(
+    return CommandStatus(
         id=commands[item],
         item=item,
         state=state,

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from codebatch.model.outcome import Unit
-from codebatch.scheduling.events import Lost, UnitKey
+from codebatch.scheduling.events import UnitKey, WorkerLost
 
 CHARGE_MAX = 10
 CHARGE_OF_CRASH = 5
@@ -34,7 +34,7 @@ class Blame:
         """Whether so many died in a row that no item can be at fault."""
         return self._weight >= self._weight_max
 
-    def count(self, lost: Lost) -> None:
+    def count(self, lost: WorkerLost) -> None:
         """A worker died."""
         self.deaths += 1
         self._weight += CHARGE_OF_KILL if _is_overrun_at_item(lost) else _charge_of(lost)
@@ -43,7 +43,7 @@ class Blame:
         """Something was committed: the machine works."""
         self.deaths = self._weight = 0
 
-    def charge(self, item: UnitKey, lost: Lost) -> bool:
+    def charge(self, item: UnitKey, lost: WorkerLost) -> bool:
         """Charge an item with a death; whether it is guilty now. Then its account begins anew, for other tasks."""
         total = self._charges.get(item, 0) + _charge_of(lost)
         is_guilty = total >= CHARGE_MAX
@@ -55,11 +55,11 @@ class Blame:
         return unit.end == unit.start + 1 and (unit.shard, unit.start) in self._charges
 
 
-def _charge_of(lost: Lost) -> int:
+def _charge_of(lost: WorkerLost) -> int:
     return CHARGE_OF_KILL if lost.is_from_outside else CHARGE_OF_CRASH
 
 
-def _is_overrun_at_item(lost: Lost) -> bool:
+def _is_overrun_at_item(lost: WorkerLost) -> bool:
     """Whether a worker was killed for the time or memory that one item took."""
     is_one = lost.items is not None and lost.items[1] == lost.items[0] + 1
     return is_one and lost.reason in ("timeout", "memory")

@@ -5,15 +5,25 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from codebatch.scheduling.actions import Assign, Break, Complete, Drained, Fail, Retire, Shrink, Spawn, Survey
+from codebatch.scheduling.actions import (
+    AssignUnit,
+    Break,
+    Complete,
+    Drained,
+    Fail,
+    Retire,
+    ShrinkUnit,
+    Spawn,
+    SurveyWorker,
+)
 from codebatch.scheduling.analysis.session import Session
-from codebatch.scheduling.events import Committed, Event
+from codebatch.scheduling.events import Event, OutcomesCommitted
 
-Deed = Spawn | Assign | Survey | Shrink | Fail | Retire
+Deed = Spawn | AssignUnit | SurveyWorker | ShrinkUnit | Fail | Retire
 """An action that somebody has to do."""
 
 
-class Driver:
+class SessionDriver:
     """Hands events to a session and has its actions done. `end` is how the session ended, None before."""
 
     def __init__(
@@ -38,7 +48,7 @@ class Driver:
             event = self._events[0]
             if self._note is not None:
                 self._note(event)
-            if self.end is None or isinstance(event, Committed):
+            if self.end is None or isinstance(event, OutcomesCommitted):
                 for action in self._session.handle(event):
                     if isinstance(action, Complete | Drained | Break):
                         self.end = action

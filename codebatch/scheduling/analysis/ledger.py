@@ -17,7 +17,7 @@ from codebatch.scheduling.analysis.chains import Chains, Link
 from codebatch.scheduling.analysis.project_tasks import ProjectTasks
 
 
-class Piece(NamedTuple):
+class ShardResult(NamedTuple):
     """What a task says of a shard of so many items."""
 
     shard: ShardId
@@ -98,18 +98,18 @@ class Ledger:
             return self._parts(task, self._places[shard])
         return self._chains.walk(shard, task)
 
-    def pieces(self, task: str) -> Iterator[Piece]:
+    def pieces(self, task: str) -> Iterator[ShardResult]:
         """All that a task says so far: for each shard of files, in path order, its items and links.
 
         Where there is no file there is one piece of nothing, but for a project task that failed: it says so all the
         same, as if of one item.
         """
         for shard in self._places:
-            yield Piece(shard, self._sizes[shard], list(self.walk(shard, task)))
+            yield ShardResult(shard, self._sizes[shard], list(self.walk(shard, task)))
         if not self._places:
             nowhere = ProjectWork(task).id
             failed = self.unsuccessful(nowhere, task) if task in self._project else []
-            yield Piece(nowhere, len(failed), failed)
+            yield ShardResult(nowhere, len(failed), failed)
 
     def holes(self, shard: ShardId, task: str) -> list[tuple[int, int]]:
         """The item ranges of a shard that have no outcome of a task."""

@@ -16,17 +16,17 @@ from codebatch.model.shard import Shard, ShardId
 from codebatch.scheduling.actions import Action, Fail
 from codebatch.scheduling.analysis.ledger import Ledger
 from codebatch.scheduling.analysis.unit_queue import Place, UnitQueue
-from codebatch.scheduling.analysis.worker_pool import Pool
+from codebatch.scheduling.analysis.worker_pool import WorkerPool
 from codebatch.scheduling.events import UnitKey
 
 
-class OpenWork:
+class OpenUnits:
     """The open units of one session's scope."""
 
     def __init__(
         self,
         ledger: Ledger,
-        pool: Pool,
+        pool: WorkerPool,
         *,
         costs: Mapping[ShardId, Sequence[float]],
         critical: Mapping[ShardId, Sequence[int]],

@@ -24,28 +24,28 @@ from collections.abc import Mapping, Sequence
 
 from codebatch.model.outcome import Unit
 from codebatch.model.shard import ShardId
-from codebatch.scheduling.actions import Action, Assign, Break, Complete, Drained, Shrink, Spawn, Survey
+from codebatch.scheduling.actions import Action, AssignUnit, Break, Complete, Drained, ShrinkUnit, Spawn, SurveyWorker
 from codebatch.scheduling.analysis.blame import Blame
 from codebatch.scheduling.analysis.ledger import Ledger
-from codebatch.scheduling.analysis.open_units import OpenWork
+from codebatch.scheduling.analysis.open_units import OpenUnits
 from codebatch.scheduling.analysis.stealing import Victims, critical_items, cut
 from codebatch.scheduling.analysis.throughput import Throughput
 from codebatch.scheduling.analysis.unit_queue import Place
-from codebatch.scheduling.analysis.worker_pool import Pool
+from codebatch.scheduling.analysis.worker_pool import WorkerPool
 from codebatch.scheduling.events import (
-    Committed,
     DrainRequested,
     Event,
-    Finished,
-    Lost,
+    LeaseRefused,
+    OutcomesCommitted,
     ProgressReport,
     Ready,
-    Refused,
-    Released,
-    Started,
+    SessionStarted,
     Surveyed,
+    UnitDone,
     UnitKey,
+    UnitReleased,
     WorkerId,
+    WorkerLost,
 )
 
 STARTS_FAILED_MAX = 3
@@ -80,12 +80,12 @@ class Session:
         self._cost_per_worker = cost_per_worker
         self._starts_max = starts_max or jobs
         self._starts_failed = 0
-        self._pool = Pool()
+        self._pool = WorkerPool()
         self._throughput = Throughput(costs, self._pool.running, cost_per_worker)
         self._victims = Victims(self._pool.running)
         self._blame = Blame(jobs)
         critical = critical_items(costs, jobs, cost_per_worker)
-        self._work = OpenWork(ledger, self._pool, costs=costs, critical=critical, tasks=tasks, shards=shards)
+        self._work = OpenUnits(ledger, self._pool, costs=costs, critical=critical, tasks=tasks, shards=shards)
         self._epochs = {**(epochs or {}), **(leased or {})}
         for key in leased or {}:
             self._work.hold(key)
@@ -115,21 +115,21 @@ class Session:
         """Take an event, return what to do, in order."""
         actions: list[Action] = []
         match event:
-            case Started():
+            case SessionStarted():
                 for shard in self.ledger.work:
                     actions += self._work.reopen(shard)
             case Ready(worker):
                 self._starts_failed = 0
                 self._pool.greet(worker)
-            case Refused(worker, epoch):
+            case LeaseRefused(worker, epoch):
                 actions += self._refuse(worker, epoch)
-            case Finished(worker, is_worn):
+            case UnitDone(worker, is_worn):
                 actions += self._finish(worker, is_worn=is_worn)
-            case Committed():
+            case OutcomesCommitted():
                 actions += self._learn(event)
-            case Lost():
+            case WorkerLost():
                 actions += self._bury(event)
-            case Released(key, epoch):
+            case UnitReleased(key, epoch):
                 self._work.release(key)
                 self._note_epoch(key, epoch)
                 actions += self._work.reopen(key[0])
@@ -150,7 +150,7 @@ class Session:
         self._throughput.finish(worker, unit)
         return actions + self._work.reopen(unit.shard)
 
-    def _learn(self, committed: Committed) -> list[Action]:
+    def _learn(self, committed: OutcomesCommitted) -> list[Action]:
         if any(commit.outcomes for commit in committed.commits):
             self._blame.forget_deaths()
         return self._work.learn(committed.commits, committed.unreadable)
@@ -166,7 +166,7 @@ class Session:
     def _note_epoch(self, key: UnitKey, epoch: int) -> None:
         self._epochs[key] = max(epoch, self._epochs.get(key, 0))
 
-    def _bury(self, lost: Lost) -> list[Action]:
+    def _bury(self, lost: WorkerLost) -> list[Action]:
         if lost.worker in self._pool.retired:
             self._pool.retired.discard(lost.worker)
             return []
@@ -210,7 +210,7 @@ class Session:
             return [*actions, *self._pool.retire(set(self._pool.idle)), Complete()]
         actions += self._hand_out()
         if self._pool.idle and not self._work.queue and (victim := self._victims.choose()) is not None:
-            actions.append(Survey(victim))
+            actions.append(SurveyWorker(victim))
         return actions + self._ask_for_workers()
 
     def _ask_for_workers(self) -> list[Action]:
@@ -253,7 +253,7 @@ class Session:
         epoch = self._epochs[key] = self._epochs.get(key, 0) + 1
         self._pool.assign(worker, unit)
         self._victims.watch(worker, unit, self._work.queue.cost_of(unit))
-        return Assign(worker, unit, epoch)
+        return AssignUnit(worker, unit, epoch)
 
     def _steal(self, worker: WorkerId, position: int) -> list[Action]:
         """Cut the surveyed unit behind the item at hand, by estimated cost, and give the tail to an idle worker."""
@@ -285,4 +285,4 @@ class Session:
         unit = self._pool.running[worker]
         mine = self._pool.running[worker] = unit.part(unit.start, end, unit.tasks)
         self._victims.watch(worker, mine, self._work.queue.cost_of(mine))
-        return Shrink(worker, end)
+        return ShrinkUnit(worker, end)

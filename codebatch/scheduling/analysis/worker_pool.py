@@ -10,7 +10,7 @@ from codebatch.scheduling.actions import Action, Retire
 from codebatch.scheduling.events import WorkerId
 
 
-class Pool(msgspec.Struct):
+class WorkerPool(msgspec.Struct):
     """`idle` workers of which the `fresh` never had a unit, `running` ones with theirs, `retired` ones until buried."""
 
     spawning: int = 0

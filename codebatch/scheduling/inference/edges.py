@@ -16,14 +16,14 @@ from codebatch.model.work.pattern_overlap import FilePatterns
 from codebatch.model.work.work_batch import CONFIDENCE_MIN
 from codebatch.scheduling.inference.labels import Listed, iter_listed
 from codebatch.scheduling.inference.sentences import (
-    Region,
-    Said,
+    MentionedFiles,
+    WaitedText,
     end_of_region,
-    files_said,
-    is_all_said,
     is_enumerated,
+    is_fully_read,
     iter_regions,
     iter_sentences,
+    mentioned_files,
 )
 
 FILES_SURE, NAME_SURE, NUMBER_SURE, CREATED_SURE, CHANGED_SURE, PLACE_SURE = 1.0, 0.95, 0.85, 0.75, 0.6, 0.6
@@ -66,7 +66,7 @@ class Described(NamedTuple):
     outputs: Sequence[str] = ()
 
 
-class Candidate(NamedTuple):
+class CandidateEdge(NamedTuple):
     """An edge that may be: `task` needs `on`, because of `why`, a sentence that quotes."""
 
     task: str
@@ -79,13 +79,13 @@ class Candidate(NamedTuple):
 class Taken(NamedTuple):
     """Candidates that are edges now, and those that are not, each with the reason."""
 
-    edges: list[Candidate]
-    left_out: list[tuple[Candidate, str]]
+    edges: list[CandidateEdge]
+    left_out: list[tuple[CandidateEdge, str]]
 
 
-def infer(tasks: Sequence[Described]) -> list[Candidate]:
+def infer(tasks: Sequence[Described]) -> list[CandidateEdge]:
     """All candidates, of each pair the surest, the surest first."""
-    best: dict[tuple[str, str], Candidate] = {}
+    best: dict[tuple[str, str], CandidateEdge] = {}
     for found in (*_by_files(tasks), *_by_names(tasks), *_by_paths(tasks)):
         known = best.get((found.task, found.on))
         if found.task != found.on and (known is None or known.confidence < found.confidence):
@@ -94,7 +94,10 @@ def infer(tasks: Sequence[Described]) -> list[Candidate]:
 
 
 def take(
-    candidates: Iterable[Candidate], written: Mapping[str, Collection[str]], *, confidence_min: float = CONFIDENCE_MIN
+    candidates: Iterable[CandidateEdge],
+    written: Mapping[str, Collection[str]],
+    *,
+    confidence_min: float = CONFIDENCE_MIN,
 ) -> Taken:
     """Those that become edges, beside the ones that are `written`: what each task waits for.
 
@@ -134,7 +137,7 @@ def _path(waits_for: Mapping[str, Sequence[str]], start: str, end: str) -> list[
     return []
 
 
-def _by_files(tasks: Sequence[Described]) -> Iterator[Candidate]:
+def _by_files(tasks: Sequence[Described]) -> Iterator[CandidateEdge]:
     """Who reads what another writes, by `inputs` and `outputs`."""
     writers = [(task, FilePatterns(task.outputs)) for task in tasks if task.outputs]
     for task in tasks:
@@ -143,7 +146,7 @@ def _by_files(tasks: Sequence[Described]) -> Iterator[Candidate]:
             assert reads is not None
             shared = reads.shared_with(writes)
             if shared is not None and writer.id != task.id:
-                yield Candidate(task.id, writer.id, FILES_SURE, f"it reads {shared!r}, which {writer.id} writes")
+                yield CandidateEdge(task.id, writer.id, FILES_SURE, f"it reads {shared!r}, which {writer.id} writes")
 
 
 class _Names:
@@ -167,7 +170,7 @@ class _Names:
         self._numbers = {number: ids[0] for number, ids in numbers.items() if len(ids) == 1}
         self._places = {place: task.id for place, task in enumerate(tasks, 1)}
 
-    def named(self, region: Region) -> Iterator[tuple[str, float]]:
+    def named(self, region: WaitedText) -> Iterator[tuple[str, float]]:
         """What is waited for in a part of a sentence: ids, and how sure that is."""
         rest = region.words
         last = 0
@@ -200,7 +203,7 @@ class _Names:
             return self._titles.get(_plain(words))
         return id_ if said or not is_hard or re.search(r"[\d_-]", id_) else None
 
-    def _found(self, region: Region) -> Iterator[tuple[int, int, str, float]]:
+    def _found(self, region: WaitedText) -> Iterator[tuple[int, int, str, float]]:
         rest = region.words
         for found in _QUOTED.finditer(rest):
             words = next(each for each in found.groups() if each is not None)
@@ -220,7 +223,7 @@ class _Names:
                 if rest[found.start() : end].casefold() == title and not rest[end : end + 1].isalnum() and is_all:
                     yield found.start(), end, self._titles[title], NAME_SURE
 
-    def _is_meant(self, region: Region, found: re.Match[str], word: str) -> bool:
+    def _is_meant(self, region: WaitedText, found: re.Match[str], word: str) -> bool:
         """Whether a word is an id here. One that is a word of everybody's must be all that is waited for."""
         if re.search(r"[\d_-]", word) and not word.isdigit() and re.search(r"[a-z]", word):
             return True
@@ -229,14 +232,14 @@ class _Names:
         before = region.words[: found.start()].strip().casefold()
         return before in ("task", "the task", "step") or self._is_all(region, found.start(), found.end())
 
-    def _is_all(self, region: Region, start: int, end: int) -> bool:
+    def _is_all(self, region: WaitedText, start: int, end: int) -> bool:
         """Whether nothing but ids is waited for here, and behind a word that says nothing else."""
         before, behind = region.words[:start], region.words[end:]
         while (found := _JOINED_BEFORE.search(before)) and found[1].casefold() in self._ids:
             before = before[: found.start()]
         while (found := _JOINED_BEHIND.match(behind)) and found[1].casefold() in self._ids:
             behind = behind[found.end() :]
-        return not region.is_hard and before.strip("`'\"* ").casefold() in ("", "the") and is_all_said(behind)
+        return not region.is_hard and before.strip("`'\"* ").casefold() in ("", "the") and is_fully_read(behind)
 
     def _of_numbers(self, rest: str, found: re.Match[str]) -> Iterator[tuple[int, int, str, float]]:
         is_bare = found["kind"].strip() == "#"
@@ -251,22 +254,22 @@ class _Names:
             each = _MORE_NUMBERS.match(rest, each.end())
 
 
-def _by_names(tasks: Sequence[Described]) -> Iterator[Candidate]:
+def _by_names(tasks: Sequence[Described]) -> Iterator[CandidateEdge]:
     """Who says that it comes after another."""
     names = _Names(tasks)
     for task in tasks:
         for sentence in (*iter_sentences(task.title), *iter_sentences(task.text)):
             for region in iter_regions(sentence):
                 for on, confidence in names.named(region):
-                    yield Candidate(task.id, on, confidence, f"its text: {_quote(sentence)}")
+                    yield CandidateEdge(task.id, on, confidence, f"its text: {_quote(sentence)}")
         for listed in iter_listed(task.text):
             for on, confidence in names.listed(listed):
-                yield Candidate(task.id, on, confidence, f"its text: {_quote(listed.told)}")
+                yield CandidateEdge(task.id, on, confidence, f"its text: {_quote(listed.told)}")
 
 
-def _by_paths(tasks: Sequence[Described]) -> Iterator[Candidate]:
+def _by_paths(tasks: Sequence[Described]) -> Iterator[CandidateEdge]:
     """Who speaks of a file that another creates; and who changes a file that another before it changes."""
-    said = {task.id: files_said(f"{task.title}\n\n{task.text}") for task in tasks}
+    said = {task.id: mentioned_files(f"{task.title}\n\n{task.text}") for task in tasks}
     creators = _by_path({id_: each.created for id_, each in said.items()})
     changers = _by_path({id_: each.changed for id_, each in said.items()})
     for task in tasks:
@@ -274,16 +277,18 @@ def _by_paths(tasks: Sequence[Described]) -> Iterator[Candidate]:
     for path, ids in changers.items():
         for earlier, later in pairwise(ids):
             why = f"both change {path}: {_quote(said[later].changed[path])}"
-            yield Candidate(later, earlier, CHANGED_SURE, why)
+            yield CandidateEdge(later, earlier, CHANGED_SURE, why)
 
 
-def _of_created(task: str, said: Mapping[str, Said], creators: Mapping[str, Sequence[str]]) -> Iterator[Candidate]:
+def _of_created(
+    task: str, said: Mapping[str, MentionedFiles], creators: Mapping[str, Sequence[str]]
+) -> Iterator[CandidateEdge]:
     for path, sentence in said[task].named.items():
         if path not in said[task].created:
             for creator in creators.get(path, ()):
                 if creator != task:
                     made = f"{creator} creates this file: {_quote(said[creator].created[path])}"
-                    yield Candidate(
+                    yield CandidateEdge(
                         task, creator, CREATED_SURE, f"its text mentions {path}: {_quote(sentence)}; {made}"
                     )
 

@@ -125,7 +125,7 @@ _ASIDE = re.compile(
 )
 
 
-class Region(NamedTuple):
+class WaitedText(NamedTuple):
     """What is waited for, as a sentence says it. `is_hard`: behind a word that says much else, too, as `needs`."""
 
     words: str
@@ -133,7 +133,7 @@ class Region(NamedTuple):
     is_hard: bool
 
 
-class Said(NamedTuple):
+class MentionedFiles(NamedTuple):
     """What a text says of files, each path with the sentence that says so."""
 
     created: dict[str, str]
@@ -196,7 +196,7 @@ def _as_sentence(piece: str) -> Iterator[str]:
         yield words[:_SENTENCE_CHARACTERS_MAX]
 
 
-def iter_regions(sentence: str) -> Iterator[Region]:
+def iter_regions(sentence: str) -> Iterator[WaitedText]:
     """Where a sentence says what is waited for, as far as it says it outright."""
     for found in islice(_WAITS.finditer(sentence), _REGIONS_MAX):
         word = found[0].strip().lower()
@@ -208,7 +208,7 @@ def iter_regions(sentence: str) -> Iterator[Region]:
         rest = sentence[found.end() :]
         if word == "when" and not _ENDED.search(rest.split(",")[0]):
             continue
-        yield Region(rest, sentence, found["hard"] is not None)
+        yield WaitedText(rest, sentence, found["hard"] is not None)
 
 
 def end_of_region(rest: str, at: int) -> bool:
@@ -221,7 +221,7 @@ def is_enumerated(rest: str, start: int, end: int) -> bool:
     return _ENUMERATED.fullmatch(rest, start, end) is not None
 
 
-def is_all_said(rest: str) -> bool:
+def is_fully_read(rest: str) -> bool:
     """Whether behind a word the sentence is over, or says that it is done, or goes on with something else."""
     return (
         not rest.strip(" .!`'\"*")
@@ -230,9 +230,9 @@ def is_all_said(rest: str) -> bool:
     )
 
 
-def files_said(text: str) -> Said:
+def mentioned_files(text: str) -> MentionedFiles:
     """What a text says of files. A file that it creates it does not change, too."""
-    said = Said({}, {}, {})
+    said = MentionedFiles({}, {}, {})
     for sentence in iter_sentences(text):
         last: tuple[int, dict[str, str] | None] = (0, None)
         for path, start, end in islice(_iter_paths(sentence), _PATHS_MAX):

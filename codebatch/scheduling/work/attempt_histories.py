@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from codebatch.scheduling.work.events import Concluded, Conclusion
 
 
-class Histories:
+class AttemptHistories:
     """Attempts by item. An attempt that was leased and has no outcome is *unended*: it runs, or was interrupted."""
 
     def __init__(self, epochs: Mapping[int, int]) -> None:

@@ -8,34 +8,34 @@ from codebatch.model.digest import Digest
 from codebatch.model.work.work_batch import IfInterrupted
 from codebatch.scheduling.events import WorkerId
 from codebatch.scheduling.lifecycle import BatchState, CommandState, work_state
-from codebatch.scheduling.work.attempt_histories import Histories
-from codebatch.scheduling.work.command_plan import Agenda
-from codebatch.scheduling.work.command_queue import Queue
+from codebatch.scheduling.work.attempt_histories import AttemptHistories
+from codebatch.scheduling.work.command_plan import CommandPlan
+from codebatch.scheduling.work.command_queue import CommandQueue
 from codebatch.scheduling.work.command_states import CommandStates
 from codebatch.scheduling.work.events import Conclusion
 from codebatch.scheduling.work.interruptions import Interruptions
-from codebatch.scheduling.work.live_questions import Asking
-from codebatch.scheduling.work.open_rule import OpenRule
-from codebatch.scheduling.work.prefetch import Runs
-from codebatch.scheduling.work.request_log import AttemptStop, RequestsMade
+from codebatch.scheduling.work.live_questions import LiveCommandQuestions
+from codebatch.scheduling.work.open_rule import CommandStateRule
+from codebatch.scheduling.work.prefetch import PrefetchedCommands
+from codebatch.scheduling.work.request_log import AttemptStop, RequestLog
 
 
 class CommandBatch:
     """The state of the commands of one batch, by item. The conductor is what changes it. It has many methods."""
 
-    def __init__(self, agenda: Agenda, epochs: Mapping[int, int]) -> None:
+    def __init__(self, agenda: CommandPlan, epochs: Mapping[int, int]) -> None:
         """`epochs`: the highest that each item was leased under."""
         self.agenda = agenda
-        self._histories = Histories(epochs)
-        self._requests = RequestsMade({id_: item for item, id_ in enumerate(agenda.ids)})
+        self._histories = AttemptHistories(epochs)
+        self._requests = RequestLog({id_: item for item, id_ in enumerate(agenda.ids)})
         self._states = CommandStates(agenda, self._histories, self._requests)
         self._interruptions = Interruptions(agenda, self._histories, self._requests)
-        self._queue = Queue(agenda, self._is_startable, self._states.closed_pools)
-        self._asking = Asking(self._histories, self._requests, self._queue)
+        self._queue = CommandQueue(agenda, self._is_startable, self._states.closed_pools)
+        self._asking = LiveCommandQuestions(self._histories, self._requests, self._queue)
         self._foreign: set[int] = set()
         self._at: dict[int, WorkerId] = {}
         self._running: dict[WorkerId, int] = {}
-        self._runs_given = Runs()
+        self._runs_given = PrefetchedCommands()
         self._settling: set[int] = set()
 
     @property
@@ -95,7 +95,7 @@ class CommandBatch:
         return self._histories.last_begun(item)
 
     @property
-    def rule(self) -> OpenRule:
+    def rule(self) -> CommandStateRule:
         """Return the state of each item by itself."""
         return self._states.rule
 

@@ -28,7 +28,7 @@ class Need(NamedTuple):
     must_succeed: bool
 
 
-class Agenda(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+class CommandPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A work batch by item: the place of a command in the plan.
 
     `ranks` are the places in the file, `seconds` how long each takes likely; none where that does not matter. `batch`
@@ -60,7 +60,9 @@ class Agenda(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return tuple((-policy.priority, -behind[item], self.ranks[item]) for item, policy in enumerate(self.policies))
 
 
-def agenda_of(work: Work, ids: Sequence[CommandId], batch: str = "", seconds: Sequence[float] = ()) -> Agenda:
+def make_command_plan(
+    work: Work, ids: Sequence[CommandId], batch: str = "", seconds: Sequence[float] = ()
+) -> CommandPlan:
     """The agenda of a work batch whose plan has these items, which are those of its order.
 
     `seconds` are how long each takes likely; without them all take equally long.
@@ -73,7 +75,7 @@ def agenda_of(work: Work, ids: Sequence[CommandId], batch: str = "", seconds: Se
     usual = _demand(NO_POLICY)
     slots = 1 if work.strategy == "serial" else work.max_parallel
     rank = {id_: place for place, id_ in enumerate(work.order)}
-    return Agenda(
+    return CommandPlan(
         ids=tuple(ids),
         needs=tuple(map(tuple, needs)),
         policies=policies,

@@ -9,17 +9,17 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Collection, Mapping
 
-from codebatch.scheduling.work.command_plan import ALL, SLOTS, Agenda, Demand
+from codebatch.scheduling.work.command_plan import ALL, SLOTS, CommandPlan, Demand
 from codebatch.scheduling.work.events import ANY, Wake
 
 _Key = tuple[int, int, int]
 
 
-class Queue:
+class CommandQueue:
     """The items that wait to be started, and the tokens of those that run."""
 
     def __init__(
-        self, agenda: Agenda, is_startable: Callable[[int], bool], closed_pools: Callable[[], Collection[str]]
+        self, agenda: CommandPlan, is_startable: Callable[[int], bool], closed_pools: Callable[[], Collection[str]]
     ) -> None:
         """`is_startable` is asked again before an item is given out: much may have happened since it came here. Of the
         `closed_pools` nothing is taken.

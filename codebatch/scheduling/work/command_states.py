@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from codebatch.scheduling.lifecycle import CommandState
-from codebatch.scheduling.work.attempt_histories import Histories
+from codebatch.scheduling.work.attempt_histories import AttemptHistories
 from codebatch.scheduling.work.backoff import backoff_seconds
 from codebatch.scheduling.work.command_graph import CommandGraph
-from codebatch.scheduling.work.command_plan import Agenda
+from codebatch.scheduling.work.command_plan import CommandPlan
 from codebatch.scheduling.work.events import Wake
-from codebatch.scheduling.work.open_rule import FACES, OpenRule, Own, Waiting
-from codebatch.scheduling.work.request_log import RequestsMade
+from codebatch.scheduling.work.open_rule import FACES, CommandStateRule, Own, Waiting
+from codebatch.scheduling.work.request_log import RequestLog
 
 _STATES: dict[Own, CommandState] = {
     "done": CommandState.DONE,
@@ -26,11 +26,11 @@ class CommandStates:
     That the time of one has come to be tried again is all that is kept here and is not on disk.
     """
 
-    def __init__(self, agenda: Agenda, histories: Histories, requests: RequestsMade) -> None:
+    def __init__(self, agenda: CommandPlan, histories: AttemptHistories, requests: RequestLog) -> None:
         self._agenda = agenda
         self._histories = histories
         self._requests = requests
-        self.rule = OpenRule(agenda, histories, requests)
+        self.rule = CommandStateRule(agenda, histories, requests)
         self.graph = CommandGraph(agenda.needs, goes_on=agenda.on_failure == "continue")
         self._own: list[Own] = ["open"] * len(agenda.ids)
         self._failed: dict[int, None] = {}

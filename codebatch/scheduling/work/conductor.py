@@ -24,32 +24,32 @@ from msgspec.structs import replace
 from codebatch.model.digest import Digest
 from codebatch.model.work.request import Cancel, Request, Set, Skip, Stop, StopCause
 from codebatch.scheduling.actions import Break, Complete, Drained, Retire, Spawn
-from codebatch.scheduling.events import DrainRequested, Finished, Ready, Refused, Started, WorkerId
+from codebatch.scheduling.events import DrainRequested, LeaseRefused, Ready, SessionStarted, UnitDone, WorkerId
 from codebatch.scheduling.work.command_batch import CommandBatch
-from codebatch.scheduling.work.command_plan import SLOTS, Agenda
+from codebatch.scheduling.work.command_plan import SLOTS, CommandPlan
 from codebatch.scheduling.work.events import (
     WHOLE,
-    Asked,
     CommandAction,
+    CommandAdvanced,
     CommandEvent,
+    CommandReleased,
     Concluded,
     Consult,
     Consulted,
+    DeliverAnswer,
     Due,
-    GoneOn,
-    Lost,
     MakeRequest,
-    Proceed,
-    Recall,
-    Released,
+    NextStarted,
+    QuestionAsked,
+    QueuedReturned,
+    RecallQueued,
     Requested,
-    Returned,
     Settle,
     Signalled,
-    Start,
-    Terminate,
+    StartCommand,
+    TerminateCommand,
     Wake,
-    Went,
+    WorkerDied,
 )
 
 DEATHS_MAX = 6
@@ -60,13 +60,13 @@ class Conductor(CommandBatch):
 
     def __init__(
         self,
-        agenda: Agenda,
+        agenda: CommandPlan,
         *,
         concluded: Concluded,
         epochs: Mapping[int, int],
         foreign: Collection[int] = (),
         requests: Iterable[Request] = (),
-        asked: Iterable[Asked] = (),
+        asked: Iterable[QuestionAsked] = (),
     ) -> None:
         """All that is on disk: outcomes, the highest epoch that each item was leased under, those whose holder lives,
         requests, and what commands asked while they ran.
@@ -99,16 +99,16 @@ class Conductor(CommandBatch):
         """Take an event, return what to do, in order."""
         actions: list[CommandAction] = []
         match event:
-            case Started():
+            case SessionStarted():
                 actions += self._queue.space() if self._histories.leased else []
                 actions += self._limit_time()
                 for item in sorted(set(self._histories.leased) - self._foreign):
                     actions += self._look_at_interrupted(item)
-            case Ready() | Refused() | Finished() | Went() | Returned() | Lost():
+            case Ready() | LeaseRefused() | UnitDone() | NextStarted() | QueuedReturned() | WorkerDied():
                 actions += self._hear_of_worker(event)
             case Concluded():
                 actions += self._conclude(event)
-            case Released(item, epoch):
+            case CommandReleased(item, epoch):
                 if item in self._foreign:
                     self._histories.set_epoch(item, max(epoch, self.epoch(item)))
                     self._let_go(item)
@@ -119,11 +119,11 @@ class Conductor(CommandBatch):
                 actions += self._stop("signal", name, ends=ends)
             case Due():
                 actions += self._hear_of_time(event)
-            case Asked() | Consulted():
+            case QuestionAsked() | Consulted():
                 self._hear_of_question(event)
             case DrainRequested():
                 self._is_draining = True
-                actions += [Recall(worker) for worker in self._runs_given.workers]
+                actions += [RecallQueued(worker) for worker in self._runs_given.workers]
         return actions + self._go_on()
 
     def _hear_of_time(self, due: Due) -> list[CommandAction]:
@@ -134,33 +134,35 @@ class Conductor(CommandBatch):
         self._queue.add(due.item)
         return []
 
-    def _hear_of_question(self, event: Asked | Consulted) -> None:
+    def _hear_of_question(self, event: QuestionAsked | Consulted) -> None:
         if isinstance(event, Consulted):
             self._consulting[event.question] = False
         else:
             self._asking.add(event)
             self._look_at_question(event.item)
 
-    def _hear_of_worker(self, event: Ready | Refused | Finished | Went | Returned | Lost) -> list[CommandAction]:
+    def _hear_of_worker(
+        self, event: Ready | LeaseRefused | UnitDone | NextStarted | QueuedReturned | WorkerDied
+    ) -> list[CommandAction]:
         match event:
             case Ready(worker):
                 self._spawning -= 1
                 self._idle.add(worker)
-            case Refused(worker, epoch):
+            case LeaseRefused(worker, epoch):
                 refused = self._end(worker, is_well=False)
                 self._idle.add(worker)
                 self._histories.set_epoch(refused, max(epoch, self.epoch(refused)))
                 self._hold(refused)
-            case Finished(worker):
+            case UnitDone(worker):
                 finished = self._end(worker, is_well=True)
                 self._idle.add(worker)
                 return self._reopen(finished)
-            case Went(worker):
+            case NextStarted(worker):
                 return self._go_on_to_next(worker)
-            case Returned(worker, count):
+            case QueuedReturned(worker, count):
                 for item in self._runs_given.give_back(worker, count):
                     self._queue.add(item)
-            case Lost():
+            case WorkerDied():
                 return self._bury(event)
         return []
 
@@ -173,14 +175,14 @@ class Conductor(CommandBatch):
             self._refresh(item)
         actions: list[CommandAction] = []
         if any(one.reason == "limited" for one in concluded.conclusions) and self.closed_pools:
-            actions += [Recall(worker) for worker in self._runs_given.workers]
+            actions += [RecallQueued(worker) for worker in self._runs_given.workers]
         for item, _ in concluded.unreadable:
             if item in self._settling:  # The name that we wanted is taken by bytes that say nothing.
                 self._settling.discard(item)
                 actions += self._look_at_interrupted(item)
         return actions
 
-    def _bury(self, lost: Lost) -> list[CommandAction]:
+    def _bury(self, lost: WorkerDied) -> list[CommandAction]:
         if lost.worker not in self._running:
             if lost.worker in self._idle:
                 self._idle.discard(lost.worker)
@@ -203,14 +205,16 @@ class Conductor(CommandBatch):
             self._refresh(item)
         match request.body:
             case Cancel(grace_seconds=grace):
-                return [Terminate(worker, grace) for worker in sorted(self._running)]
+                return [TerminateCommand(worker, grace) for worker in sorted(self._running)]
             case Skip(task=task, round=over):
                 at = [(item, worker) for item, worker in self._at.items() if self.agenda.ids[item] == task]
-                return [Terminate(worker, None, task) for item, worker in at if self.attempt(item)[0] <= over]
+                return [TerminateCommand(worker, None, task) for item, worker in at if self.attempt(item)[0] <= over]
             case Stop(attempts=attempts, terminates=True):
                 told = [(self.agenda.ids[item], epoch, worker) for item, (epoch, worker) in self.given.items()]
                 return [
-                    Terminate(worker, None, id_, "stopped") for id_, epoch, worker in told if attempts.get(id_) == epoch
+                    TerminateCommand(worker, None, id_, "stopped")
+                    for id_, epoch, worker in told
+                    if attempts.get(id_) == epoch
                 ]
             case _:
                 return self._limit_time() if was_expired and not self.is_expired else []
@@ -305,7 +309,7 @@ class Conductor(CommandBatch):
         left = self._leave(worker)
         start = self._runs_given.go_on(worker)
         self._take(start)
-        return [GoneOn(start), *self._reopen(left)]
+        return [CommandAdvanced(start), *self._reopen(left)]
 
     def _give_back(self, item: int) -> None:
         self._asking.forget(item)
@@ -317,7 +321,7 @@ class Conductor(CommandBatch):
         actions, self._wanted = self._wanted, []
         if self.agenda.halts and (failed := self._states.stopping_failure) is not None:
             actions += self._stop("failure", self.agenda.ids[failed])
-        actions += [Proceed(self._at[item]) for item in self._asking.iter_proceeding()]
+        actions += [DeliverAnswer(self._at[item]) for item in self._asking.iter_proceeding()]
         is_broken = self._deaths >= DEATHS_MAX
         may_begin = not (self._is_draining or is_broken or self._states.is_stopped)
         if may_begin and not self._asking.is_waited_for:
@@ -351,7 +355,7 @@ class Conductor(CommandBatch):
             actions += [self._start(item), *self._queue.space()]
         return actions
 
-    def _start(self, item: int) -> Start:
+    def _start(self, item: int) -> StartCommand:
         worker = min(self._idle)
         self._idle.discard(worker)
         start = self._start_of(worker, item)
@@ -361,11 +365,11 @@ class Conductor(CommandBatch):
         self._runs_given.begin(worker, then)
         return replace(start, then=then) if then else start
 
-    def _start_of(self, worker: WorkerId, item: int) -> Start:
+    def _start_of(self, worker: WorkerId, item: int) -> StartCommand:
         round_, tried = self._histories.next_round(item), self.rule.tried(item)
-        return Start(worker, item, round_, self.epoch(item) + 1, self._requests.count, tried)
+        return StartCommand(worker, item, round_, self.epoch(item) + 1, self._requests.count, tried)
 
-    def _take(self, start: Start) -> None:
+    def _take(self, start: StartCommand) -> None:
         self._queue.take(start.item)
         self._running[start.worker], self._at[start.item] = start.item, start.worker
         self._histories.set_epoch(start.item, max(start.epoch, self.epoch(start.item)))

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from codebatch.scheduling.work.command_plan import SLOTS, Agenda
+from codebatch.scheduling.work.command_plan import SLOTS, CommandPlan
 from codebatch.scheduling.work.makespan import schedule
 
 SCHEDULES_MAX = 32
@@ -44,7 +44,7 @@ class Eta(msgspec.Struct, frozen=True):
     unknown: int = 0
 
 
-class Left(msgspec.Struct, frozen=True, kw_only=True):
+class RemainingWork(msgspec.Struct, frozen=True, kw_only=True):
     """What is left to do: items that `wait`, those that run, for so many seconds by now, and lengths that were seen.
 
     `samples` are of items, in seconds, none where nobody knows. `ratios`: of what ended in this run, how much longer it
@@ -57,7 +57,7 @@ class Left(msgspec.Struct, frozen=True, kw_only=True):
     ratios: Sequence[float] = ()
 
 
-def forecast(agenda: Agenda, left: Left) -> Forecast | None:
+def forecast(agenda: CommandPlan, left: RemainingWork) -> Forecast | None:
     """How long what is left takes; None where nobody knows it of anything that is."""
     items = [*left.waiting, *left.running]
     known = [item for item in items if left.samples.get(item)]
@@ -81,7 +81,7 @@ def _shift(ratios: Sequence[float]) -> float:
     return math.exp(sum(logs) / (len(logs) + _PRIOR_RUNS))
 
 
-def _once(agenda: Agenda, left: Left, shift: float, run: int, runs: int) -> float:
+def _once(agenda: CommandPlan, left: RemainingWork, shift: float, run: int, runs: int) -> float:
     factor = shift * (1 - SPREAD + 2 * SPREAD * (run + 0.5) / runs)
     lengths: dict[int, float] = {}
     for item in left.waiting:
@@ -117,13 +117,13 @@ def _mixed(value: int) -> int:
     return value ^ (value >> 31)
 
 
-def _bound(agenda: Agenda, lengths: Mapping[int, float]) -> float:
+def _bound(agenda: CommandPlan, lengths: Mapping[int, float]) -> float:
     """What no schedule is shorter than: the longest path, and the work for each slot."""
     tails = longest_paths(agenda, lengths)
     return max(*tails.values(), sum(lengths.values()) / agenda.capacity[SLOTS])
 
 
-def longest_paths(agenda: Agenda, lengths: Mapping[int, float]) -> dict[int, float]:
+def longest_paths(agenda: CommandPlan, lengths: Mapping[int, float]) -> dict[int, float]:
     """Of each item its length and that of the longest path of what needs it, in seconds."""
     users = dict.fromkeys(lengths, 0)
     for item in lengths:

@@ -13,7 +13,7 @@ import msgspec
 
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Open, Request
-from codebatch.scheduling.events import Finished, Refused, WorkerId
+from codebatch.scheduling.events import LeaseRefused, UnitDone, WorkerId
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.scheduling.work import events
 from codebatch.scheduling.work.conductor import Conductor
@@ -21,14 +21,14 @@ from codebatch.scheduling.work.events import (
     ANY,
     WHOLE,
     CommandEvent,
+    CommandReleased,
     Concluded,
     Conclusion,
     Due,
-    Lost,
-    Released,
+    NextStarted,
     Requested,
-    Start,
-    Went,
+    StartCommand,
+    WorkerDied,
 )
 from codebatch.scheduling.work.request_log import AttemptStop
 
@@ -43,10 +43,10 @@ class Queued(msgspec.Struct, frozen=True):
     position: int
 
 
-class Began(msgspec.Struct, frozen=True):
+class CommandBegan(msgspec.Struct, frozen=True):
     """A command was given to a worker of ours."""
 
-    start: Start
+    start: StartCommand
 
 
 class Adopted(msgspec.Struct, frozen=True):
@@ -79,7 +79,7 @@ class Counted(msgspec.Struct, frozen=True):
     is_done: bool
 
 
-class Skipped(msgspec.Struct, frozen=True):
+class CommandSkipped(msgspec.Struct, frozen=True):
     """A command is not run for the sake of another; None: of a request."""
 
     item: int
@@ -87,7 +87,7 @@ class Skipped(msgspec.Struct, frozen=True):
     cause: int | None
 
 
-class Interrupted(msgspec.Struct, frozen=True):
+class AttemptInterrupted(msgspec.Struct, frozen=True):
     """What an attempt ran is dead, and it has no end; `epoch` is its lease's. `then`: `none` where it is not to run."""
 
     item: int
@@ -103,18 +103,27 @@ class AttemptStopped(msgspec.Struct, frozen=True):
     stopped: AttemptStop
 
 
-class Asked(msgspec.Struct, frozen=True):
+class RequestMade(msgspec.Struct, frozen=True):
     """Somebody made a request."""
 
     request: Request
 
 
 Happening = (
-    Queued | Began | Adopted | AttemptEnded | AskedLive | Counted | Skipped | Interrupted | AttemptStopped | Asked
+    Queued
+    | CommandBegan
+    | Adopted
+    | AttemptEnded
+    | AskedLive
+    | Counted
+    | CommandSkipped
+    | AttemptInterrupted
+    | AttemptStopped
+    | RequestMade
 )
 
 
-class Told(msgspec.Struct, kw_only=True):
+class EmittedEvents(msgspec.Struct, kw_only=True):
     """What was told before: ends, what counts as ended, and entries into the queue by (item, round), attempts without
     an outcome by (item, epoch), those that were skipped last, ends that asked something, questions of those that ran,
     and how many requests.
@@ -137,13 +146,15 @@ _NAMES = {state: state.value for state in CommandState}
 """To ask a state for its name takes ten times as long."""
 
 
-class Story:
+class EventProjector:
     """Tells what happens to a conductor's commands."""
 
-    def __init__(self, conductor: Conductor, requests: Iterable[Request] = (), told: Told | None = None) -> None:
+    def __init__(
+        self, conductor: Conductor, requests: Iterable[Request] = (), told: EmittedEvents | None = None
+    ) -> None:
         """`requests` are those that the conductor began with."""
         self._conductor = conductor
-        self._told = told or Told()
+        self._told = told or EmittedEvents()
         agenda = conductor.agenda
         self._users: list[list[int]] = [[] for _ in agenda.ids]
         for item, needs in enumerate(agenda.needs):
@@ -153,8 +164,8 @@ class Story:
         self._asked_before = list(requests)
         self._states = [CommandState.PENDING] * len(agenda.ids)
         self.counts: dict[str, int] = {_NAMES[CommandState.PENDING]: len(agenda.ids)}
-        self._at: dict[WorkerId, Start] = {}
-        self._starts: list[Start] = []
+        self._at: dict[WorkerId, StartCommand] = {}
+        self._starts: list[StartCommand] = []
         self._foreign: frozenset[int] = frozenset()
 
     def item(self, id_: str) -> int | None:
@@ -176,14 +187,14 @@ class Story:
     def begin(self, concluded: Concluded) -> list[Happening]:
         """What happened before, as far as nobody was told, and where things stand. `concluded` is all that ended."""
         found: list[Happening] = self._ends(concluded)
-        found += [Asked(request) for request in self._asked_before if request.n > self._told.requests]
+        found += [RequestMade(request) for request in self._asked_before if request.n > self._told.requests]
         for item in range(len(self._states)):
             if self._unended(item) and item not in self._conductor.running:
                 found += self._interrupted(item)
         # What counts as ended is told before what may start for it.
         return found + sorted(self._look(range(len(self._states))), key=lambda one: isinstance(one, Queued))
 
-    def start(self, start: Start) -> None:
+    def start(self, start: StartCommand) -> None:
         """The conductor gives a command to a worker. It is told behind what the same event brought about besides."""
         self._starts.append(start)
 
@@ -197,19 +208,23 @@ class Story:
                 looked_at.update(one.item for one in conclusions)
                 if self._conductor.agenda.on_failure == "stop":
                     looked_at.update(range(len(self._states)))
-            case Finished(worker) | Refused(worker) | Went(worker) | Lost(worker):
+            case UnitDone(worker) | LeaseRefused(worker) | NextStarted(worker) | WorkerDied(worker):
                 if (start := self._at.pop(worker, None)) is not None:
                     looked_at.add(start.item)
-                    is_begun = event.leased_by == "it" if isinstance(event, Lost) else not isinstance(event, Refused)
+                    is_begun = (
+                        event.leased_by == "it"
+                        if isinstance(event, WorkerDied)
+                        else not isinstance(event, LeaseRefused)
+                    )
                     found += self._interrupted(start.item, start.epoch) if is_begun else []
-            case Released(item, epoch):
+            case CommandReleased(item, epoch):
                 looked_at.add(item)
                 if item in self._foreign and item not in self._conductor.foreign:
                     found += self._interrupted(item, epoch)
-            case Due(item) | events.Asked(item) if item not in (ANY, WHOLE):
+            case Due(item) | events.QuestionAsked(item) if item not in (ANY, WHOLE):
                 looked_at.add(item)
             case Requested(request):
-                found.append(Asked(request))
+                found.append(RequestMade(request))
                 looked_at.update(range(len(self._states)))
             case _:
                 pass
@@ -219,7 +234,7 @@ class Story:
         for start in starts:
             self._at[start.worker] = start
             found += self._queued(start.item, start.round)
-            found.append(Began(start))
+            found.append(CommandBegan(start))
         return found
 
     def rest(self) -> list[Happening]:
@@ -286,7 +301,7 @@ class Story:
             case CommandState.SKIPPED if item not in self._told.skipped:
                 self._told.skipped.add(item)
                 cause = self._conductor.cause(item)
-                return [Skipped(item, place[1], None if cause == item else cause)]
+                return [CommandSkipped(item, place[1], None if cause == item else cause)]
             case CommandState.DONE if (last is None or last.type != "result") and place not in self._told.counted:
                 self._told.counted.add(place)
                 return [Counted(item, place[1], is_done=True)]
@@ -315,5 +330,5 @@ class Story:
         if (stopped := self._conductor.find_stop(item, epoch)) is not None:
             return [AttemptStopped(item, epoch, stopped)]
         if self._conductor.state(item) in (CommandState.CANCELLED, CommandState.SKIPPED):
-            return [Interrupted(item, epoch, "none")]
-        return [Interrupted(item, epoch, self._conductor.after_interruption(item, epoch))]
+            return [AttemptInterrupted(item, epoch, "none")]
+        return [AttemptInterrupted(item, epoch, self._conductor.after_interruption(item, epoch))]

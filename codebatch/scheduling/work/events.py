@@ -8,11 +8,11 @@ from typing import Literal
 import msgspec
 
 from codebatch.model.digest import Digest
-from codebatch.model.outcome import OutcomeType, Said
+from codebatch.model.outcome import CommandReport, OutcomeType
 from codebatch.model.record import CommandReason
 from codebatch.model.work.request import Request, Stop
 from codebatch.scheduling.actions import Break, Complete, Drained, Retire, Spawn
-from codebatch.scheduling.events import DrainRequested, Finished, Ready, Refused, Started, WorkerId
+from codebatch.scheduling.events import DrainRequested, LeaseRefused, Ready, SessionStarted, UnitDone, WorkerId
 
 
 class Conclusion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -29,7 +29,7 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     epoch: int
     exit_status: int | None = None
     question: Digest = Digest("")
-    said: Said | None = None
+    said: CommandReport | None = None
     until_ns: int = 0
     is_final: bool = False
 
@@ -41,20 +41,20 @@ class Concluded(msgspec.Struct, frozen=True):
     unreadable: Sequence[tuple[int, int]] = ()
 
 
-class Went(msgspec.Struct, frozen=True):
+class NextStarted(msgspec.Struct, frozen=True):
     """A worker is through with the command at hand, and has begun the next of those that it was given at once."""
 
     worker: WorkerId
 
 
-class Returned(msgspec.Struct, frozen=True):
+class QueuedReturned(msgspec.Struct, frozen=True):
     """A worker takes long, or was told to end: the last `count` that it was given at once are not begun."""
 
     worker: WorkerId
     count: int
 
 
-class Lost(msgspec.Struct, frozen=True):
+class WorkerDied(msgspec.Struct, frozen=True):
     """A worker is dead, and so is what it ran; registers were read since.
 
     `leased_by`: whose the lease is on disk that it was to take, that of a worker of an earlier coordinator perhaps.
@@ -64,7 +64,7 @@ class Lost(msgspec.Struct, frozen=True):
     leased_by: Literal["nobody", "it", "another"]
 
 
-class Released(msgspec.Struct, frozen=True):
+class CommandReleased(msgspec.Struct, frozen=True):
     """The holder of a foreign command is dead, and so is what it ran; `epoch` was its last."""
 
     item: int
@@ -97,7 +97,7 @@ class Due(msgspec.Struct, frozen=True):
     round: int
 
 
-class Asked(msgspec.Struct, frozen=True):
+class QuestionAsked(msgspec.Struct, frozen=True):
     """The command of an attempt asks its `number`th question, durably, and goes on to run."""
 
     item: int
@@ -114,25 +114,25 @@ class Consulted(msgspec.Struct, frozen=True):
 
 
 CommandEvent = (
-    Started
+    SessionStarted
     | Ready
-    | Refused
-    | Finished
-    | Went
-    | Returned
+    | LeaseRefused
+    | UnitDone
+    | NextStarted
+    | QueuedReturned
     | Concluded
-    | Lost
-    | Released
+    | WorkerDied
+    | CommandReleased
     | Requested
     | Due
-    | Asked
+    | QuestionAsked
     | Consulted
     | Signalled
     | DrainRequested
 )
 
 
-class Start(msgspec.Struct, frozen=True):
+class StartCommand(msgspec.Struct, frozen=True):
     """Give a command to an idle worker, to be leased under this epoch, with so many requests in mind.
 
     `tried` is how many attempts of it failed since a request last opened it. Those that are to follow `then` are not
@@ -145,16 +145,16 @@ class Start(msgspec.Struct, frozen=True):
     epoch: int
     requests: int
     tried: int
-    then: tuple[Start, ...] = ()
+    then: tuple[StartCommand, ...] = ()
 
 
-class GoneOn(msgspec.Struct, frozen=True):
+class CommandAdvanced(msgspec.Struct, frozen=True):
     """Nothing is to be done: a worker has begun what was to follow."""
 
-    start: Start
+    start: StartCommand
 
 
-class Recall(msgspec.Struct, frozen=True):
+class RecallQueued(msgspec.Struct, frozen=True):
     """Have a worker return what it was given at once and has not begun."""
 
     worker: WorkerId
@@ -172,7 +172,7 @@ class Settle(msgspec.Struct, frozen=True):
     epoch: int
 
 
-class Terminate(msgspec.Struct, frozen=True):
+class TerminateCommand(msgspec.Struct, frozen=True):
     """Have a worker end the command at hand for a Cancel, for a Stop, or for a Skip, where it is this one."""
 
     worker: WorkerId
@@ -189,7 +189,7 @@ class MakeRequest(msgspec.Struct, frozen=True):
     body: Stop
 
 
-class Proceed(msgspec.Struct, frozen=True):
+class DeliverAnswer(msgspec.Struct, frozen=True):
     """Have a worker hand over the answer to what its command asks: there is room for it to go on."""
 
     worker: WorkerId
@@ -216,13 +216,13 @@ class Consult(msgspec.Struct, frozen=True):
 
 CommandAction = (
     Spawn
-    | Start
-    | GoneOn
-    | Recall
+    | StartCommand
+    | CommandAdvanced
+    | RecallQueued
     | Settle
-    | Terminate
+    | TerminateCommand
     | MakeRequest
-    | Proceed
+    | DeliverAnswer
     | Wake
     | Consult
     | Retire

@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from codebatch.model.work.work_batch import IfInterrupted
-from codebatch.scheduling.work.attempt_histories import Histories
-from codebatch.scheduling.work.command_plan import Agenda
-from codebatch.scheduling.work.request_log import AttemptStop, RequestsMade
+from codebatch.scheduling.work.attempt_histories import AttemptHistories
+from codebatch.scheduling.work.command_plan import CommandPlan
+from codebatch.scheduling.work.request_log import AttemptStop, RequestLog
 
 
 class Interruptions:
     """Decides what follows an attempt without an outcome. All of it is derived from what is on disk."""
 
-    def __init__(self, agenda: Agenda, histories: Histories, requests: RequestsMade) -> None:
+    def __init__(self, agenda: CommandPlan, histories: AttemptHistories, requests: RequestLog) -> None:
         self._agenda = agenda
         self._histories = histories
         self._requests = requests

@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codebatch.model.digest import Digest
-from codebatch.scheduling.work.attempt_histories import Histories
-from codebatch.scheduling.work.command_queue import Queue
-from codebatch.scheduling.work.events import Asked
-from codebatch.scheduling.work.request_log import RequestsMade
+from codebatch.scheduling.work.attempt_histories import AttemptHistories
+from codebatch.scheduling.work.command_queue import CommandQueue
+from codebatch.scheduling.work.events import QuestionAsked
+from codebatch.scheduling.work.request_log import RequestLog
 
 RESTING_MAX = 32
 """How many give their slots back at once: what asks is still there, as a process, and so is its worker."""
 
 
-class Asking:
+class LiveCommandQuestions:
     """The last question of each command. What an attempt asked that is over concerns nobody."""
 
-    def __init__(self, histories: Histories, requests: RequestsMade, queue: Queue) -> None:
+    def __init__(self, histories: AttemptHistories, requests: RequestLog, queue: CommandQueue) -> None:
         self._histories = histories
         self._requests = requests
         self._queue = queue
-        self._asked: dict[int, Asked] = {}
-        self._heard: dict[int, Asked] = {}
+        self._asked: dict[int, QuestionAsked] = {}
+        self._heard: dict[int, QuestionAsked] = {}
         self._resting: set[int] = set()
         self._answered: list[int] = []
 
-    def add(self, asked: Asked) -> None:
+    def add(self, asked: QuestionAsked) -> None:
         """Take note of a question. An attempt asks one thing at a time."""
         known = self._asked.get(asked.item)
         if known is None or _place(known) <= _place(asked):
@@ -56,7 +56,7 @@ class Asking:
         elif item in self._resting:
             self._go_on(item)
 
-    def _of_attempt(self, item: int) -> Asked | None:
+    def _of_attempt(self, item: int) -> QuestionAsked | None:
         asked = self._asked.get(item)
         is_of_it = asked is not None and (asked.round, asked.epoch) == self._histories.attempt(item)
         return asked if is_of_it else None
@@ -89,5 +89,5 @@ class Asking:
         self._resting.discard(item)
 
 
-def _place(asked: Asked) -> tuple[int, int, int]:
+def _place(asked: QuestionAsked) -> tuple[int, int, int]:
     return asked.round, asked.epoch, asked.number

@@ -10,13 +10,13 @@ import heapq
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from codebatch.scheduling.work.command_plan import SLOTS, Agenda, Demand
+from codebatch.scheduling.work.command_plan import SLOTS, CommandPlan, Demand
 
 _Head = tuple[tuple[int, int, int], int]
 """The key of an item, and the item."""
 
 
-class Placed(NamedTuple):
+class ScheduledItem(NamedTuple):
     """An item in a schedule: from when to when, in seconds from the begin, in which slot."""
 
     item: int
@@ -26,11 +26,11 @@ class Placed(NamedTuple):
 
 
 def schedule(
-    agenda: Agenda,
+    agenda: CommandPlan,
     lengths: Mapping[int, float],
     running: Collection[int] = (),
     capacity: Mapping[str, int] | None = None,
-) -> list[Placed]:
+) -> list[ScheduledItem]:
     """When which items start and end, in the order of their starts, were each as long as it is said to be.
 
     What is not among `lengths` has ended or never starts: nobody waits for it. Those that run have begun at 0, be it
@@ -40,7 +40,7 @@ def schedule(
     users, unmet = _links(agenda, lengths)
     ready: dict[Demand, list[_Head]] = {}
     _add(agenda, ready, [item for item, count in unmet.items() if not count and item not in running])
-    placed: list[Placed] = []
+    placed: list[ScheduledItem] = []
     room = dict(capacity)
     slots = list(range(max(capacity[SLOTS], len(running))))
     ends: list[tuple[float, int, int]] = []
@@ -71,12 +71,12 @@ def schedule(
     return placed
 
 
-def _add(agenda: Agenda, ready: dict[Demand, list[_Head]], items: Collection[int]) -> None:
+def _add(agenda: CommandPlan, ready: dict[Demand, list[_Head]], items: Collection[int]) -> None:
     for item in items:
         heapq.heappush(ready.setdefault(agenda.demands[item], []), (agenda.keys[item], item))
 
 
-def _links(agenda: Agenda, items: Collection[int]) -> tuple[dict[int, list[int]], dict[int, int]]:
+def _links(agenda: CommandPlan, items: Collection[int]) -> tuple[dict[int, list[int]], dict[int, int]]:
     """Of each item who needs it, and how many it needs, among some."""
     users: dict[int, list[int]] = {item: [] for item in items}
     unmet = dict.fromkeys(items, 0)
@@ -89,21 +89,26 @@ def _links(agenda: Agenda, items: Collection[int]) -> tuple[dict[int, list[int]]
 
 
 def _place(
-    placed: list[Placed], ends: list[tuple[float, int, int]], slots: list[int], item: int, start: float, end: float
+    placed: list[ScheduledItem],
+    ends: list[tuple[float, int, int]],
+    slots: list[int],
+    item: int,
+    start: float,
+    end: float,
 ) -> None:
     slot = heapq.heappop(slots)
-    placed.append(Placed(item, start, end, slot))
+    placed.append(ScheduledItem(item, start, end, slot))
     heapq.heappush(ends, (end, item, slot))
 
 
-def makespan(agenda: Agenda, seconds: Sequence[float], capacity: Mapping[str, int] | None = None) -> float:
+def makespan(agenda: CommandPlan, seconds: Sequence[float], capacity: Mapping[str, int] | None = None) -> float:
     """When the last one has ended, were all still to do."""
     placed = schedule(agenda, dict(enumerate(seconds)), capacity=capacity)
     return max((one.end for one in placed), default=0.0)
 
 
 def _started(
-    agenda: Agenda, ready: dict[Demand, list[_Head]], free: dict[str, int], capacity: Mapping[str, int]
+    agenda: CommandPlan, ready: dict[Demand, list[_Head]], free: dict[str, int], capacity: Mapping[str, int]
 ) -> list[int]:
     """Return those that start now. They are taken out of `ready`, and what they take out of `free`.
 
@@ -135,7 +140,7 @@ def _started(
     return started
 
 
-def critical_path(agenda: Agenda, seconds: Sequence[float]) -> list[int]:
+def critical_path(agenda: CommandPlan, seconds: Sequence[float]) -> list[int]:
     """The items of the longest path, in their order: no number of slots is faster than it. Needs no circle."""
     users, waits = _links(agenda, range(len(agenda.needs)))
     ends = [0.0] * len(waits)

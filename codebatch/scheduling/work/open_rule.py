@@ -10,11 +10,11 @@ from typing import Literal, NamedTuple
 from codebatch.model.digest import Digest
 from codebatch.model.work.question import OUR_CHOICES, OurQuestion, our_question
 from codebatch.model.work.work_batch import WAITS_MAX
-from codebatch.scheduling.work.attempt_histories import Histories
+from codebatch.scheduling.work.attempt_histories import AttemptHistories
 from codebatch.scheduling.work.command_graph import Face
-from codebatch.scheduling.work.command_plan import Agenda
+from codebatch.scheduling.work.command_plan import CommandPlan
 from codebatch.scheduling.work.events import Conclusion
-from codebatch.scheduling.work.request_log import Answered, RequestsMade
+from codebatch.scheduling.work.request_log import LoggedAnswer, RequestLog
 
 Own = Literal["open", "retry", "done", "failed", "cancelled", "skipped", "blocked"]
 """`retry` is open too, after a failure."""
@@ -45,7 +45,7 @@ class _Past(NamedTuple):
 
     tried: int
     question: Waiting | None
-    answer: Answered | None
+    answer: LoggedAnswer | None
     lifted: int
     is_limited: bool
 
@@ -53,10 +53,10 @@ class _Past(NamedTuple):
 _DONE_AT_ONCE = _Past(0, None, None, 0, False)
 
 
-class OpenRule:
+class CommandStateRule:
     """Says of each item what it is."""
 
-    def __init__(self, agenda: Agenda, histories: Histories, requests: RequestsMade) -> None:
+    def __init__(self, agenda: CommandPlan, histories: AttemptHistories, requests: RequestLog) -> None:
         self._agenda = agenda
         self._histories = histories
         self._requests = requests
@@ -116,7 +116,7 @@ class OpenRule:
         tried = lifted = waits = 0
         is_limited = False
         question: Waiting | None = None
-        answer: Answered | None = None
+        answer: LoggedAnswer | None = None
         ended = self._histories.ended(item)
         if len(ended) == 1 and next(iter(ended.values())).type == "result":  # As of nearly every one.
             return _DONE_AT_ONCE
@@ -149,7 +149,7 @@ class OpenRule:
     def _ours(self, kind: OurQuestion, item: int, one: Conclusion) -> Waiting:
         return Waiting(our_question(kind, self._agenda.ids[item], one.round), kind)
 
-    def _answer(self, item: int, round_: int, question: Waiting) -> Answered | None:
+    def _answer(self, item: int, round_: int, question: Waiting) -> LoggedAnswer | None:
         """The first answer to a question that is one."""
         for each in self._requests.answers(item, question.digest):
             if each.round == round_ and (question.ours is None or each.text in OUR_CHOICES):
@@ -161,6 +161,6 @@ class OpenRule:
         return tried <= policy.retries and one.reason in policy.retry_reasons and not one.is_final
 
 
-def _opens(question: Waiting, answer: Answered) -> bool:
+def _opens(question: Waiting, answer: LoggedAnswer) -> bool:
     """Whether the command is begun again for an answer: our question may be answered otherwise."""
     return question.ours is None or answer.text == "again"

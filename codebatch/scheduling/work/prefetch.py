@@ -10,16 +10,16 @@ from collections import deque
 from collections.abc import Iterable
 
 from codebatch.scheduling.events import WorkerId
-from codebatch.scheduling.work.events import Start
+from codebatch.scheduling.work.events import StartCommand
 
 RUN_COMMANDS_MAX = 16
 
 
-class Runs:
+class PrefetchedCommands:
     """What workers were given at once and have not begun, as far as is known."""
 
     def __init__(self) -> None:
-        self._behind: dict[WorkerId, deque[Start]] = {}
+        self._behind: dict[WorkerId, deque[StartCommand]] = {}
         self._begun: dict[WorkerId, int] = {}
         self._promised: set[int] = set()
         self._length = 1
@@ -34,7 +34,7 @@ class Runs:
         return sorted(worker for worker, behind in self._behind.items() if behind)
 
     @property
-    def promised(self) -> list[Start]:
+    def promised(self) -> list[StartCommand]:
         """What workers have before them, and may have begun by now."""
         return [start for worker in self.workers for start in self._behind[worker]]
 
@@ -42,18 +42,18 @@ class Runs:
         """How many may be given at once where so many wait for so many slots: to each its share."""
         return min(self._length, max(1, -(-waiting // max(1, slots))))
 
-    def begin(self, worker: WorkerId, behind: Iterable[Start]) -> None:
+    def begin(self, worker: WorkerId, behind: Iterable[StartCommand]) -> None:
         """A worker is given a command, and some behind it."""
         self._behind[worker] = deque(behind)
         self._begun[worker] = 1
         self._promised.update(start.item for start in self._behind[worker])
 
-    def next(self, worker: WorkerId) -> Start | None:
+    def next(self, worker: WorkerId) -> StartCommand | None:
         """What a worker begins next by itself."""
         behind = self._behind.get(worker)
         return behind[0] if behind else None
 
-    def go_on(self, worker: WorkerId) -> Start:
+    def go_on(self, worker: WorkerId) -> StartCommand:
         """It has begun that."""
         start = self._behind[worker].popleft()
         self._begun[worker] += 1

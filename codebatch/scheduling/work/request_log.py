@@ -22,7 +22,7 @@ from codebatch.model.work.request import (
 )
 
 
-class Answered(NamedTuple):
+class LoggedAnswer(NamedTuple):
     """An answer: the number of its request, the round that it names, and its text."""
 
     n: int
@@ -38,14 +38,14 @@ class AttemptStop(NamedTuple):
     ends: bool = True
 
 
-class RequestsMade:
+class RequestLog:
     """The requests so far. A request names rounds: it cannot hit an attempt that its author did not see."""
 
     def __init__(self, items: Mapping[CommandId, int]) -> None:
         self._items = items
         self._opened: dict[int, set[int]] = {}
         self._skips: dict[int, Skip] = {}
-        self._answers: dict[int, dict[Digest, list[Answered]]] = {}
+        self._answers: dict[int, dict[Digest, list[LoggedAnswer]]] = {}
         self._lifted: dict[int, int] = {}
         self._seen: dict[int, int] = {}
         self._stopped: dict[int, dict[int, AttemptStop]] = {}
@@ -74,7 +74,7 @@ class RequestsMade:
                 if (item := self._items.get(task)) is None:
                     return []
                 answers = self._answers.setdefault(item, {}).setdefault(question, [])
-                answers.append(Answered(request.n, round_, text))
+                answers.append(LoggedAnswer(request.n, round_, text))
                 return [item]
             case Skip(task=task) as skip:
                 if (item := self._items.get(task)) is None:
@@ -145,7 +145,7 @@ class RequestsMade:
         """The Skip of an item, unless it was opened since."""
         return self._skips.get(item)
 
-    def answers(self, item: int, question: Digest) -> Sequence[Answered]:
+    def answers(self, item: int, question: Digest) -> Sequence[LoggedAnswer]:
         """What was answered to a question, the first first."""
         return self._answers.get(item, {}).get(question, ())
 

@@ -10,7 +10,7 @@ from os import fsdecode
 from codebatch.errors import NoBatch, UnknownId
 from codebatch.model.digest import DIGEST_PATTERN
 from codebatch.model.entry import display_path
-from codebatch.model.project import Project
+from codebatch.model.project import ProjectRoot
 from codebatch.model.task import PIPELINES
 from codebatch.store import layout
 from codebatch.store.batches.batches import (
@@ -108,7 +108,7 @@ def is_of_other_project(store: StoreDir, batch: BatchDir) -> bool:
     return not project.has_source(batch.about.project_root)
 
 
-def _current_root(store: StoreDir, project: Project, kind: BatchKind) -> bytes:
+def _current_root(store: StoreDir, project: ProjectRoot, kind: BatchKind) -> bytes:
     """Return the root of the project that is meant: outside git the nearest directory that has a batch of a kind."""
     if project.kind == "git":
         return project.root
@@ -156,7 +156,7 @@ def _no_batch(store: StoreDir, kind: BatchKind) -> UnknownId:
     return NoBatch(f"no {noun} {where}", hint=hint)
 
 
-def _run_command(project: Project | None) -> str:
+def _run_command(project: ProjectRoot | None) -> str:
     if project is None:
         return "codebatch run PATH"
     path = "." if project.start == project.root else fsdecode(project.root)

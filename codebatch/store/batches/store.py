@@ -27,10 +27,10 @@ from codebatch.errors import (
     UnsupportedFileSystem,
 )
 from codebatch.model.documents import Document, DocumentError, decode_document, decode_json, encode_document
-from codebatch.model.project import Project
+from codebatch.model.project import ProjectRoot
 from codebatch.model.text.lazy_patterns import LatePattern
 from codebatch.store import layout
-from codebatch.store.ownership import Origin, check_origin, make_origin, refuse_link, refuse_tracked
+from codebatch.store.ownership import StoreOrigin, check_origin, make_origin, refuse_link, refuse_tracked
 from codebatch.system.files.files import Files, Lock
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ _CONTENTS = {".gitignore": b"*\n", "CACHEDIR.TAG": CACHEDIR_TAG}
 class _StoreFile(Document, frozen=True, kw_only=True):
     format: int = STORE_FORMAT
     id: str
-    origin: Origin
+    origin: StoreOrigin
 
 
 class _AnyStoreFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +78,7 @@ class StoreDir(msgspec.Struct, frozen=True):
     files: Files
     root: Path
     id: str
-    project: Project | None = None
+    project: ProjectRoot | None = None
 
     @property
     def batches(self) -> Path:

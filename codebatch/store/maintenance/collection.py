@@ -37,7 +37,7 @@ from codebatch.store.batches.store import StoreDir
 from codebatch.store.ids import PassedOver
 from codebatch.store.objects.referenced_objects import may_name_objects, objects_named_in
 from codebatch.store.objects.repacking import Repacking, choose_packs, repack
-from codebatch.store.results.compaction import is_to_settle, read_settled, settle_batch
+from codebatch.store.results.compaction import can_compact, compact_batch, read_compacted
 from codebatch.store.results.outcomes import Outcomes
 from codebatch.store.results.outputs import Outputs, current_outputs
 from codebatch.store.results.relinking import Copies, find_copies, relink
@@ -56,7 +56,7 @@ def _not_known(_: BatchDir) -> None:
     return None
 
 
-class Going(msgspec.Struct, frozen=True, kw_only=True):
+class CollectionPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What nobody needs. `packs` is None where objects were not looked at, or it is not known which are needed.
 
     Of the batches to settle, their outputs are all that stays. `copies` need not be there twice.
@@ -83,7 +83,7 @@ def choose(
     with_objects: bool | None = True,
     with_copies: bool = False,
     work_ended: HowItEnded = _not_known,
-) -> Going:
+) -> CollectionPlan:
     """What may go: a look, which changes nothing.
 
     Of batches that have ended, those stay that are among the `keep` latest COMPLETED of their source, paths and
@@ -100,7 +100,7 @@ def choose(
     going = [batch for batch in old if batch.id not in spared]
     left = [batch for batch in batches if batch not in going]
     to_settle = [(each, digest) for each in left if each.id not in spared and (digest := _settled_digest(each))]
-    found = Going(
+    found = CollectionPlan(
         batches=[batch.root for batch in going],
         to_settle=to_settle,
         copies=find_copies(store.files, _shard_names(left, to_settle)) if with_copies else [],
@@ -127,7 +127,7 @@ def choose(
     return replace(found, packs=choose_packs(store.objects(), needed))
 
 
-def collect(store: StoreDir, going: Going, passed_over: PassedOver) -> None:
+def collect(store: StoreDir, going: CollectionPlan, passed_over: PassedOver) -> None:
     """Remove it. Only for who has had the store alone since it was chosen.
 
     On return it is gone, and will not come back with power. What somebody removes by hand meanwhile is passed over.
@@ -143,7 +143,7 @@ def collect(store: StoreDir, going: Going, passed_over: PassedOver) -> None:
         files.remove_tree(path)
     for batch, result_digest in going.to_settle:
         with contextlib.suppress(FileNotFoundError):
-            settle_batch(batch, result_digest)
+            compact_batch(batch, result_digest)
     relink(store, going.copies)
     if going.packs is not None:
         for pack in repack(store.objects(), going.packs):
@@ -214,7 +214,7 @@ def _how_it_ended(batch: BatchDir) -> BatchState | None:
     try:
         if is_held(batch):
             return None
-        if read_settled(batch) is not None:
+        if read_compacted(batch) is not None:
             return BatchState.COMPLETED
         outputs = current_outputs(batch)
     except (StoreError, UnknownId):
@@ -224,9 +224,9 @@ def _how_it_ended(batch: BatchDir) -> BatchState | None:
 
 def _settled_digest(batch: BatchDir) -> Digest | None:
     """The result digest of a batch of which something goes with settling; None of any other."""
-    if not is_to_settle(batch) or _how_it_ended(batch) is not BatchState.COMPLETED:
+    if not can_compact(batch) or _how_it_ended(batch) is not BatchState.COMPLETED:
         return None
-    settled = read_settled(batch)
+    settled = read_compacted(batch)
     if settled is not None:
         return settled.result_digest
     with contextlib.suppress(UnknownId):

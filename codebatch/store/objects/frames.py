@@ -77,7 +77,7 @@ def decompress_all(data: bytes) -> bytes:
 
 def iter_frames(read_at: ReadAt, total: int) -> Iterator[Frame]:
     """Walk the frames by their block headers (RFC 8878 3.1.1), decompressing nothing; stops before a torn one."""
-    window = _Window(read_at)
+    window = _ReadWindow(read_at)
     offset = 0
     while offset < total:
         frame = _frame_at(window, offset, total)
@@ -91,7 +91,7 @@ def content_digest(read_at: ReadAt, frame: Frame) -> bytes:
     """sha256 of a frame's content, in constant memory. Raises FrameError."""
     whole = hashlib.sha256()
     size = 0
-    source = _Span(read_at, frame.offset, frame.length)
+    source = _FileStretch(read_at, frame.offset, frame.length)
     try:
         # The stub asks for a whole IO[bytes]; the implementation calls nothing but `read`.
         with zstandard.ZstdDecompressor().stream_reader(cast("IO[bytes]", source), closefd=False) as reader:
@@ -105,7 +105,7 @@ def content_digest(read_at: ReadAt, frame: Frame) -> bytes:
     return whole.digest()
 
 
-def _frame_at(window: _Window, start: int, total: int) -> Frame | None:
+def _frame_at(window: _ReadWindow, start: int, total: int) -> Frame | None:
     header = window.get(start, _HEADER_BYTES_MAX)
     if header[:4] != _MAGIC:
         return None
@@ -129,7 +129,7 @@ def _frame_at(window: _Window, start: int, total: int) -> Frame | None:
     return Frame(start, offset - start, parameters.content_size) if offset <= total else None
 
 
-class _Window:
+class _ReadWindow:
     """Small reads out of one big one."""
 
     def __init__(self, read_at: ReadAt) -> None:
@@ -145,7 +145,7 @@ class _Window:
         return self._data[inside : inside + length]
 
 
-class _Span:
+class _FileStretch:
     """A stretch of a file as a stream."""
 
     def __init__(self, read_at: ReadAt, offset: int, length: int) -> None:

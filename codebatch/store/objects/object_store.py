@@ -31,14 +31,14 @@ _SEARCHED_MAX = 64
 """So many objects are searched for in each index; who asks for more is worth a dictionary of all that there are."""
 
 
-class Location(msgspec.Struct, frozen=True):
+class ObjectLocation(msgspec.Struct, frozen=True):
     """Where an object lies: the pack's name without suffix, and the frame in it."""
 
     pack: str
     frame: Frame
 
 
-class _Window(msgspec.Struct, frozen=True):
+class _PackWindow(msgspec.Struct, frozen=True):
     """A stretch of a pack that was read."""
 
     pack: str
@@ -67,7 +67,7 @@ class ObjectStore:
         self._bad: dict[str, set[bytes]] = {}
         self._loaded = False
         self._decompressor = zstandard.ZstdDecompressor()
-        self._windows: deque[_Window] = deque(maxlen=_WINDOWS)
+        self._windows: deque[_PackWindow] = deque(maxlen=_WINDOWS)
 
     def read(self, digest: Digest, size: int | None = None) -> bytes:
         """The bytes of an object; `size`, where it is known, must be theirs. Raises ObjectMissing, naming the pack."""
@@ -100,7 +100,7 @@ class ObjectStore:
             self.refresh()
         return key in self._known_holders()
 
-    def location(self, digest: Digest) -> Location | None:
+    def location(self, digest: Digest) -> ObjectLocation | None:
         """Where an object lies, looked up in packs sealed since as well; None where no pack holds it."""
         key = bytes.fromhex(digest)
         pack = self._holder(key)
@@ -108,7 +108,7 @@ class ObjectStore:
             self.refresh()
             pack = self._holder(key)
         row = None if pack is None else pack.content.find(key)
-        return None if pack is None or row is None else Location(pack.name, pack.content.frame(row))
+        return None if pack is None or row is None else ObjectLocation(pack.name, pack.content.frame(row))
 
     def packs(self) -> list[tuple[str, PackIndex, Collection[bytes]]]:
         """Every sealed pack by name: its index, and the objects that somebody found unsound in it."""
@@ -212,7 +212,7 @@ class ObjectStore:
             whole.update(self.files.read_range(path, offset, CHUNK_BYTES))
         return whole.hexdigest() == name
 
-    def _try_read(self, key: bytes, location: Location) -> bytes | None:
+    def _try_read(self, key: bytes, location: ObjectLocation) -> bytes | None:
         data = self._content(key, location)
         if data is None:
             # What was read ahead may be of a pack that has been replaced since.
@@ -220,14 +220,14 @@ class ObjectStore:
             data = self._content(key, location)
         return data
 
-    def _content(self, key: bytes, location: Location) -> bytes | None:
+    def _content(self, key: bytes, location: ObjectLocation) -> bytes | None:
         try:
             data = decompress_one(self._frame_bytes(location), location.frame.size, self._decompressor)
         except (FileNotFoundError, FrameError, UnsupportedEntry):
             return None
         return data if hashlib.sha256(data).digest() == key else None
 
-    def _frame_bytes(self, location: Location) -> bytes:
+    def _frame_bytes(self, location: ObjectLocation) -> bytes:
         pack, start, length = location.pack, location.frame.offset, location.frame.length
         for window in self._windows:
             inside = start - window.start
@@ -236,7 +236,7 @@ class ObjectStore:
         read = max(length, _WINDOW_BYTES)
         data = self.files.read_range(self.root / f"{pack}{layout.PACK_SUFFIX}", start, read)
         if read == _WINDOW_BYTES:
-            self._windows.appendleft(_Window(pack, start, data))
+            self._windows.appendleft(_PackWindow(pack, start, data))
         return data[:length]
 
     def _condemn(self, key: bytes, pack: str) -> None:

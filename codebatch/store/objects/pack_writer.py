@@ -27,7 +27,7 @@ from codebatch.store.objects.packs import PackIndex, build_index, encode_index
 from codebatch.system.files.files import Appender, Files, Lock
 
 if TYPE_CHECKING:
-    from codebatch.system.threads import Call, Threads
+    from codebatch.system.threads import ThreadCall, Threads
 
 PACK_BYTES = 16 << 20
 BATCH_BYTES = 2 << 20
@@ -40,7 +40,7 @@ class SizeChangedError(ValueError):
     """A stream gave more or fewer bytes than were announced; nothing of it was kept."""
 
 
-class Part:
+class PackPart:
     """A pack in the making: the file, its lock, its running hash. `bytes` is how long it is."""
 
     def __init__(self, files: Files, root: Path) -> None:
@@ -133,13 +133,13 @@ class PackWriter:
         self._files = objects.files
         self._objects = objects
         self._compressor = zstandard.ZstdCompressor(level=LEVEL)
-        self._part: Part | None = None
+        self._part: PackPart | None = None
         self._waiting: list[tuple[bytes, bytes]] = []
         self._waiting_bytes = 0
         self._keys: set[bytes] = set()
         self._unsynced = False
         self._thread: Threads | None = None
-        self._running: deque[Call[None]] = deque()
+        self._running: deque[ThreadCall[None]] = deque()
         self._sealed: list[tuple[str, PackIndex]] = []
 
     def __enter__(self) -> PackWriter:
@@ -169,7 +169,7 @@ class PackWriter:
 
     def add_stream(self, chunks: Iterable[bytes], size: int) -> Digest:
         """Take in a big object, in constant memory, as a pack of one. Raises SizeChangedError unless `size` fits."""
-        part = Part(self._files, self._objects.root)
+        part = PackPart(self._files, self._objects.root)
         whole = hashlib.sha256()
         compressor = self._compressor.compressobj(size=size)
         left = size
@@ -266,7 +266,7 @@ class PackWriter:
     def _write(self, batch: list[tuple[bytes, bytes]]) -> None:
         """Compress a batch into the current pack. Runs in the thread, or in the caller's while the thread is idle."""
         if self._part is None:
-            self._part = Part(self._files, self._objects.root)
+            self._part = PackPart(self._files, self._objects.root)
         part = self._part
         frames = self._compress([data for _, data in batch])
         offset = part.bytes
@@ -278,7 +278,7 @@ class PackWriter:
             self._part = None
             self._seal_part(part)
 
-    def _seal_part(self, part: Part) -> None:
+    def _seal_part(self, part: PackPart) -> None:
         self._unsynced = True
         try:
             self._sealed.append(part.seal())

@@ -9,14 +9,14 @@ import msgspec
 from codebatch.model.record_counts import Counts
 
 
-class _Line(msgspec.Struct, frozen=True):
+class _ReferenceLine(msgspec.Struct, frozen=True):
     """Of a record, whether it names an object."""
 
     kind: str
     object: str = ""
 
 
-_line_decoder = msgspec.json.Decoder(_Line)
+_line_decoder = msgspec.json.Decoder(_ReferenceLine)
 
 
 def may_name_objects(counts: Counts) -> bool:

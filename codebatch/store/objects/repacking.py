@@ -16,7 +16,7 @@ from codebatch.model.digest import DIGEST_PATTERN
 from codebatch.store import layout
 from codebatch.store.objects.frames import CHUNK_BYTES, Frame, FrameError, content_digest
 from codebatch.store.objects.object_store import ObjectStore
-from codebatch.store.objects.pack_writer import PACK_BYTES, Part
+from codebatch.store.objects.pack_writer import PACK_BYTES, PackPart
 from codebatch.store.objects.packs import PackIndex
 
 DEAD_SHARE_MIN = 0.3
@@ -86,7 +86,7 @@ class _Repacker:
         self._chosen = chosen
         self._moved: set[bytes] = set()
         self._written: set[str] = set()
-        self._part: Part | None = None
+        self._part: PackPart | None = None
         self._copied: list[str] = []
 
     def run(self) -> list[str]:
@@ -123,7 +123,7 @@ class _Repacker:
         if not self._is_sound(pack.name, key, frame):
             return False
         if self._part is None:
-            self._part = Part(self._files, self._objects.root)
+            self._part = PackPart(self._files, self._objects.root)
         start = self._part.bytes
         for chunk in self._chunks(pack.name, frame):
             self._part.append(chunk)

@@ -18,7 +18,7 @@ from codebatch.store.batches.batches import NO_CHECKOUT, BatchDir, Checkout, bui
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.results.outcomes import Outcomes
 from codebatch.store.results.outputs import Manifest
-from codebatch.store.sharing import share
+from codebatch.store.sharing import hardlink_or_copy
 from codebatch.system.files.files import Files
 
 # An outcome before the segment that holds its records: who resumes the other batch meanwhile writes them the other way.
@@ -66,9 +66,9 @@ def adopt_batch(
         for directory in (*_LINKED, *outputs):
             _share_all(files, batch.root / directory, root / directory)
         files.sync_directory(root / layout.OUTPUTS)
-        share(files, batch.root / layout.PLAN_FILE, root / layout.PLAN_FILE)
+        hardlink_or_copy(files, batch.root / layout.PLAN_FILE, root / layout.PLAN_FILE)
         if files.size(batch.root / layout.SETTLED_FILE) is not None:
-            share(files, batch.root / layout.SETTLED_FILE, root / layout.SETTLED_FILE)
+            hardlink_or_copy(files, batch.root / layout.SETTLED_FILE, root / layout.SETTLED_FILE)
     return BatchDir(files, store.batches / about.batch_id, about)
 
 
@@ -78,7 +78,7 @@ def _share_all(files: Files, source: Path, target: Path) -> None:
     for name in files.listing(source):
         found = files.stat(source / name)
         if found is not None and stat.S_ISREG(found.st_mode):  # What is neither is none of ours.
-            share(files, source / name, target / name)
+            hardlink_or_copy(files, source / name, target / name)
         elif found is not None and stat.S_ISDIR(found.st_mode):
             _share_all(files, source / name, target / name)
     files.sync_directory(target)

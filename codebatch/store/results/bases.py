@@ -43,7 +43,7 @@ class ShardPlace(msgspec.Struct, frozen=True):
     counts: Counts
 
 
-class Beside(msgspec.Struct, frozen=True):
+class SnapshotItems(msgspec.Struct, frozen=True):
     """A snapshot, and all items of it."""
 
     snapshot: Snapshot
@@ -64,7 +64,7 @@ class Held(msgspec.Struct, frozen=True):
     unkeyed: str
 
 
-class Base:
+class ReuseBase:
     """A batch that is read for its results, merged or not, whatever became of the rest of it."""
 
     def __init__(self, store: StoreDir, batch: BatchDir) -> None:
@@ -96,7 +96,7 @@ class Base:
             self._plan = self._batch.plan()
         return self._plan
 
-    def items(self, beside: Beside | None = None) -> Items:
+    def items(self, beside: SnapshotItems | None = None) -> Items:
         """What it worked on; what it has in common with another snapshot is not read again. Raises StoreError."""
         snapshot = snapshot_of(self._store, self._batch)
         if beside is None or self.plan.paths:
@@ -208,9 +208,9 @@ class Base:
         return ShardPlace(path, outcome.length, outcome.bytes, outcome.file, outcome.counts)
 
 
-def open_base(store: StoreDir, batch_id: str) -> Base:
+def open_base(store: StoreDir, batch_id: str) -> ReuseBase:
     """A batch as a base. Raises UnknownId or StoreError."""
-    return Base(store, open_batch(store, batch_id))
+    return ReuseBase(store, open_batch(store, batch_id))
 
 
 def find_bases(store: StoreDir, sources: Sequence[bytes], pipeline: str) -> tuple[BatchId, ...]:

@@ -17,7 +17,7 @@ UNSETTLED = (layout.LEASES, layout.RESULTS, layout.OUTCOMES, layout.HOLDERS, lay
 """The directories that go, in any order."""
 
 
-class SettledFile(Document, frozen=True, kw_only=True):
+class CompactedBatch(Document, frozen=True, kw_only=True):
     """The document settled.json: the batch is complete, and these outputs are its results.
 
     The document does not contain the ID of its batch, so that batches can share it by a hard link.
@@ -28,26 +28,26 @@ class SettledFile(Document, frozen=True, kw_only=True):
     result_digest: Digest
 
 
-def decode_settled(data: bytes) -> SettledFile:
+def decode_compacted(data: bytes) -> CompactedBatch:
     """Read settled.json. Raises DocumentError."""
-    return decode_document(data, SettledFile, SETTLED_FORMAT)
+    return decode_document(data, CompactedBatch, SETTLED_FORMAT)
 
 
-def read_settled(batch: BatchDir) -> SettledFile | None:
+def read_compacted(batch: BatchDir) -> CompactedBatch | None:
     """What settled.json of a batch says; None where it is not settled. Raises StoreCorrupt."""
     try:
-        return read_document(batch.files, batch.root / layout.SETTLED_FILE, decode_settled, hint=SETTLED_HINT)
+        return read_document(batch.files, batch.root / layout.SETTLED_FILE, decode_compacted, hint=SETTLED_HINT)
     except (FileNotFoundError, NotADirectoryError):
         return None
 
 
-def is_to_settle(batch: BatchDir) -> bool:
+def can_compact(batch: BatchDir) -> bool:
     """Whether there is anything left that goes with settling."""
     names = batch.files.listing(batch.root).keys()
     return layout.SETTLED_FILE not in names or not names.isdisjoint(UNSETTLED)
 
 
-def settle_batch(batch: BatchDir, result_digest: Digest) -> None:
+def compact_batch(batch: BatchDir, result_digest: Digest) -> None:
     """Remove all that the outputs of a COMPLETED batch are made of. Idempotent.
 
     Only for who has the store alone (`Store.alone`), and of a batch that no process holds. The document is on disk
@@ -55,8 +55,8 @@ def settle_batch(batch: BatchDir, result_digest: Digest) -> None:
     """
     files = batch.files
     files.sync_directory(batch.root / layout.OUTPUTS)
-    if read_settled(batch) is None:
-        document = SettledFile(plan_digest=batch.about.plan_digest, result_digest=result_digest)
+    if read_compacted(batch) is None:
+        document = CompactedBatch(plan_digest=batch.about.plan_digest, result_digest=result_digest)
         files.write_atomic(batch.root / layout.SETTLED_FILE, encode_document(document))
     for name in UNSETTLED:
         files.remove_tree(batch.root / name)

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from codebatch.model.outcome import Register
 from codebatch.model.plan import Plan
 from codebatch.scheduling.analysis.ledger import Ledger
-from codebatch.scheduling.outcome_counts import Tally
+from codebatch.scheduling.outcome_counts import OutcomeCounts
 from codebatch.store.results.outcomes import Outcomes, Scan
 
 
@@ -34,7 +34,7 @@ def scan(ledger: Ledger, outcomes: Outcomes) -> Scan:
     return Scan([commit for commit in found.commits if ledger.fits(commit)], found.unreadable + unreadable)
 
 
-def tally_of(ledger: Ledger, tasks: Collection[str] | None = None) -> Tally:
+def tally_of(ledger: Ledger, tasks: Collection[str] | None = None) -> OutcomeCounts:
     """How many (item, task) pairs of some tasks, or of all, ended how.
 
     A project task is one; what it says of inputs that changed is open.
@@ -45,7 +45,7 @@ def tally_of(ledger: Ledger, tasks: Collection[str] | None = None) -> Tally:
         if shard not in stale and (tasks is None or task in tasks):
             for link in ledger.walk(shard, task):
                 totals[link.type] += link.end - link.start
-    return Tally(
+    return OutcomeCounts(
         planned=ledger.planned(tasks),
         results=totals["result"],
         failed=totals["failed"],

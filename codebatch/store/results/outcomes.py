@@ -23,12 +23,12 @@ from codebatch.model.analysis.item_table import ROW_BYTES, item_lengths, item_ra
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.entry import path_fields
 from codebatch.model.outcome import (
+    CommandReport,
     Commit,
     HolderId,
     Outcome,
     OutcomeType,
     Register,
-    Said,
     Unit,
     decode_commit,
     encode_commit,
@@ -85,7 +85,7 @@ def attempt_outcome(
     exit_status: int | None = None,
     *,
     question: Digest = Digest(""),  # noqa: B008 # A name for a text, which nothing changes.
-    said: Said | None = None,
+    said: CommandReport | None = None,
     until_ns: int = 0,
     is_final: bool = False,
 ) -> EncodedOutcome:

@@ -23,12 +23,12 @@ from codebatch.model.record_counts import Counts
 from codebatch.model.shard import ShardId
 from codebatch.model.task import TASK_NAME_PATTERN
 from codebatch.protocol.record_frames import iter_frames
-from codebatch.scheduling.outcome_counts import Tally
+from codebatch.scheduling.outcome_counts import OutcomeCounts
 from codebatch.store import layout
 from codebatch.store.batches.batches import BatchDir, check_is_there
 from codebatch.store.documents import read_document
 from codebatch.store.objects.frames import decompress_one
-from codebatch.store.results.compaction import SETTLED_HINT, read_settled
+from codebatch.store.results.compaction import SETTLED_HINT, read_compacted
 from codebatch.store.results.shard_files import DAMAGE_HINT, FrameRange, Trailer, read_trailer, split_shard_file
 from codebatch.system.files.file_reader import FileReader
 
@@ -90,13 +90,13 @@ class Manifest(Document, frozen=True, kw_only=True):
         """The output of a task."""
         return next((task for task in self.tasks if task.task == name), None)
 
-    def tally(self, names: Collection[str] | None = None) -> Tally:
+    def tally(self, names: Collection[str] | None = None) -> OutcomeCounts:
         """How many pairs of an item and a task, of some tasks or of all, ended how."""
         tasks = [task for task in self.tasks if names is None or task.task in names]
         planned = sum(1 if task.scope == "project" else self.items for task in tasks)
         failed = sum(task.failed for task in tasks)
         cancelled = sum(task.cancelled for task in tasks)
-        return Tally(planned=planned, results=planned - failed - cancelled, failed=failed, cancelled=cancelled)
+        return OutcomeCounts(planned=planned, results=planned - failed - cancelled, failed=failed, cancelled=cancelled)
 
 
 def decode_manifest(data: bytes) -> Manifest:
@@ -302,7 +302,7 @@ def current_outputs(batch: BatchDir) -> Outputs | None:
     """The outputs of the highest generation; None where none was merged yet. Raises StoreCorrupt."""
     best: Outputs | None = None
     directory = batch.root / layout.OUTPUTS
-    settled = read_settled(batch)
+    settled = read_compacted(batch)
     for name in batch.files.listing(directory):
         if not DIGEST_PATTERN.match(name) or (settled is not None and name != settled.result_digest):
             continue
@@ -324,13 +324,13 @@ def current_outputs(batch: BatchDir) -> Outputs | None:
     return best
 
 
-def outputs_meanwhile(batch: BatchDir) -> Outputs | None:
+def outputs_if_settled_since(batch: BatchDir) -> Outputs | None:
     """Look again at a batch that had no outputs, after what there is of it was read: the outputs on which it rests now.
 
     None where it is not settled: then nothing had gone. Raises CollectedMeanwhile or StoreCorrupt.
     """
     check_is_there(batch.files, batch.root)
-    return None if read_settled(batch) is None else current_outputs(batch)
+    return None if read_compacted(batch) is None else current_outputs(batch)
 
 
 def _is_of(manifest: Manifest, batch: BatchDir, directory: str) -> bool:

@@ -18,7 +18,7 @@ from codebatch.store.batches.batches import hidden_directory
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.results.shard_files import split_shard_file
 from codebatch.store.results.shard_survey import ShardName, survey
-from codebatch.store.sharing import names_apart, try_link
+from codebatch.store.sharing import ignoring_link_refusals, try_link
 from codebatch.system.files.files import Files
 
 
@@ -78,7 +78,7 @@ def relink(store: StoreDir, found: Collection[Copies]) -> None:
                 with contextlib.suppress(FileNotFoundError):
                     if try_link(files, copies.path, link) is None:
                         break
-                    with names_apart():
+                    with ignoring_link_refusals():
                         files.replace(link, path)
                         directories.add(path.parent)
         for directory in sorted(directories):

@@ -11,7 +11,7 @@ from codebatch.model.shard import Shard
 from codebatch.store.results.bases import ShardPlace
 from codebatch.store.results.outcomes import EncodedOutcome, Outcomes
 from codebatch.store.results.shard_files import Trailer, split_shard_file
-from codebatch.store.sharing import share
+from codebatch.store.sharing import hardlink_or_copy
 from codebatch.system.files.files import Files
 
 
@@ -24,7 +24,7 @@ def adopt_shard(files: Files, outcomes: Outcomes, shard: Shard, task: str, place
     trailer = _sound(files, place.path, place)
     if trailer is None or trailer.items != shard.items:
         return None
-    if not share(files, place.path, path) and _sound(files, path, place) is None:
+    if not hardlink_or_copy(files, place.path, path) and _sound(files, path, place) is None:
         files.write_atomic(path, files.read(place.path))
     outcome = Outcome(
         shard=shard.id,

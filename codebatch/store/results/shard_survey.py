@@ -54,7 +54,7 @@ class Fault(msgspec.Struct, frozen=True):
     names: tuple[ShardName, ...]
 
 
-class Survey(msgspec.Struct, frozen=True):
+class ShardFileSurvey(msgspec.Struct, frozen=True):
     """What was found behind some names: how many names, how many files, of how many every byte was read, and those that
     are damaged.
 
@@ -102,7 +102,9 @@ Choose = Callable[[Sequence[Digest]], Container[Digest]]
 """Which of some digests are in a sample."""
 
 
-def survey(files: FileReader, names: Iterable[ShardName], *, is_full: bool, choose: Choose = lambda _: ()) -> Survey:
+def survey(
+    files: FileReader, names: Iterable[ShardName], *, is_full: bool, choose: Choose = lambda _: ()
+) -> ShardFileSurvey:
     """Look behind names: every inode once, all its bytes where it `is_full` or its digest is chosen, else its length.
 
     Where no name says how long it is, that is its trailer, which must be there and begin where its frames end.
@@ -119,7 +121,7 @@ def survey(files: FileReader, names: Iterable[ShardName], *, is_full: bool, choo
         behind.setdefault((name.digest, there.get(name.file)), []).append(name)
     read = set(behind) if is_full else _chosen(behind, choose)
     met, looked = ({inode for _, inode in some if inode is not None} for some in (behind, read))
-    found = Survey(count, len(met), len(looked), [], {})
+    found = ShardFileSurvey(count, len(met), len(looked), [], {})
     for (digest, inode), same in behind.items():
         problem = _problem(files, same, is_full=(digest, inode) in read)
         if problem is not None:

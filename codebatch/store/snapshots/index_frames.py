@@ -43,7 +43,7 @@ class IndexFrame(msgspec.Struct, frozen=True, kw_only=True):
     digest: Digest
 
 
-class Index(msgspec.Struct, frozen=True):
+class SnapshotIndex(msgspec.Struct, frozen=True):
     """An index: the file's bytes, its frames, and the digest of all lines, which is the snapshot's."""
 
     data: bytes
@@ -51,7 +51,7 @@ class Index(msgspec.Struct, frozen=True):
     digest: Digest
 
 
-def make_index(lines: Iterable[bytes]) -> Index:
+def make_index(lines: Iterable[bytes]) -> SnapshotIndex:
     """An index of all its lines, in path order. Without any it is an empty frame."""
     maker = _Maker()
     for line in lines:
@@ -59,7 +59,7 @@ def make_index(lines: Iterable[bytes]) -> Index:
     return maker.finish()
 
 
-def splice_index(index: Index, changes: Mapping[bytes, Entry | None]) -> Index:
+def splice_index(index: SnapshotIndex, changes: Mapping[bytes, Entry | None]) -> SnapshotIndex:
     """The index in which the entries at some paths are other ones, or None where there are none any more.
 
     It is what `make_index` makes of all lines, byte for byte where zstd is the same. Raises ValueError where the index
@@ -174,11 +174,11 @@ class _Maker:
         self._data.append(compressed)
         self._frames.append(frame)
 
-    def finish(self) -> Index:
+    def finish(self) -> SnapshotIndex:
         """The index, with the last lines in a frame that is as short as it is."""
         if self._lines or not self._frames:
             self._end_frame()
-        return Index(b"".join(self._data), tuple(self._frames), Digest(self._whole.hexdigest()))
+        return SnapshotIndex(b"".join(self._data), tuple(self._frames), Digest(self._whole.hexdigest()))
 
     def _end_frame(self) -> None:
         content = b"".join(self._lines)

@@ -28,8 +28,8 @@ from codebatch.store.ids import PassedOver
 from codebatch.store.objects.frames import FrameError, decompress_all
 from codebatch.store.objects.object_store import ObjectStore
 from codebatch.store.snapshots.index_frames import (
-    Index,
     IndexFrame,
+    SnapshotIndex,
     check_frames,
     count_entries,
     frame_at,
@@ -134,10 +134,10 @@ class Snapshot:
             except msgspec.DecodeError as error:
                 raise ValueError(str(error)) from error
 
-    def index(self) -> Index:
+    def index(self) -> SnapshotIndex:
         """The index as it lies on disk, not looked into. Raises StoreCorrupt."""
         with self._corrupt_where_unsound():
-            return Index(self._files.read(self._path), self.document.frames, self.digest)
+            return SnapshotIndex(self._files.read(self._path), self.document.frames, self.digest)
 
     def check(self) -> None:
         """Raises StoreCorrupt where the index is not the snapshot's, or its frames are not where the document says."""
@@ -291,7 +291,7 @@ def mark_as_taken(files: Files, store_root: Path, snapshot_id: str) -> None:
 
 
 def publish_snapshot(
-    files: Files, store_root: Path, index: Index, *, source: SnapshotSource, created_at: str
+    files: Files, store_root: Path, index: SnapshotIndex, *, source: SnapshotSource, created_at: str
 ) -> SnapshotDocument:
     """Make a snapshot known, or find that it is; returns the document that is on disk. On return it is durable.
 

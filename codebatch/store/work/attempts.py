@@ -21,7 +21,7 @@ from codebatch.store.batches.holders import Lease, LeaseReader
 from codebatch.store.documents import read_document_bytes
 from codebatch.store.results.outcomes import Outcomes
 from codebatch.system.files.file_reader import FileReader
-from codebatch.system.processes.background_fork import Ahead, has_other_processor
+from codebatch.system.processes.background_fork import BackgroundFork, has_other_processor
 
 _FORKED_MIN = 2000
 """Of so many commits some take longer to read than a fork to be made."""
@@ -60,7 +60,7 @@ class Attempts:
         listed = self._outcomes.list_new()
         forked = len(listed) * 2 // 5 if may_fork and len(listed) > _FORKED_MIN and has_other_processor() else 0
         if forked:  # Less than half: it is ready later than we are, and what it says has to be read too.
-            ahead = Ahead(partial(self._read, listed[:forked]))
+            ahead = BackgroundFork(partial(self._read, listed[:forked]))
             rest = self._read(listed[forked:])
             self._take(ahead.wait(Concluded))
             self._take(rest)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from codebatch.model.outcome import HolderId
 from codebatch.store import layout
 from codebatch.store.batches.batches import BatchDir
-from codebatch.system.processes.progress_cell import Cell, Child
+from codebatch.system.processes.progress_cell import Child, ProgressCell
 
 
 def child_of(batch: BatchDir, holder: HolderId) -> Child | None:
     """The command that a worker runs; None where it runs none, or has no cell."""
     try:
-        cell = Cell(batch.files, batch.root / layout.HOLDERS / layout.cell_name(holder), create=False)
+        cell = ProgressCell(batch.files, batch.root / layout.HOLDERS / layout.cell_name(holder), create=False)
     except FileNotFoundError:
         return None
     try:

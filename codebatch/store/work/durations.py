@@ -27,7 +27,7 @@ _DIGITS = 12
 _SECONDS_MAX = 1_000_000_000
 
 
-class Took(NamedTuple):
+class CommandDuration(NamedTuple):
     """How long a command took, in seconds, that is done: its id, the digest of its definition, and its program."""
 
     command: str
@@ -40,7 +40,7 @@ _Seconds = Annotated[float, Meta(ge=0, le=_SECONDS_MAX)]
 """Nor NaN: no schedule would come to its end."""
 
 
-class _Kept(msgspec.Struct, array_like=True):
+class _CachedDurations(msgspec.Struct, array_like=True):
     commands: dict[str, list[tuple[str, _Seconds]]] = msgspec.field(default_factory=dict)
     programs: dict[str, list[_Seconds]] = msgspec.field(default_factory=dict)
 
@@ -53,7 +53,7 @@ class Durations:
         self._store = store
         self._name = layout.durations_cache_name(digest_bytes(root))
         self._kept = self._read()
-        self._new: list[Took] = []
+        self._new: list[CommandDuration] = []
 
     def of_command(self, command: str, definition: Digest) -> tuple[float, ...]:
         """How long a command took as it is defined now, the latest last; where it never ran so, as it was before."""
@@ -65,7 +65,7 @@ class Durations:
         """How long commands took that run a program."""
         return tuple(self._kept.programs.get(program, ()))
 
-    def add(self, took: Took) -> None:
+    def add(self, took: CommandDuration) -> None:
         """Keep what a command took, with the next `save`."""
         self._new.append(took)
 
@@ -85,12 +85,12 @@ class Durations:
         self._new.clear()
         write_kept(self._store, self._name, _MAGIC, msgspec.msgpack.encode(self._kept))
 
-    def _read(self) -> _Kept:
+    def _read(self) -> _CachedDurations:
         body = None if self._store is None else read_kept(self._store, self._name, _MAGIC)
         try:
-            return _Kept() if body is None else msgspec.msgpack.decode(body, type=_Kept)
+            return _CachedDurations() if body is None else msgspec.msgpack.decode(body, type=_CachedDurations)
         except (msgspec.DecodeError, ValueError):
-            return _Kept()
+            return _CachedDurations()
 
 
 def program_of(command: Command) -> str:

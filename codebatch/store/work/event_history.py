@@ -9,7 +9,7 @@ from typing import Literal
 from codebatch.errors import StoreError
 from codebatch.model.outcome import Used
 from codebatch.model.work import event as events
-from codebatch.scheduling.work.event_projection import Told
+from codebatch.scheduling.work.event_projection import EmittedEvents
 from codebatch.store.batches import journal
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.work.attempts import CommandPlaces
@@ -37,7 +37,7 @@ class ToldBefore:
 
     def __init__(self, batch: BatchDir, epoch: int, items: Mapping[str, int]) -> None:
         """`items` are the commands' by their ids. What cannot be read was not told."""
-        self.told = Told()
+        self.told = EmittedEvents()
         self.started: dict[tuple[int, int], str] = {}
         self.last: events.AnyEvent | None = None
         self._spans: dict[int, tuple[int, int]] = {}

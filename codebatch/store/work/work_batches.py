@@ -164,7 +164,7 @@ def _merged(then: Sequence[_Edge], now: Sequence[_Edge], changed: Collection[Com
     return tuple(itertools.chain((edge for edge in then if edge.task not in changed), now))
 
 
-class Definitions:
+class CommandDefinitions:
     """The definitions of the commands of one work batch, in each of their rounds."""
 
     def __init__(self, store: StoreDir, batch: BatchDir) -> None:
@@ -207,7 +207,7 @@ def commands_of(store: StoreDir, batch: BatchDir, work: Work) -> list[CommandId]
 
 def read_command(store: StoreDir, batch: BatchDir, command: str) -> Command:
     """A command of a work batch by its id, as the next attempt has it. Raises as `Definitions.read` does."""
-    return Definitions(store, batch).read(command)
+    return CommandDefinitions(store, batch).read(command)
 
 
 def _read_listed(listed: Snapshot, batch: BatchDir, command: str) -> Command:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 
-def bytes_of_alone(roots: Iterable[Path], paths: Iterable[Path]) -> tuple[int, int]:
+def reclaimable_bytes(roots: Iterable[Path], paths: Iterable[Path]) -> tuple[int, int]:
     """Bytes of the files that have no name but those below some directories: what removing these makes free. And what
     removing some `paths` outside of them makes free besides.
     """

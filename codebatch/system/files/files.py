@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from codebatch.system.files.file_reader import FileReader
-from codebatch.system.files.os_errors import FOREIGN, foreign, locking, reading, refusals
+from codebatch.system.files.os_errors import FOREIGN, foreign, locking, wrap_read_errors, wrap_write_errors
 from codebatch.system.files.system_calls import SHARED_MODE, RealCalls, SystemCalls
 
 T = TypeVar("T")
@@ -160,14 +160,14 @@ class _RealAppender:
     def __init__(self, calls: SystemCalls, path: Path | str, directory_mode: int) -> None:
         self._calls = calls
         self._path = path
-        with refusals(path):
+        with wrap_write_errors(path):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
             self._fd = _with_directory(calls, path, lambda: calls.open(path, flags), directory_mode)
 
     def append(self, data: bytes) -> int:
         # Asked each time: a task that writes to descriptors that are not its own spoils its own work only.
         start = self._calls.fstat(self._fd).st_size
-        with refusals(self._path):
+        with wrap_write_errors(self._path):
             try:
                 _write_all(self._calls, self._fd, data)
             except OSError:
@@ -177,7 +177,7 @@ class _RealAppender:
         return start
 
     def sync(self) -> None:
-        with refusals(self._path):
+        with wrap_write_errors(self._path):
             self._calls.fsync(self._fd)
 
     def close(self) -> None:
@@ -198,7 +198,7 @@ class RealFiles:
         return self._calls.keeping_open(*directories)
 
     def read(self, path: Path) -> bytes:
-        with reading(path):
+        with wrap_read_errors(path):
             fd, size = self._open(path, os.O_RDONLY)
             try:
                 return _read_at(self._calls, fd, 0, size)
@@ -206,7 +206,7 @@ class RealFiles:
                 self._calls.close(fd)
 
     def read_range(self, path: Path | str, offset: int, length: int) -> bytes:
-        with reading(path):
+        with wrap_read_errors(path):
             fd, size = self._open(path, os.O_RDONLY)
             try:
                 return _read_at(self._calls, fd, offset, max(0, min(length, size - offset)))
@@ -214,7 +214,7 @@ class RealFiles:
                 self._calls.close(fd)
 
     def stat(self, path: Path) -> os.stat_result | None:
-        with reading(path):
+        with wrap_read_errors(path):
             try:
                 return self._calls.stat(path)
             except (FileNotFoundError, NotADirectoryError):
@@ -225,7 +225,7 @@ class RealFiles:
         return None if found is None else found.st_size
 
     def listing(self, path: Path) -> dict[str, int]:
-        with reading(path):
+        with wrap_read_errors(path):
             try:
                 found = self._calls.listing(path)
             except (FileNotFoundError, NotADirectoryError):
@@ -233,18 +233,18 @@ class RealFiles:
         return {name: found[name] for name in sorted(found) if name[0] != "."}
 
     def has_only(self, path: Path, names: Collection[str]) -> bool:
-        with reading(path):
+        with wrap_read_errors(path):
             return set(self._calls.listing(path)) == set(names)
 
     def lengths(self, path: Path) -> dict[str, int]:
-        with reading(path):
+        with wrap_read_errors(path):
             try:
                 return self._calls.lengths(path)
             except (FileNotFoundError, NotADirectoryError):
                 return {}
 
     def unfinished(self, path: Path) -> list[str]:
-        with reading(path):
+        with wrap_read_errors(path):
             try:
                 found = self._calls.listing(path)
             except (FileNotFoundError, NotADirectoryError):
@@ -252,7 +252,7 @@ class RealFiles:
         return sorted(name for name in found if name.startswith(".") and name.endswith(".tmp"))
 
     def make_directory(self, path: Path, mode: int = SHARED_MODE) -> bool:
-        with refusals(path):
+        with wrap_write_errors(path):
             try:
                 return self._make_one_directory(path, mode)
             except FileNotFoundError:
@@ -294,7 +294,7 @@ class RealFiles:
     def _put(self, path: Path, data: bytes, *, sync: bool) -> None:
         temporary = _temporary_beside(path)
         try:
-            with refusals(path):
+            with wrap_write_errors(path):
                 _with_directory(self._calls, path, lambda: self._write(temporary, data, sync=sync))
                 self._calls.rename(temporary, path)
         except BaseException:
@@ -302,11 +302,11 @@ class RealFiles:
             raise
 
     def make_link(self, target: str, path: Path) -> None:
-        with refusals(path):
+        with wrap_write_errors(path):
             self._calls.symlink(target, path)
 
     def create_exclusive(self, source: Path | str, path: Path | str) -> bool:
-        with refusals(path):
+        with wrap_write_errors(path):
             try:
                 _with_directory(self._calls, path, lambda: self._calls.link(source, path))
             except FileExistsError:
@@ -315,7 +315,7 @@ class RealFiles:
 
     def publish_directory(self, source: Path, path: Path) -> bool:
         self.sync_directory(source)
-        with refusals(path):
+        with wrap_write_errors(path):
             try:
                 self._calls.rename(source, path)
             except OSError as error:
@@ -331,36 +331,36 @@ class RealFiles:
 
     def retire(self, path: Path) -> Path | None:
         hidden = _temporary_beside(path)
-        with refusals(path), contextlib.suppress(FileNotFoundError):
+        with wrap_write_errors(path), contextlib.suppress(FileNotFoundError):
             self._calls.rename(path, hidden)
             return hidden
         return None
 
     def replace(self, source: Path, path: Path) -> None:
-        with refusals(path):
+        with wrap_write_errors(path):
             self._calls.rename(source, path)
 
     def sync_directory(self, path: Path) -> None:
-        with refusals(path):
+        with wrap_write_errors(path):
             self._calls.sync_directory(path)
 
     def open_append(self, path: Path | str, *, directory_mode: int = SHARED_MODE) -> Appender:
         return _RealAppender(self._calls, path, directory_mode)
 
     def open_page(self, path: Path, *, create: bool) -> int:
-        with refusals(path):
+        with wrap_write_errors(path):
             return self._open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL if create else os.O_RDONLY)[0]
 
     def remove(self, path: Path | str) -> None:
-        with refusals(path), contextlib.suppress(FileNotFoundError):
+        with wrap_write_errors(path), contextlib.suppress(FileNotFoundError):
             self._calls.unlink(path)
 
     def remove_tree(self, path: Path) -> None:
-        with refusals(path), contextlib.suppress(FileNotFoundError):
+        with wrap_write_errors(path), contextlib.suppress(FileNotFoundError):
             self._calls.remove_tree(path)
 
     def try_lock(self, path: Path, *, create: bool = True) -> Lock | None:
-        with refusals(path):
+        with wrap_write_errors(path):
             fd, _ = self._open(path, os.O_RDWR | (os.O_CREAT if create else 0))
         try:
             with locking(path):
@@ -375,7 +375,7 @@ class RealFiles:
 
     def is_locked(self, path: Path | str) -> bool:
         try:
-            with reading(path):
+            with wrap_read_errors(path):
                 fd, _ = self._open(path, os.O_RDONLY)
         except FileNotFoundError:
             return False
@@ -389,7 +389,7 @@ class RealFiles:
         return False
 
     def wait_lock(self, path: Path, *, shared: bool) -> Lock:
-        with refusals(path):
+        with wrap_write_errors(path):
             try:
                 # flock(2) does not ask for the right to write: who finds nothing to do works on a read-only store.
                 fd, _ = self._open(path, os.O_RDONLY)
@@ -415,7 +415,7 @@ class RealFiles:
 
     def _write(self, path: Path | str, data: bytes, *, sync: bool) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-        with refusals(path):
+        with wrap_write_errors(path):
             fd = self._calls.open(path, flags)
             try:
                 _write_all(self._calls, fd, data)

@@ -49,7 +49,7 @@ class _Turned:
             self._turn(self._path, error)
 
 
-def refusals(path: Path | str) -> AbstractContextManager[None]:
+def wrap_write_errors(path: Path | str) -> AbstractContextManager[None]:
     """Turn the operating system's refusal of a write into StoreUnwritable, and what is not ours into StrangeEntry.
 
     Other errors pass.
@@ -57,8 +57,8 @@ def refusals(path: Path | str) -> AbstractContextManager[None]:
     return _Turned(path, _raise_unwritable)
 
 
-def reading(path: Path | str) -> AbstractContextManager[None]:
-    """As `refusals`, for what only reads."""
+def wrap_read_errors(path: Path | str) -> AbstractContextManager[None]:
+    """As `wrap_write_errors`, for what only reads."""
     return _Turned(path, _raise_unreadable)
 
 
@@ -89,7 +89,7 @@ def _raise_unwritable(path: Path | str, error: OSError) -> None:
     if error.errno in _REFUSALS:
         raise StoreUnwritable(
             f"cannot write {path}: {error.strerror}",
-            hint=f"{remedy(error)}, then run the same command again; finished work is not lost",
+            hint=f"{suggest_fix(error)}, then run the same command again; finished work is not lost",
         ) from error
 
 
@@ -113,7 +113,7 @@ def foreign(path: Path | str, what: str) -> UnsupportedEntry:
     )
 
 
-def remedy(error: BaseException | None) -> str:
+def suggest_fix(error: BaseException | None) -> str:
     """What to do so that the system does not refuse it again."""
     if isinstance(error, ProcessRefused):
         return "stop other processes, or raise the process limit (ulimit -u, or the limit of the container)"

@@ -30,7 +30,7 @@ def read_regular(path: Path | bytes, *, bytes_max: int, dir_fd: int | None = Non
     return data
 
 
-def state_of(path: str) -> tuple[int, ...]:
+def file_fingerprint(path: str) -> tuple[int, ...]:
     """What the system says of a file, which a change of its content changes too. Raises OSError where it is gone."""
     found = os.stat(path)
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

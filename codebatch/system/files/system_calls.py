@@ -101,7 +101,7 @@ class SystemCalls(Protocol):
         """flock(2)."""
 
 
-class _Place:
+class _SystemPath:
     """A path as the system is called with it: a name, relative to a directory, which is closed behind it if `is_ours`.
 
     A class, for there are dozens in each attempt of a command.
@@ -125,7 +125,7 @@ class _Place:
         self.is_ours = is_ours
         self._forget = forget
 
-    def __enter__(self) -> _Place:
+    def __enter__(self) -> _SystemPath:
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
@@ -253,18 +253,18 @@ class RealCalls:
                 os.close(fd)
             os.rmdir(at.name, dir_fd=at.parent)
 
-    def _at(self, path: Path | str) -> _Place:
+    def _at(self, path: Path | str) -> _SystemPath:
         """What to call a path, relative to which directory, and whether it lies below a confined root."""
         whole = os.fspath(path)
         above, _, name = whole.rpartition("/")
         if name != ".." and (kept := self._kept.get(above)) is not None:
-            return _Place(name, kept, is_confined=True, forget=self._forget)
+            return _SystemPath(name, kept, is_confined=True, forget=self._forget)
         root = next((root for root in self._roots if whole.startswith(root + "/")), None)
         first, *rest = whole[len(root) + 1 :].split("/") if root else [""]
         if first == ".." or ".." in rest or (root is None and self._leads_out(whole)):
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), whole)
         if root is None or not rest:
-            return _Place(whole, None, is_confined=root is not None)
+            return _SystemPath(whole, None, is_confined=root is not None)
         kept, below = self._kept_above(whole) if self._kept else (None, [])
         *directories, name = below or rest
         fd = _open_at(f"{root}/{first}", _PASSED, None) if kept is None else _open_at(directories.pop(0), _PASSED, kept)
@@ -275,7 +275,7 @@ class RealCalls:
         except BaseException:
             os.close(fd)
             raise
-        return _Place(name, fd, is_confined=True, is_ours=True)
+        return _SystemPath(name, fd, is_confined=True, is_ours=True)
 
     def _forget(self, directory: int) -> None:
         """Where somebody removed a directory that is kept open, go by its path again: it may be made anew."""

@@ -27,7 +27,7 @@ def has_other_processor() -> bool:
     return able > 1
 
 
-class Ahead(Generic[T]):
+class BackgroundFork(Generic[T]):
     """One call of a function."""
 
     def __init__(self, function: Callable[[], T]) -> None:

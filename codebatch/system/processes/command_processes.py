@@ -9,7 +9,7 @@ from typing import Protocol
 import msgspec
 
 
-class Start(msgspec.Struct, frozen=True, kw_only=True):
+class ProcessStart(msgspec.Struct, frozen=True, kw_only=True):
     """What to start: an argument vector in a directory, with an environment; `stdin` is a file, None for nothing.
 
     `mark` is what its environment says in ATTEMPT_VARIABLE, by which whatever it starts is known.
@@ -26,7 +26,7 @@ class NotStarted(Exception):
     """A command could not be started; the text is for people."""
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class ProcessEnded(msgspec.Struct, frozen=True, kw_only=True):
     """How a command ended: its exit status, negative where a signal ended it, and the CPU seconds it took.
 
     `memory_peak_bytes` is the most that one of its processes had resident, 0 where that is not known.
@@ -66,12 +66,12 @@ class Running(Protocol):
         most, or was left alone, for people.
         """
 
-    def close(self) -> Ended | None:
+    def close(self) -> ProcessEnded | None:
         """Let go of it; how it ended, None where it did not."""
 
 
 class Commands(Protocol):
     """Starts commands. Who starts them supervises one at a time."""
 
-    def start(self, start: Start) -> Running:
+    def start(self, start: ProcessStart) -> Running:
         """Start a command. Raises NotStarted."""

@@ -35,7 +35,7 @@ def processes() -> list[int]:
         return []
 
 
-class Stat(msgspec.Struct, frozen=True):
+class ProcessStat(msgspec.Struct, frozen=True):
     """What the kernel says of a process: whether it has ended and waits to be reaped, or is stopped, be it by a tracer
     (ptrace(2)); who it was started by or left to, its session, and when it was started, in clock ticks after boot: with
     its id that names it until the machine stops.
@@ -49,14 +49,16 @@ class Stat(msgspec.Struct, frozen=True):
     start_ticks: int
 
 
-def stat(pid: int) -> Stat | None:
+def stat(pid: int) -> ProcessStat | None:
     """What the kernel says of a process."""
     # Its name, which may be anything, stands in brackets before.
     fields = _read(f"{pid}/stat").rpartition(b")")[2].split()
     if len(fields) < 20:
         return None
     state = fields[0]
-    return Stat(state == b"Z", state in (b"T", b"t"), state == b"t", int(fields[1]), int(fields[3]), int(fields[19]))
+    return ProcessStat(
+        state == b"Z", state in (b"T", b"t"), state == b"t", int(fields[1]), int(fields[3]), int(fields[19])
+    )
 
 
 def waits_for_fifo(pid: int) -> bool:

@@ -19,12 +19,12 @@ _DRAIN_SECONDS = 0.2
 _LINE_CHARACTERS_MAX = 200
 
 
-class NotAnswered(Exception):
+class ProgramFailed(Exception):
     """A program did not answer; the text says why."""
 
 
-def ask_program(arguments: Sequence[str], directory: Path, data: bytes, *, seconds: float, bytes_max: int) -> bytes:
-    """What a program prints that is given some bytes, and ends with status 0. Raises NotAnswered.
+def run_with_input(arguments: Sequence[str], directory: Path, data: bytes, *, seconds: float, bytes_max: int) -> bytes:
+    """What a program prints that is given some bytes, and ends with status 0. Raises ProgramFailed.
 
     It leads a session of its own, of which nothing lives on.
     """
@@ -38,7 +38,7 @@ def ask_program(arguments: Sequence[str], directory: Path, data: bytes, *, secon
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
-        raise NotAnswered(f"it cannot be started: {getattr(error, 'strerror', None) or error}") from error
+        raise ProgramFailed(f"it cannot be started: {getattr(error, 'strerror', None) or error}") from error
     try:
         printed, told = _talk(process, data, running_ns() + int(seconds * 1e9), seconds, bytes_max)
     finally:
@@ -52,7 +52,7 @@ def ask_program(arguments: Sequence[str], directory: Path, data: bytes, *, secon
     if process.returncode:
         lines = told.decode("utf-8", "replace").split("\n")
         last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-        raise NotAnswered(
+        raise ProgramFailed(
             f"it ended with status {process.returncode}{': ' + last[:_LINE_CHARACTERS_MAX] if last else ''}"
         )
     return printed
@@ -80,20 +80,20 @@ def _talk(
             if ended_ns is not None and running_ns() > ended_ns + _DRAIN_SECONDS * 1e9:
                 break
             if running_ns() > end_ns:
-                raise NotAnswered(f"it did not end within {seconds:g} seconds")
+                raise ProgramFailed(f"it did not end within {seconds:g} seconds")
             for key, _ in selector.select(_DRAIN_SECONDS / 2):
                 if key.fileobj is process.stdin:
                     left = _written(selector, process.stdin, left)
                 elif key.fileobj is process.stdout:
                     _read(selector, process.stdout, printed)
                     if len(printed) > bytes_max:
-                        raise NotAnswered(f"it printed more than {bytes_max:,} bytes")
+                        raise ProgramFailed(f"it printed more than {bytes_max:,} bytes")
                 else:
                     _read(selector, process.stderr, told)
                     del told[:-_TAIL_BYTES]
     while process.poll() is None:
         if running_ns() > end_ns:
-            raise NotAnswered(f"it did not end within {seconds:g} seconds")
+            raise ProgramFailed(f"it did not end within {seconds:g} seconds")
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_DRAIN_SECONDS)
     return bytes(printed), bytes(told)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codebatch.system.files.files import Files
-from codebatch.system.files.os_errors import refusals
+from codebatch.system.files.os_errors import wrap_write_errors
 
 CELL_BYTES = 4096
 _layout = struct.Struct("<QQQIIIBB")
@@ -67,7 +67,7 @@ PHASE_COMMAND = 6
 PHASE_NAMES = ("idle", "item", "batched", "commit", "lease", "project", "command")
 
 
-class Cell:
+class ProgressCell:
     """A mapped progress cell."""
 
     def __init__(self, files: Files, path: Path, *, create: bool) -> None:
@@ -77,7 +77,7 @@ class Cell:
         """
         fd = files.open_page(path, create=create)
         try:
-            with refusals(path):
+            with wrap_write_errors(path):
                 if create:
                     left = memoryview(bytes(CELL_BYTES))
                     while left:

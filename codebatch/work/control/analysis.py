@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from codebatch.model.work.work_batch import InferredEdge, LeftOut, WorkEdge
-from codebatch.scheduling.work.command_plan import SLOTS, Agenda, agenda_of
+from codebatch.model.work.work_batch import InferredEdge, RejectedEdge, WorkEdge
+from codebatch.scheduling.work.command_plan import SLOTS, CommandPlan, make_command_plan
 from codebatch.scheduling.work.makespan import critical_path, makespan, schedule
 from codebatch.work.definition.work_list import WorkList
 
@@ -77,7 +77,7 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True):
     binding_pools: tuple[BindingPool, ...]
     tasks: tuple[AnalyzedTask, ...]
     edges: tuple[AnalyzedEdge, ...]
-    rejected_edges: tuple[LeftOut, ...]
+    rejected_edges: tuple[RejectedEdge, ...]
 
 
 def analyze(listed: WorkList) -> Analysis:
@@ -85,7 +85,7 @@ def analyze(listed: WorkList) -> Analysis:
     work = listed.work
     said = [work.policy(id_).expected_seconds for id_ in work.order]
     seconds = [_SECONDS if each is None else each for each in said]
-    agenda = agenda_of(work, work.order, seconds=seconds)
+    agenda = make_command_plan(work, work.order, seconds=seconds)
     path = critical_path(agenda, seconds)
     whole = makespan(agenda, seconds)
     levels = _levels(agenda)
@@ -108,7 +108,7 @@ def analyze(listed: WorkList) -> Analysis:
     )
 
 
-def _makespans(agenda: Agenda, seconds: Sequence[float]) -> list[Makespan]:
+def _makespans(agenda: CommandPlan, seconds: Sequence[float]) -> list[Makespan]:
     """With 1, 2, 4 … at once, as far as there are tasks."""
     counts = [1]
     while counts[-1] < min(len(seconds), _SLOTS_MAX):
@@ -117,7 +117,7 @@ def _makespans(agenda: Agenda, seconds: Sequence[float]) -> list[Makespan]:
     return [Makespan(max_parallel=slots, seconds=_with(agenda, seconds, {SLOTS: slots})) for slots in found]
 
 
-def _binding(agenda: Agenda, seconds: Sequence[float], whole: float) -> list[BindingPool]:
+def _binding(agenda: CommandPlan, seconds: Sequence[float], whole: float) -> list[BindingPool]:
     binding: list[BindingPool] = []
     for pool, size in agenda.capacity.items():
         wanted = sum(amount for demand in agenda.demands for name, amount in demand if name == pool)
@@ -128,16 +128,16 @@ def _binding(agenda: Agenda, seconds: Sequence[float], whole: float) -> list[Bin
     return binding
 
 
-def _with(agenda: Agenda, seconds: Sequence[float], capacity: Mapping[str, int]) -> float:
+def _with(agenda: CommandPlan, seconds: Sequence[float], capacity: Mapping[str, int]) -> float:
     return makespan(agenda, seconds, {**agenda.capacity, **capacity})
 
 
-def _levels(agenda: Agenda) -> list[int]:
+def _levels(agenda: CommandPlan) -> list[int]:
     placed = schedule(agenda, dict.fromkeys(range(len(agenda.needs)), 1.0), capacity=_unbounded(agenda))
     return [round(one.start) for one in sorted(placed)]
 
 
-def _unbounded(agenda: Agenda) -> dict[str, int]:
+def _unbounded(agenda: CommandPlan) -> dict[str, int]:
     """Room for all at once; nobody runs alone."""
     room = dict.fromkeys(agenda.capacity, 0)
     for demand in agenda.demands:

@@ -11,14 +11,14 @@ from pathlib import Path
 import msgspec
 
 from codebatch.errors import InvalidInput
-from codebatch.model.work.question import CHOICES_MAX, QUESTION_TEXT_BYTES_MAX, Asked
+from codebatch.model.work.question import CHOICES_MAX, QUESTION_TEXT_BYTES_MAX, AskedQuestionText
 
 LOOK_SECONDS = 0.1
 NOT_ANSWERED = 75
 """The exit status of who asked and is not answered yet (EX_TEMPFAIL)."""
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _AnswerRow(msgspec.Struct, frozen=True):
     """A row of CODEBATCH_ANSWERS."""
 
     question: str
@@ -56,7 +56,7 @@ def ask(
     answer = _answered_before(place.parent, environ.get("CODEBATCH_ANSWERS", ""), text, choices)
     if answer is not None:
         return answer
-    asked = msgspec.json.encode(Asked(text=text, choices=tuple(choices), is_human=human))
+    asked = msgspec.json.encode(AskedQuestionText(text=text, choices=tuple(choices), is_human=human))
     name = f"ask-{time.time_ns():020}-{os.getpid()}"
     try:
         hidden = place.parent / f".{name}"
@@ -70,7 +70,7 @@ def ask(
 def _answered_before(directory: Path, answers: str, text: str, choices: Sequence[str]) -> str | None:
     """The first answer to it that this attempt was not given yet."""
     try:
-        rows = msgspec.json.decode(Path(answers).read_bytes(), type=tuple[_Answer, ...])
+        rows = msgspec.json.decode(Path(answers).read_bytes(), type=tuple[_AnswerRow, ...])
     except (OSError, ValueError):
         return None
     for number, row in enumerate(rows):

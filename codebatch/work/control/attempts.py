@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.model.outcome import Said
+from codebatch.model.outcome import CommandReport
 from codebatch.model.work.command import CommandId
 from codebatch.scheduling.work.events import Conclusion
 from codebatch.scheduling.work.request_log import AttemptStop
@@ -19,7 +19,7 @@ from codebatch.work.control.batches import WorkBatch
 from codebatch.work.control.requests import named
 
 
-class AttemptMade(msgspec.Struct, frozen=True, kw_only=True):
+class AttemptInfo(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt of a task. `round` and `epoch` identify the attempt.
 
     - `number`: the number of the try.
@@ -42,11 +42,11 @@ class AttemptMade(msgspec.Struct, frozen=True, kw_only=True):
     exit_status: int | None
     stopped: AttemptStop | None
     memory_peak_bytes: int | None
-    said: Said | None
+    said: CommandReport | None
     log: Path
 
 
-def attempts_of(found: WorkBatch, tasks: Sequence[str] = ()) -> list[AttemptMade]:
+def attempts_of(found: WorkBatch, tasks: Sequence[str] = ()) -> list[AttemptInfo]:
     """The attempts of some commands of a batch, by default all, in the order of its file and of their beginnings.
 
     Raises InvalidInput for a command that there is not.
@@ -71,14 +71,14 @@ def attempts_of(found: WorkBatch, tasks: Sequence[str] = ()) -> list[AttemptMade
     of_item: dict[int, list[tuple[int, int, int]]] = {}
     for place in sorted({*began, *ran, *ended}):
         of_item.setdefault(place[0], []).append(place)
-    made: list[AttemptMade] = []
+    made: list[AttemptInfo] = []
     for command in named(found, tasks) if tasks else found.standing.commands:
         for place in of_item.get(command.item, ()):
             one, told = ended.get(place), ran.get(place)
             stopped = None if one is not None else command.stops.get(place[2])
             runs = command.holder is not None and place[1:] == (command.round, command.epoch)
             made.append(
-                AttemptMade(
+                AttemptInfo(
                     task=command.id,
                     round=place[1],
                     epoch=place[2],

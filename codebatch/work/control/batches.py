@@ -20,7 +20,7 @@ from codebatch.errors import (
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_of, human_seconds
 from codebatch.operations import Note, ignore_note
-from codebatch.query.status.work_status import CommandStanding, WorkStanding, work_standing
+from codebatch.query.status.work_status import CommandStatus, WorkBatchStatus, read_work_status
 from codebatch.scheduling.lifecycle import BatchState, CommandState
 from codebatch.scheduling.work.estimate import Eta
 from codebatch.store import layout
@@ -39,9 +39,9 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
 
     store: StoreDir
     batch: BatchDir
-    standing: WorkStanding
+    standing: WorkBatchStatus
 
-    def of(self, *states: CommandState) -> list[CommandStanding]:
+    def of(self, *states: CommandState) -> list[CommandStatus]:
         """Return the tasks of the batch in the given states, in the order of the file."""
         return [each for each in self.standing.commands if each.state in states]
 
@@ -101,23 +101,23 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
         return BatchIncomplete(told if failed else f"some tasks of batch {id_} are not done", hint=hint)
 
 
-def names_of(commands: list[CommandStanding]) -> str:
+def names_of(commands: list[CommandStatus]) -> str:
     """The first of some commands by name, and how many more there are."""
     more = f" and {len(commands) - NAMED_MAX:,} more" if len(commands) > NAMED_MAX else ""
     return ", ".join(each.id for each in commands[:NAMED_MAX]) + more
 
 
-def look_at(store: StoreDir, batch: BatchDir, *, may_fork: bool = False) -> WorkBatch:
+def load_work_batch(store: StoreDir, batch: BatchDir, *, may_fork: bool = False) -> WorkBatch:
     """Where a work batch stands now; `may_fork` is as in `Attempts.read_all`. Raises WrongBatchKind, StoreCorrupt."""
     check_kind(batch, "work")
-    return WorkBatch(store=store, batch=batch, standing=work_standing(store, batch, may_fork=may_fork))
+    return WorkBatch(store=store, batch=batch, standing=read_work_status(store, batch, may_fork=may_fork))
 
 
 def iter_work(store: StoreDir, note: Note = ignore_note) -> Iterator[WorkBatch]:
     """Every work batch that can be read, latest first. A damaged one hides no other."""
     for batch in iter_batches(store, note, kind="work"):
         try:
-            yield look_at(store, batch)
+            yield load_work_batch(store, batch)
         except (BatchRemoved, StoreError) as error:
             note(f"{batch.id} skipped: {error.message}")
 

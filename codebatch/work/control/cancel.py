@@ -9,7 +9,7 @@ from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Cancel
 from codebatch.operations import Note
 from codebatch.operations.runs.requests import request
-from codebatch.query.status.batch_status import Standing, standing
+from codebatch.query.status.batch_status import CurrentState, read_current_state
 from codebatch.scheduling.lifecycle import BatchState, CommandState
 from codebatch.store import layout
 from codebatch.store.batches.batches import BatchDir, check_kind
@@ -18,7 +18,7 @@ from codebatch.store.batches.store import StoreDir
 from codebatch.system.host import is_here
 from codebatch.system.processes.proc import stat
 from codebatch.system.processes.processes import kill_holder
-from codebatch.work.control.batches import WorkBatch, look_at
+from codebatch.work.control.batches import WorkBatch, load_work_batch
 from codebatch.work.control.listener import WorkListener
 from codebatch.work.control.trust import check_trusted
 
@@ -49,7 +49,7 @@ def cancel_batch(
     check_kind(batch, "work")
     if not is_trusted:
         check_trusted(store, batch)
-    found = look_at(store, batch)
+    found = load_work_batch(store, batch)
     if _is_over(found):
         return found
     attempts = {each.id: each.epoch for each in found.standing.commands if each.holder is not None}
@@ -58,17 +58,17 @@ def cancel_batch(
         _kill_holders(batch, listener.note)
     if waits:
         _wait_for_end(store, batch, listener)
-    return look_at(store, batch)
+    return load_work_batch(store, batch)
 
 
 def cancel_analysis(
     batch: BatchDir, *, is_forced: bool = False, waits: bool = True, listener: WorkListener
-) -> Standing:
+) -> CurrentState:
     """Have an analysis end, unless it is over: workers end the file at hand, and what they have is kept.
 
     Where it `waits` nobody is at work on it on return. `is_forced`: who is at work on it here is killed first.
     """
-    stands = standing(batch)
+    stands = read_current_state(batch)
     if stands.state.is_final and not stands.holders:
         return stands
     request(batch, Cancel())
@@ -77,7 +77,7 @@ def cancel_analysis(
     waiting = _Waiting(batch, listener)
     while waits and (live := [one for one, is_live in LeaseReader(batch.files, batch.root).holders() if is_live]):
         waiting.wait_for(live[0], ())
-    return standing(batch)
+    return read_current_state(batch)
 
 
 def _is_over(found: WorkBatch) -> bool:
@@ -89,12 +89,12 @@ def _is_over(found: WorkBatch) -> bool:
 
 def _wait_for_end(store: StoreDir, batch: BatchDir, listener: WorkListener) -> None:
     """Until who conducts it is gone; then conduct it, which ends what the dead have left."""
-    from codebatch.work.control.run import conduct_to_end  # 50 ms, while it is heeded
+    from codebatch.work.control.run import run_to_completion  # 50 ms, while it is heeded
 
     while True:
         _wait_for_leader(store, batch, listener)
         try:
-            conduct_to_end(store, batch, listener)
+            run_to_completion(store, batch, listener)
         except BatchRunning:  # Another one was sooner.
             continue
         return
@@ -105,7 +105,7 @@ def _wait_for_leader(store: StoreDir, batch: BatchDir, listener: WorkListener) -
     waiting = _Waiting(batch, listener)
     while (leader := reader.leader()[1]) is not None:
         is_told = waiting.is_told_now
-        running = look_at(store, batch).of(CommandState.RUNNING) if is_told else ()
+        running = load_work_batch(store, batch).of(CommandState.RUNNING) if is_told else ()
         waiting.wait_for(leader, tuple(each.id for each in running))
 
 

@@ -13,7 +13,7 @@ from codebatch.operations.project.stores import StorePlace
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.holders import LeaseReader
 from codebatch.store.batches.store import StoreDir
-from codebatch.work.control.batches import WorkBatch, look_at
+from codebatch.work.control.batches import WorkBatch, load_work_batch
 from codebatch.work.control.listener import WorkListener
 from codebatch.work.control.run import make_batch
 from codebatch.work.definition.settings import WorkOptions
@@ -40,7 +40,7 @@ def run_detached(
     """
     with make_batch(paths, options, place, is_beside=is_beside, is_trusted=is_trusted, listener=listener) as made:
         _have_conducted(made.store, made.batch, is_trusted=is_trusted)
-        return look_at(made.store, made.batch)
+        return load_work_batch(made.store, made.batch)
 
 
 def _have_conducted(store: StoreDir, batch: BatchDir, *, is_trusted: bool) -> None:

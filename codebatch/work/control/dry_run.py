@@ -12,7 +12,7 @@ from codebatch.coordinator.work.duration_estimates import Defined, Estimator
 from codebatch.model.digest import digest_bytes
 from codebatch.model.work.command import encode_command
 from codebatch.operations.project.stores import StorePlace
-from codebatch.scheduling.work.command_plan import agenda_of
+from codebatch.scheduling.work.command_plan import make_command_plan
 from codebatch.scheduling.work.makespan import schedule
 from codebatch.store.work.durations import Durations, program_of
 from codebatch.work.control.run import list_files
@@ -65,7 +65,7 @@ def rehearse(paths: tuple[Path, ...], options: WorkOptions, place: StorePlace) -
     items = sorted(work.order)
     seconds = [estimator.expected(item) for item in range(len(items))]
     is_known = any(each is not None for each in seconds)
-    agenda = agenda_of(work, items, seconds=estimator.lengths if is_known else ())
+    agenda = make_command_plan(work, items, seconds=estimator.lengths if is_known else ())
     placed = schedule(agenda, dict(enumerate(estimator.lengths)))
     found = estimator.forecast(agenda, range(len(items)), {})
     waits: dict[str, dict[str, list[str]]] = {"needs": {}, "after": {}}

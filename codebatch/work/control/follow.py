@@ -18,7 +18,7 @@ from codebatch.store.batches.batches import BatchDir, is_work
 from codebatch.store.batches.holders import LeaseReader
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.work.events import EventReader
-from codebatch.work.control.batches import look_at
+from codebatch.work.control.batches import load_work_batch
 
 POLL_SECONDS = 0.1
 LOOK_SECONDS = 1.0
@@ -101,7 +101,7 @@ class WorkFollowed:
     def look(self, *, closely: bool) -> Seen:
         if not closely and self._leases.leader()[1] is not None:
             return Seen(is_conducted=True)
-        found = look_at(self._store, self._batch)
+        found = load_work_batch(self._store, self._batch)
         stands = found.standing
         if stands.coordinator is not None:
             return Seen(is_conducted=True, counts=stands.counts)

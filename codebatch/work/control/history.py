@@ -11,15 +11,15 @@ from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Answer
 from codebatch.operations import Note, ignore_note
 from codebatch.operations.project.stores import StorePlace
-from codebatch.query.status.work_status import CommandStanding
+from codebatch.query.status.work_status import CommandStatus
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.batches import iter_batches
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.work.requests import Requests
-from codebatch.store.work.work_batches import Definitions, read_work
-from codebatch.work.control.batches import WorkBatch, look_at
-from codebatch.work.definition.definitions import Definition, written_needs
+from codebatch.store.work.work_batches import CommandDefinitions, read_work
+from codebatch.work.control.batches import WorkBatch, load_work_batch
+from codebatch.work.definition.definitions import TaskDefinition, written_needs
 from codebatch.work.definition.selection import FormerTask, FormerTasks, ListIdentity
 from codebatch.work.definition.work_list import identity_of
 
@@ -30,7 +30,7 @@ def former_tasks(
     place: StorePlace,
     of: str | None,
     identity: ListIdentity,
-    definitions: Mapping[CommandId, Definition],
+    definitions: Mapping[CommandId, TaskDefinition],
     *,
     note: Note = ignore_note,
 ) -> FormerTasks:
@@ -46,7 +46,7 @@ def former_tasks(
             raise
         return former
     if of is not None:
-        _add_tasks(former, look_at(store, resolve_batch(store, of, kind="work")), definitions, is_of=True)
+        _add_tasks(former, load_work_batch(store, resolve_batch(store, of, kind="work")), definitions, is_of=True)
     add_former_tasks(former, store, identity, definitions, note=note)
     return former
 
@@ -55,7 +55,7 @@ def add_former_tasks(
     former: dict[CommandId, FormerTask],
     store: StoreDir,
     identity: ListIdentity,
-    definitions: Mapping[CommandId, Definition],
+    definitions: Mapping[CommandId, TaskDefinition],
     *,
     note: Note = ignore_note,
 ) -> None:
@@ -69,7 +69,7 @@ def add_former_tasks(
         try:
             work = read_work(batch)
             if _is_same_list(identity_of(work), identity) and not left.isdisjoint((*work.order, *work.done_before)):
-                _add_tasks(former, look_at(store, batch), definitions, is_of=False)
+                _add_tasks(former, load_work_batch(store, batch), definitions, is_of=False)
         except (BatchRemoved, StoreCorrupt) as error:
             note(f"{batch.id} skipped: {error.message}")
 
@@ -82,12 +82,12 @@ def _is_same_list(one: ListIdentity, other: ListIdentity) -> bool:
 def _add_tasks(
     former: dict[CommandId, FormerTask],
     found: WorkBatch,
-    definitions: Mapping[CommandId, Definition],
+    definitions: Mapping[CommandId, TaskDefinition],
     *,
     is_of: bool,
 ) -> None:
     work, batch = found.standing.work, found.batch
-    stored = Definitions(found.store, batch)
+    stored = CommandDefinitions(found.store, batch)
     needs = written_needs((*work.edges, *work.satisfied_needs), work.inferred)
     answered = frozenset(_answered(found))
     for each in found.standing.commands:
@@ -104,15 +104,15 @@ def _add_tasks(
 
 
 def _then(
-    stored: Definitions,
-    task: CommandStanding,
+    stored: CommandDefinitions,
+    task: CommandStatus,
     needs: Mapping[CommandId, frozenset[CommandId]],
-    now: Definition,
+    now: TaskDefinition,
 ) -> str:
     """Return the digest of the definition with which a task was done."""
     round_ = max(task.ended, 1)
     command = now.command if stored.is_same(now.command, round_) else stored.read(task.id, round_)
-    return Definition(command, needs.get(task.id, frozenset())).digest
+    return TaskDefinition(command, needs.get(task.id, frozenset())).digest
 
 
 def _answered(found: WorkBatch) -> Iterator[CommandId]:

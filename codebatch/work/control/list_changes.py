@@ -14,9 +14,9 @@ from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Reload, Skip
 from codebatch.model.work.work_batch import NO_POLICY, EdgeKind, InferredEdge, Work, WorkEdge
 from codebatch.operations.runs.requests import request
-from codebatch.query.status.work_status import CommandStanding
+from codebatch.query.status.work_status import CommandStatus
 from codebatch.scheduling.lifecycle import CommandState
-from codebatch.store.work.work_batches import Definitions
+from codebatch.store.work.work_batches import CommandDefinitions
 from codebatch.work.control.batches import WorkBatch
 from codebatch.work.control.listener import WorkListener
 from codebatch.work.definition.files import STDIN_NAME
@@ -140,7 +140,7 @@ def reload_list(found: WorkBatch, listener: WorkListener, *, is_forced: bool = F
     return changes
 
 
-def _undone(found: WorkBatch, ids: Collection[CommandId]) -> list[CommandStanding]:
+def _undone(found: WorkBatch, ids: Collection[CommandId]) -> list[CommandStatus]:
     """Return those of some commands that are not done."""
     return [each for each in found.standing.commands if each.id in ids and each.state is not CommandState.DONE]
 
@@ -166,7 +166,7 @@ def _options(given: Mapping[str, object]) -> WorkOptions:
 
 def _compare(found: WorkBatch, listed: WorkList) -> ListChanges:
     work, now = found.standing.work, listed.work
-    stored = Definitions(found.store, found.batch)
+    stored = CommandDefinitions(found.store, found.batch)
     known = {*work.order}
     waits_then = _waits((*work.edges, *work.satisfied_needs), work.inferred, known)
     waits_now = _waits(now.edges, now.inferred, known)
@@ -193,7 +193,7 @@ def _compare(found: WorkBatch, listed: WorkList) -> ListChanges:
     )
 
 
-def _round_of(command: CommandStanding) -> int | None:
+def _round_of(command: CommandStatus) -> int | None:
     """Return the round whose definition matters: the one that it is done by or runs in; None for the next one."""
     if command.state is CommandState.DONE:
         return max(command.ended, 1)
@@ -225,7 +225,7 @@ def _added(work: Work, listed: WorkList) -> tuple[CommandId, ...]:
     return tuple(id_ for id_ in listed.work.order if id_ in ids and id_ not in known)
 
 
-def _reload(found: WorkBatch, listed: WorkList, taken: Collection[CommandStanding]) -> Reload:
+def _reload(found: WorkBatch, listed: WorkList, taken: Collection[CommandStatus]) -> Reload:
     """Return the request that gives tasks the definitions of a list. Raises InvalidInput if they cannot have them."""
     work, now = found.standing.work, listed.work
     ids = {each.id for each in taken}

@@ -12,7 +12,7 @@ from codebatch.model.outcome import OutcomeType
 from codebatch.model.record import CommandReason
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Request, Stop, StopCause
-from codebatch.model.work.work_batch import LeftOut, Work
+from codebatch.model.work.work_batch import RejectedEdge, Work
 from codebatch.scheduling.events import DrainRequested
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.scheduling.work.conductor import Conductor
@@ -116,7 +116,7 @@ class WorkListener:
         """Receive a warning. By default, a warning is passed to `note`."""
         self.note(text)
 
-    def agrees(self, work: Work, left_out: Sequence[LeftOut]) -> bool:
+    def agrees(self, work: Work, left_out: Sequence[RejectedEdge]) -> bool:
         """Return whether to run a list with its inferred dependencies. This is called before anything is written."""
         return True
 
@@ -159,7 +159,7 @@ class WorkListener:
         """
 
 
-class Watch:
+class ListenerAdapter:
     """Makes of a conductor's events what a WorkListener is told."""
 
     def __init__(self, batch: BatchDir, listener: WorkListener, leads: Callable[[], None]) -> None:

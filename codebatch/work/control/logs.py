@@ -11,7 +11,7 @@ from codebatch.errors import InvalidInput, NothingToDo
 from codebatch.model.text.quantities import count_of
 from codebatch.model.text.suggestions import did_you_mean
 from codebatch.model.work.command import CommandId
-from codebatch.query.status.work_status import CommandStanding
+from codebatch.query.status.work_status import CommandStatus
 from codebatch.store import layout
 from codebatch.store.work.attempts import CommandPlaces
 from codebatch.system.files.file_reader import FileReader
@@ -20,7 +20,7 @@ from codebatch.work.control.batches import WorkBatch
 PIECE_BYTES = 1 << 20
 
 
-class AttemptLog(msgspec.Struct, frozen=True, kw_only=True):
+class AttemptLogFile(msgspec.Struct, frozen=True, kw_only=True):
     """The log of an attempt. `bytes` is how long it is now; None where it is not there (any more)."""
 
     task: CommandId
@@ -29,7 +29,7 @@ class AttemptLog(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int | None
 
 
-def find_log(found: WorkBatch, command: str, round_: int | None = None) -> AttemptLog:
+def find_log(found: WorkBatch, command: str, round_: int | None = None) -> AttemptLogFile:
     """The log of a command's last attempt, or of that of a round. Raises InvalidInput, NothingToDo where none began."""
     of_it = next((each for each in found.standing.commands if each.id == command), None)
     if of_it is None:
@@ -48,17 +48,17 @@ def find_log(found: WorkBatch, command: str, round_: int | None = None) -> Attem
     return _log(found, of_it.id, round_, layout.log_name(*place, round_, max(epochs)))
 
 
-def log_of(found: WorkBatch, command: CommandStanding) -> AttemptLog:
+def log_of(found: WorkBatch, command: CommandStatus) -> AttemptLogFile:
     """The log of the last attempt of a command that has begun."""
     return _log(found, command.id, command.round, command.log)
 
 
-def _log(found: WorkBatch, command: CommandId, round_: int, name: str) -> AttemptLog:
+def _log(found: WorkBatch, command: CommandId, round_: int, name: str) -> AttemptLogFile:
     path = found.batch.root / layout.LOGS / name
-    return AttemptLog(task=command, round=round_, path=path, bytes=found.batch.files.size(path))
+    return AttemptLogFile(task=command, round=round_, path=path, bytes=found.batch.files.size(path))
 
 
-def iter_log(files: FileReader, log: AttemptLog, *, tail: int | None = None) -> Iterator[bytes]:
+def iter_log(files: FileReader, log: AttemptLogFile, *, tail: int | None = None) -> Iterator[bytes]:
     """A log's bytes as it is now, piece by piece; of its last `tail` lines where that is given."""
     if log.bytes is None:
         return

@@ -15,7 +15,7 @@ from codebatch.system.host import is_here
 from codebatch.system.processes.proc import stat
 
 
-def left_running(store: StoreDir, root: bytes) -> Iterator[str]:
+def find_orphaned_commands(store: StoreDir, root: bytes) -> Iterator[str]:
     """Of each command of a root that nobody looks after and that runs on here: what it is, and what ends it.
 
     Only the batch that it is of adopts or ends it: another one that has the same task begins it a second time.

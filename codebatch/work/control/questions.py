@@ -13,12 +13,12 @@ from codebatch.model.work.command import CommandId
 from codebatch.model.work.question import OUR_CHOICES, OUR_TEXTS, QUESTION_TEXT_BYTES_MAX, our_question
 from codebatch.model.work.request import Answer, Request
 from codebatch.operations.runs.requests import request
-from codebatch.query.status.work_status import CommandStanding
+from codebatch.query.status.work_status import CommandStatus
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.work.requests import Requests
-from codebatch.work.control.batches import WorkBatch, look_at, names_of
+from codebatch.work.control.batches import WorkBatch, load_work_batch, names_of
 from codebatch.work.control.requests import named
 
 Kind = Literal["asked", "interrupted", "stall", "exhausted"]
@@ -51,7 +51,7 @@ def open_questions(found: WorkBatch) -> list[OpenQuestion]:
     return [_question(found, each) for each in found.of(CommandState.BLOCKED) if each.question]
 
 
-def _question(found: WorkBatch, command: CommandStanding) -> OpenQuestion:
+def _question(found: WorkBatch, command: CommandStatus) -> OpenQuestion:
     digest = Digest(command.question)
     for kind, text in OUR_TEXTS.items():
         if digest == our_question(kind, command.id, command.round):
@@ -86,7 +86,7 @@ def answer_question(
     `question` is how its digest begins that is meant. Raises InvalidInput where the command asks nothing, or nothing
     that this answers; or where somebody else answered it just before, which then holds.
     """
-    found = look_at(store, batch)
+    found = load_work_batch(store, batch)
     asked = {each.task: each for each in open_questions(found)}
     if CommandId(command) not in asked:
         named(found, [command])
@@ -110,7 +110,7 @@ def answer_question(
             f"{command} was just answered by {first.head.by}: {_shown(first.body.text)}",
             hint="only the first answer to a question is used",
         )
-    return look_at(store, batch)
+    return load_work_batch(store, batch)
 
 
 def _check_text(question: OpenQuestion, text: str) -> None:

@@ -9,18 +9,18 @@ from codebatch.model.text.suggestions import did_you_mean
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Open, Pause, Set, Skip, Unpause
 from codebatch.operations.runs.requests import request
-from codebatch.query.status.work_status import CommandStanding
+from codebatch.query.status.work_status import CommandStatus
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.store import StoreDir
-from codebatch.work.control.batches import WorkBatch, look_at
+from codebatch.work.control.batches import WorkBatch, load_work_batch
 
 _LIKE_MAX = 1_000
 _SKIPS_MAX = 3
 """How often a command is skipped that begins another attempt just then."""
 
 
-def named(found: WorkBatch, tasks: Sequence[str]) -> list[CommandStanding]:
+def named(found: WorkBatch, tasks: Sequence[str]) -> list[CommandStatus]:
     """The commands of a batch that are named. Raises InvalidInput where there is none of a name."""
     known = {each.id: each for each in found.standing.commands}
     for task in tasks:
@@ -40,7 +40,7 @@ def retry_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, depen
 
     Returns where the batch stands then. Raises InvalidInput for one that runs, or that there is not.
     """
-    found = look_at(store, batch)
+    found = load_work_batch(store, batch)
     chosen = named(found, tasks)
     running = [each.id for each in chosen if each.holder is not None]
     if running:
@@ -49,10 +49,10 @@ def retry_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, depen
         chosen += [each for each in _behind(found, {each.id for each in chosen}) if each.holder is None and each.round]
     over = {each.id: each.ended for each in chosen}
     request(batch, Open(rounds=over, lifts="named", acknowledged=seen_failures(found)))
-    return look_at(store, batch)
+    return load_work_batch(store, batch)
 
 
-def _behind(found: WorkBatch, ids: set[CommandId]) -> list[CommandStanding]:
+def _behind(found: WorkBatch, ids: set[CommandId]) -> list[CommandStatus]:
     """What needs some commands, directly or not, in the order of the file."""
     users: dict[CommandId, list[CommandId]] = {}
     for edge in found.standing.work.edges:
@@ -72,7 +72,7 @@ def skip_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, as_don
 
     Returns where the batch stands then. Raises InvalidInput for one that is done, or that there is not.
     """
-    found = look_at(store, batch)
+    found = load_work_batch(store, batch)
     done = [each.id for each in named(found, tasks) if each.state is CommandState.DONE]
     if done:
         raise InvalidInput(f"{done[0]} is already done")
@@ -80,7 +80,7 @@ def skip_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, as_don
         before = named(found, tasks)
         for each in before:
             request(batch, Skip(task=each.id, round=each.round, marked_done=as_done))
-        found = look_at(store, batch)
+        found = load_work_batch(store, batch)
         rounds = {each.id: each.round for each in before}
         tasks = [each.id for each in named(found, tasks) if each.round > rounds[each.id]]
         if not tasks:
@@ -91,13 +91,13 @@ def skip_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, as_don
 def pause_batch(store: StoreDir, batch: BatchDir) -> WorkBatch:
     """Have nothing new begun; what runs goes on, and who conducts the batch stays. Returns where it stands then."""
     request(batch, Pause())
-    return look_at(store, batch)
+    return load_work_batch(store, batch)
 
 
 def unpause_batch(store: StoreDir, batch: BatchDir) -> WorkBatch:
     """Go on after a pause. Returns where the batch stands then."""
     request(batch, Unpause())
-    return look_at(store, batch)
+    return load_work_batch(store, batch)
 
 
 def change_batch(
@@ -107,7 +107,7 @@ def change_batch(
 
     What runs goes on, be it more than may. Raises InvalidInput for a pool that there is not, and for less than 1.
     """
-    found = look_at(store, batch)
+    found = load_work_batch(store, batch)
     sizes = dict(pools or {})
     for name, size in (*sizes.items(), ("max_parallel", 1 if max_parallel is None else max_parallel)):
         if size < 1:
@@ -117,4 +117,4 @@ def change_batch(
             hint = did_you_mean(name, [*found.standing.work.pools])
             raise InvalidInput(f"batch {batch.id} has no pool {name!r}", hint=hint)
     request(batch, Set(max_parallel=max_parallel, pools=sizes))
-    return look_at(store, batch)
+    return load_work_batch(store, batch)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from codebatch.coordinator.work.execution import conduct
+from codebatch.coordinator.work.execution import run_work_batch
 from codebatch.errors import BatchRunning, NothingToDo, StoreError, StoreUnwritable
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Open
@@ -22,7 +22,7 @@ from codebatch.operations import Note, ignore_note
 from codebatch.operations.project.stores import StorePlace
 from codebatch.operations.runs.collection import tidy
 from codebatch.operations.runs.requests import request
-from codebatch.query.status.work_status import work_standing
+from codebatch.query.status.work_status import read_work_status
 from codebatch.scheduling.lifecycle import BatchState, CommandState
 from codebatch.store.batches.batches import BatchDir, iter_batches
 from codebatch.store.batches.holders import is_held
@@ -30,13 +30,13 @@ from codebatch.store.batches.store import StoreDir
 from codebatch.store.work.work_batches import make_work_batch
 from codebatch.system.clock import wall_ns
 from codebatch.system.files.files import Lock
-from codebatch.system.files.os_errors import is_refusal, remedy
+from codebatch.system.files.os_errors import is_refusal, suggest_fix
 from codebatch.system.processes.garbage_collector import collector_paused
-from codebatch.work.control.batches import WorkBatch, look_at
+from codebatch.work.control.batches import WorkBatch, load_work_batch
 from codebatch.work.control.history import add_former_tasks, former_tasks
 from codebatch.work.control.list_changes import NO_CHANGES, ListChanges, reload_list, warn_of_changes
-from codebatch.work.control.listener import Watch, WorkListener
-from codebatch.work.control.orphaned_commands import left_running
+from codebatch.work.control.listener import ListenerAdapter, WorkListener
+from codebatch.work.control.orphaned_commands import find_orphaned_commands
 from codebatch.work.control.requests import named, seen_failures
 from codebatch.work.control.trust import check_file_system, check_place, check_trusted
 from codebatch.work.definition.selection import FormerTask
@@ -46,7 +46,7 @@ from codebatch.work.definition.work_list import WorkList, read_work_files
 _OPENED = (CommandState.FAILED, CommandState.CANCELLED)
 
 
-class WorkRan(WorkBatch, frozen=True, kw_only=True):
+class WorkRunResult(WorkBatch, frozen=True, kw_only=True):
     """A batch of a task list after this process ran it.
 
     - `seconds`: the duration of the run.
@@ -68,7 +68,7 @@ def run_files(
     is_beside: bool = False,
     is_trusted: bool = False,
     listener: WorkListener,
-) -> WorkRan:
+) -> WorkRunResult:
     """Make a batch of the commands that files define, and conduct it to its end.
 
     It is refused while another one is at work in the same root, unless it is to run `is_beside`; and in a store that
@@ -119,7 +119,7 @@ def make_batch(
         making.enter_context(store.making_batch())
         if not is_beside:
             _refuse_beside(store, listed.work.root)
-        for text in left_running(store, listed.work.root):
+        for text in find_orphaned_commands(store, listed.work.root):
             listener.note(text)
         with collector_paused():
             batch = make_work_batch(store, listed.commands, _remembering(store, listed), at_ns=wall_ns())
@@ -181,7 +181,7 @@ def resume_work(
     reloads: bool = False,
     is_trusted: bool = False,
     listener: WorkListener,
-) -> WorkRan:
+) -> WorkRunResult:
     """Go on with a batch: do again what failed or was cancelled, where it `is_forced` what is done too.
 
     If its list has changed the listener is warned, and the batch keeps the definitions that it has, unless it `reloads`
@@ -193,15 +193,15 @@ def resume_work(
     another process is at it, CommandsForeign where the store was not made here by us, unless that `is_trusted`; else as
     `run_files`.
     """
-    found = look_at(store, batch)
+    found = load_work_batch(store, batch)
     chosen = {each.id for each in named(found, only)}
     if not is_trusted:
         check_trusted(store, batch)
-    refuse_conducted(found)
+    refuse_running(found)
     if found.standing.state is BatchState.COMPLETED and not is_forced:
         changes = reload_list(found, listener) if reloads else warn_of_changes(found, listener)
         standing = found.standing
-        return WorkRan(store=store, batch=batch, standing=standing, seconds=0.0, signal_status=0, changes=changes)
+        return WorkRunResult(store=store, batch=batch, standing=standing, seconds=0.0, signal_status=0, changes=changes)
     states = [*_OPENED, *([CommandState.DONE] if is_forced else []), *([CommandState.BLOCKED] if blocked else [])]
     with store.writing() as lock:
         before = found
@@ -217,14 +217,14 @@ def resume_work(
         return replace(_conduct(store, batch, listener, lock, lambda: None, wait_answers), changes=changes)
 
 
-def go_on(
+def continue_batch(
     store: StoreDir, batch: BatchDir, *, reloads: bool = False, is_trusted: bool = False, listener: WorkListener
-) -> WorkRan:
+) -> WorkRunResult:
     """Do what may be done in a batch, and open nothing. Raises as `resume_work` does, and `reloads` as that does."""
     if not is_trusted:
         check_trusted(store, batch)
-    found = look_at(store, batch)
-    refuse_conducted(found)
+    found = load_work_batch(store, batch)
+    refuse_running(found)
     with store.writing() as lock:
         _, changes = _listed(found, listener, reloads=reloads)
         return replace(_conduct(store, batch, listener, lock, lambda: None), changes=changes)
@@ -237,10 +237,10 @@ def _listed(
     if not reloads:
         return found, warn_of_changes(found, listener)
     changes = reload_list(found, listener, is_forced=is_forced)
-    return look_at(found.store, found.batch), changes
+    return load_work_batch(found.store, found.batch), changes
 
 
-def refuse_conducted(found: WorkBatch) -> None:
+def refuse_running(found: WorkBatch) -> None:
     """Raise BatchConducted if a process conducts a batch."""
     if (leader := found.standing.coordinator) is not None:
         raise BatchRunning(
@@ -249,7 +249,7 @@ def refuse_conducted(found: WorkBatch) -> None:
         )
 
 
-def conduct_to_end(store: StoreDir, batch: BatchDir, listener: WorkListener) -> WorkRan:
+def run_to_completion(store: StoreDir, batch: BatchDir, listener: WorkListener) -> WorkRunResult:
     """Do what may be done in a batch. Raises BatchConducted where another process is at it."""
     with store.writing() as lock:
         return _conduct(store, batch, listener, lock, lambda: None)
@@ -262,11 +262,11 @@ def _conduct(
     lock: Lock,
     leads: Callable[[], None],
     wait_answers: bool = False,
-) -> WorkRan:
+) -> WorkRunResult:
     began = time.monotonic()
-    watch = Watch(batch, listener, leads)
+    watch = ListenerAdapter(batch, listener, leads)
     try:
-        conducted = conduct(
+        conducted = run_work_batch(
             store,
             batch,
             watcher=watch,
@@ -279,12 +279,12 @@ def _conduct(
         if isinstance(error, OSError) and not is_refusal(error):
             raise
         told = error.message if isinstance(error, StoreUnwritable) else f"batch {batch.id} stopped: {error.strerror}"
-        hint = f"{remedy(cause)}, then resume with: codebatch resume --batch {batch.id}"
+        hint = f"{suggest_fix(cause)}, then resume with: codebatch resume --batch {batch.id}"
         raise StoreUnwritable(told, hint=hint) from error
     seconds = time.monotonic() - began
-    standing = work_standing(store, batch, conducted.attempts)
+    standing = read_work_status(store, batch, conducted.attempts)
     status = conducted.exit_status
-    return WorkRan(store=store, batch=batch, standing=standing, seconds=seconds, signal_status=status)
+    return WorkRunResult(store=store, batch=batch, standing=standing, seconds=seconds, signal_status=status)
 
 
 def _refuse_beside(store: StoreDir, root: bytes) -> None:
@@ -297,7 +297,7 @@ def _refuse_beside(store: StoreDir, root: bytes) -> None:
             )
 
 
-def _tidy(ran: WorkRan, keep: int, listener: WorkListener) -> None:
+def _tidy(ran: WorkRunResult, keep: int, listener: WorkListener) -> None:
     """Let go what nobody needs any more, as the run of an analysis does at its end."""
     try:
         tidy(ran.store, keep=keep, ran=ran.batch)

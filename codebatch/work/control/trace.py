@@ -25,7 +25,7 @@ from codebatch.system.clock import wall_ns
 Json = dict[str, object]
 
 
-class Span(msgspec.Struct, frozen=True, kw_only=True):
+class TraceSpan(msgspec.Struct, frozen=True, kw_only=True):
     """Something that ran, from when to when, in nanoseconds since 1970. `track`: who did it, where that is known."""
 
     name: str
@@ -51,7 +51,7 @@ def _of_commands(store: StoreDir, batch: BatchDir) -> Iterator[Json]:
         yield _track(int(track), f"slot {track}")
     yield from (_complete(span, int(span.track)) for span in spans)
     last = {span.name: span for span in spans}
-    first: dict[str, Span] = {}
+    first: dict[str, TraceSpan] = {}
     for span in spans:
         first.setdefault(span.name, span)
     for number, edge in enumerate(work.edges, 1):
@@ -65,7 +65,7 @@ def _of_commands(store: StoreDir, batch: BatchDir) -> Iterator[Json]:
             yield {"ph": "i", "s": "p", "pid": 1, "tid": 0, "ts": _us(events.instant_ns(event.at)), "name": name}
 
 
-def _attempts(batch: BatchDir, commands: list[CommandId], titles: Mapping[CommandId, str]) -> Iterator[Span]:
+def _attempts(batch: BatchDir, commands: list[CommandId], titles: Mapping[CommandId, str]) -> Iterator[TraceSpan]:
     """Each attempt that ended, and what of one that has no end is known to have begun."""
     places = CommandPlaces(batch.plan().shards)
     begun: dict[tuple[ShardId, int, int], int] = {}
@@ -78,7 +78,7 @@ def _attempts(batch: BatchDir, commands: list[CommandId], titles: Mapping[Comman
                 start_ns = begun.pop((ran.shard, ran.start, ran.epoch), line.at_ns - round(ran.seconds * 1e9))
                 if item is not None:
                     id_ = commands[item]
-                    yield Span(
+                    yield TraceSpan(
                         name=id_,
                         start_ns=start_ns,
                         end_ns=max(start_ns, start_ns + round(ran.seconds * 1e9)),
@@ -99,16 +99,16 @@ def _attempts(batch: BatchDir, commands: list[CommandId], titles: Mapping[Comman
     for (shard, start, _), at_ns in begun.items():
         item = places.item(shard, start)
         if item is not None:
-            yield Span(
+            yield TraceSpan(
                 name=commands[item], start_ns=at_ns, end_ns=max(at_ns, wall_ns()), arguments={"type": "not ended"}
             )
 
 
-def in_slots(spans: Iterable[Span]) -> list[Span]:
+def in_slots(spans: Iterable[TraceSpan]) -> list[TraceSpan]:
     """Spans by their starts, each in the lowest slot, from 1, that was free then."""
     free: list[int] = []
     busy: list[tuple[int, int]] = []
-    placed: list[Span] = []
+    placed: list[TraceSpan] = []
     for span in sorted(spans, key=lambda span: (span.start_ns, span.name)):
         while busy and busy[0][0] <= span.start_ns:
             heapq.heappush(free, heapq.heappop(busy)[1])
@@ -122,7 +122,7 @@ def _of_units(batch: BatchDir) -> Iterator[Json]:
     yield {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": f"{batch.about.pipeline} ({batch.id})"}}
     tracks: dict[str, int] = {}
     begun: dict[tuple[str, str, int, int], tuple[int, journal.Began]] = {}
-    spans: list[Span] = []
+    spans: list[TraceSpan] = []
     for line in journal.read_journal(batch.files, batch.root):
         match line.event:
             case journal.Began() as one:
@@ -133,7 +133,7 @@ def _of_units(batch: BatchDir) -> Iterator[Json]:
                     continue
                 arguments = {"items": one.end - one.start, "round": unit.round, "cpu_seconds": one.cpu_seconds}
                 spans.append(
-                    Span(
+                    TraceSpan(
                         name=f"{', '.join(unit.tasks)} {one.shard}[{one.start}:{one.end}]",
                         start_ns=at_ns,
                         end_ns=at_ns + round(one.seconds * 1e9),
@@ -158,7 +158,7 @@ def _track(number: int, name: str) -> Json:
     return {"ph": "M", "pid": 1, "tid": number, "name": "thread_name", "args": {"name": name}}
 
 
-def _complete(span: Span, track: int) -> Json:
+def _complete(span: TraceSpan, track: int) -> Json:
     return {
         "ph": "X",
         "pid": 1,
@@ -170,13 +170,13 @@ def _complete(span: Span, track: int) -> Json:
     }
 
 
-def _arrow(number: int, kind: str, one: Span, other: Span) -> Iterator[Json]:
+def _arrow(number: int, kind: str, one: TraceSpan, other: TraceSpan) -> Iterator[Json]:
     for phase, span, at_ns in (("s", one, one.end_ns), ("f", other, other.start_ns)):
         arrow: Json = {"ph": phase, "pid": 1, "tid": int(span.track), "ts": _us(at_ns), "id": number, "name": kind}
         yield {**arrow, "cat": kind, **({"bp": "e"} if phase == "f" else {})}
 
 
-def _counters(spans: Iterable[Span]) -> Iterator[Json]:
+def _counters(spans: Iterable[TraceSpan]) -> Iterator[Json]:
     """How many ran at each time, and the most memory that these had, together."""
     running = memory = 0
     changes = [(span.start_ns, 1, span.memory_bytes) for span in spans]

@@ -28,11 +28,11 @@ from codebatch.model.work.placeholders import ARGUMENT_BYTES_MAX, longest_argume
 from codebatch.model.work.placeholders import NAMES as PLACEHOLDERS
 from codebatch.model.work.work_batch import NO_POLICY, RETRY_REASONS, Policy
 from codebatch.work.definition.environment import combined, layer_of
-from codebatch.work.definition.expansion import Expander, Member
-from codebatch.work.definition.files import WorkFile, Written
+from codebatch.work.definition.expansion import Expander, GroupMember
+from codebatch.work.definition.files import WorkFile, WrittenTask
 from codebatch.work.definition.problems import Problems
-from codebatch.work.definition.settings import Settings, WorkOptions
-from codebatch.work.definition.table_checks import ID_HINT, Place, TableChecker, sound_part
+from codebatch.work.definition.settings import BatchSettings, WorkOptions
+from codebatch.work.definition.table_checks import ID_HINT, TableChecker, TableLocation, sound_part
 from codebatch.work.definition.tables import KEYS_TO_COME, SettingsTable, TaskDefaults, TaskTable, TryTable
 from codebatch.work.definition.task_files import NEEDS_IN_PROSE
 
@@ -50,7 +50,7 @@ class Task(NamedTuple):
     """
 
     id: CommandId
-    place: Place
+    place: TableLocation
     needs: tuple[str, ...]
     after: tuple[str, ...]
     pools: Mapping[str, int]
@@ -72,7 +72,12 @@ class Definer:
     """
 
     def __init__(
-        self, problems: Problems, checker: TableChecker, options: WorkOptions, expander: Expander, settings: Settings
+        self,
+        problems: Problems,
+        checker: TableChecker,
+        options: WorkOptions,
+        expander: Expander,
+        settings: BatchSettings,
     ) -> None:
         self._problems = problems
         self._checker = checker
@@ -137,7 +142,7 @@ class Definer:
     def _tasks(
         self,
         file: WorkFile,
-        written: Written,
+        written: WrittenTask,
         defaults: Mapping[str, object],
         layers: Sequence[EnvLayer],
         settings: SettingsTable,
@@ -183,7 +188,7 @@ class Definer:
                 self._check_size(made.command, place)
             yield made
 
-    def _known(self, table: dict[str, object], place: Place) -> dict[str, object]:
+    def _known(self, table: dict[str, object], place: TableLocation) -> dict[str, object]:
         """Front matter without keys that are none of ours."""
         unknown = [key for key in table if key not in TaskTable.__struct_fields__ and key not in KEYS_TO_COME]
         for key in unknown:
@@ -191,7 +196,7 @@ class Definer:
             del table[key]
         return table
 
-    def _members(self, written: Written, task: TaskTable) -> list[Member] | None:
+    def _members(self, written: WrittenTask, task: TaskTable) -> list[GroupMember] | None:
         """The members of a group; None where the task is none."""
         place = written.place
         if written.lines is not None:
@@ -207,7 +212,7 @@ class Definer:
                 self._notes.append(f"{told}, so the task is treated as done{_made_early(task.needs)}")
         return members
 
-    def _check_names(self, command: Command, members: Sequence[Member] | None, place: Place) -> None:
+    def _check_names(self, command: Command, members: Sequence[GroupMember] | None, place: TableLocation) -> None:
         """Tell which placeholders have no value."""
         texts = [*command.environments(), *(each.env for each in command.tries)]
         runs = [command.run, command.check, *(each.run for each in command.tries)]
@@ -228,13 +233,13 @@ class Definer:
             if of_each - has:
                 return
 
-    def _member(self, one: Task, command: Command, member: Member) -> Task:
+    def _member(self, one: Task, command: Command, member: GroupMember) -> Task:
         id_ = CommandId(f"{one.id}/{member.key}")
         title = f"{command.title}: {member.label}" if command.title else member.label
         made = msgspec.structs.replace(command, id=id_, title=title, values=dict(member.values), files=member.files)
         return one._replace(id=id_, command=made, group=one.id, key=member.key)
 
-    def _retries(self, task: TaskTable, place: Place) -> int:
+    def _retries(self, task: TaskTable, place: TableLocation) -> int:
         """How often it is tried again, and what is wrong with that."""
         retries = len(task.tries) if task.retries is UNSET else task.retries
         if retries < len(task.tries):
@@ -248,7 +253,7 @@ class Definer:
             self._problems.add(told, 'set if_interrupted = "restart" if the task may run twice')
         return retries if self._options.retry is None else self._options.retry
 
-    def _check_size(self, command: Command, place: Place) -> None:
+    def _check_size(self, command: Command, place: TableLocation) -> None:
         """Tell where a command is longer than it may be, or makes what is longer than an argument may be."""
         arguments = [command.run] if isinstance(command.run, str) else command.run
         environment = [f"{name}={value}" for env in command.environments() for name, value in env.items()]
@@ -342,7 +347,7 @@ def _policy(task: TaskTable, retries: int) -> Policy:
     return NO_POLICY if policy == NO_POLICY else policy
 
 
-def check_id(name: str, place: Place, problems: Problems) -> None:
+def check_id(name: str, place: TableLocation, problems: Problems) -> None:
     """Tell that it is no id."""
     if COMMAND_ID_PATTERN.match(name) is None:
         problems.add(f"{place.spot}: {name!r} is not a valid task id", lambda: _id_hint(name))

@@ -32,7 +32,7 @@ _DEFAULTS = Command(id=CommandId(""), run="")
 _COVERED = [name for name in Command.__struct_fields__ if name not in _NOT_COVERED]
 
 
-class Definition(NamedTuple):
+class TaskDefinition(NamedTuple):
     """A command, and the commands that it needs, as they were written."""
 
     command: Command

@@ -26,10 +26,10 @@ from codebatch.model.work.work_batch import COMMANDS_MAX
 from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.listing import TreeLister
 from codebatch.snapshotting.roots import resolve_sources
-from codebatch.snapshotting.selection import Rules, SourceRules
+from codebatch.snapshotting.selection import SelectionRules, SourceRules
 from codebatch.work.definition.files import read_bytes, text_of
 from codebatch.work.definition.problems import Problems
-from codebatch.work.definition.table_checks import Place
+from codebatch.work.definition.table_checks import TableLocation
 from codebatch.work.definition.tables import EachTable
 from codebatch.work.definition.task_files import text_lines
 
@@ -37,7 +37,7 @@ _VALUE_NAME = re.compile(r"[A-Za-z0-9_]+\Z")
 _LABEL_CHARACTERS_MAX = 80
 
 
-class Member(NamedTuple):
+class GroupMember(NamedTuple):
     """One of a group: its key, what it is called, and the values of its placeholders. `files` are what `{files}` is."""
 
     key: str
@@ -46,7 +46,7 @@ class Member(NamedTuple):
     files: tuple[str, ...] = ()
 
 
-class _Found(NamedTuple):
+class _ExpandedItem(NamedTuple):
     """What a member is for. `name` is its key where that can be one, `identity` what its key is made of where not."""
 
     name: str
@@ -65,7 +65,7 @@ class Expander:
         self._notes = notes
         self._paths: list[bytes] | None = None
 
-    def members(self, place: Place, each: EachTable, cwd: str) -> list[Member]:
+    def members(self, place: TableLocation, each: EachTable, cwd: str) -> list[GroupMember]:
         """Those of a task in their order; what is wrong with them is told."""
         given = [key for key in ("files", "values", "matrix", "lines", "json") if getattr(each, key) is not UNSET]
         if len(given) != 1:
@@ -80,15 +80,15 @@ class Expander:
             self._problems.add(f"{place}: {error.message}", error.hint)
             return []
 
-    def of_lines(self, place: Place, lines: Sequence[str]) -> list[Member]:
+    def of_lines(self, place: TableLocation, lines: Sequence[str]) -> list[GroupMember]:
         """Those of a file that has one on each line."""
         return self._distinct(place, map(_of_line, lines))
 
-    def _found(self, place: Place, each: EachTable, cwd: str) -> Iterable[_Found]:
+    def _found(self, place: TableLocation, each: EachTable, cwd: str) -> Iterable[_ExpandedItem]:
         if each.files is not UNSET:
             return self._of_files(each.files, each.chunk, cwd)
         if each.values is not UNSET:
-            return [_Found(value, value, value, {"value": value}) for value in each.values]
+            return [_ExpandedItem(value, value, value, {"value": value}) for value in each.values]
         if each.matrix is not UNSET:
             return self._of_matrix(place, each.matrix)
         if each.lines is not UNSET:
@@ -99,8 +99,8 @@ class Expander:
     def _text(self, name: str) -> str:
         return text_of(read_bytes(self._root / name, name), name)
 
-    def _of_files(self, patterns: Sequence[str], chunk: int | str, cwd: str) -> Iterator[_Found]:
-        rules = Rules(SourceRules(include=tuple(patterns)), None, None)
+    def _of_files(self, patterns: Sequence[str], chunk: int | str, cwd: str) -> Iterator[_ExpandedItem]:
+        rules = SelectionRules(SourceRules(include=tuple(patterns)), None, None)
         paths = [path for path in self._listed() if rules.leaves_out(path) is None] if patterns else []
         unreadable = [path for path in paths if not _is_text(path)]
         if unreadable:
@@ -111,20 +111,20 @@ class Expander:
             files = tuple(_as_argument(path, cwd) for path in part)
             label = part[0] if len(part) == 1 else f"{part[0]} and {len(part) - 1:,} more"
             values = {"file": files[0]} if chunk == 1 else {}
-            yield _Found("", "\0".join(part), label, values, files)
+            yield _ExpandedItem("", "\0".join(part), label, values, files)
 
     def _listed(self) -> list[bytes]:
         """The files of the root as a snapshot lists them, sorted."""
         if self._paths is None:
             sources = resolve_sources([self._root], None)
             with Directories(sources.base) as directories:
-                rules = Rules(SourceRules(), directories, None)
+                rules = SelectionRules(SourceRules(), directories, None)
                 with TreeLister(sources, directories, rules) as lister:
                     tree = lister.list_all()
             self._paths = sorted(path for path, found in tree.stats.items() if stat.S_ISREG(found.mode))
         return self._paths
 
-    def _of_matrix(self, place: Place, matrix: Mapping[str, Sequence[str]]) -> list[_Found]:
+    def _of_matrix(self, place: TableLocation, matrix: Mapping[str, Sequence[str]]) -> list[_ExpandedItem]:
         for name in matrix:
             if _VALUE_NAME.match(name) is None:
                 self._problems.add(f"{place} has an invalid name {name!r} in its matrix", "use letters, digits and '_'")
@@ -138,7 +138,7 @@ class Expander:
             return []
         rows = itertools.product(*matrix.values()) if matrix else ()
         return [
-            _Found(
+            _ExpandedItem(
                 "-".join(row),
                 "\0".join(row),
                 " ".join(row),
@@ -147,7 +147,7 @@ class Expander:
             for row in rows
         ]
 
-    def _of_json(self, name: str) -> Iterator[_Found]:
+    def _of_json(self, name: str) -> Iterator[_ExpandedItem]:
         text = self._text(name)
         for place, value in _json_values(text, name):
             if value is None:
@@ -163,14 +163,14 @@ class Expander:
                 id_ = value.get("id")
                 identity = msgspec.json.encode(value, order="sorted").decode()
                 label = id_ if isinstance(id_, str) else next(iter(values.values()), place)
-                yield _Found(id_ if isinstance(id_, str) else "", identity, label, values)
+                yield _ExpandedItem(id_ if isinstance(id_, str) else "", identity, label, values)
             else:
                 told = _as_text(value)
-                yield _Found(told, told, told, {"value": told})
+                yield _ExpandedItem(told, told, told, {"value": told})
 
-    def _distinct(self, place: Place, found: Iterable[_Found]) -> list[Member]:
+    def _distinct(self, place: TableLocation, found: Iterable[_ExpandedItem]) -> list[GroupMember]:
         """Each once, under a key of its own: digits for words that are none, or that differ in case alone."""
-        once: dict[tuple[str, str], _Found] = {}
+        once: dict[tuple[str, str], _ExpandedItem] = {}
         for each in found:
             if (each.name, each.identity) in once:
                 self._notes.append(f"{place}: {each.label[:_LABEL_CHARACTERS_MAX]!r} is listed twice and used once")
@@ -188,13 +188,15 @@ class Expander:
         digests = {key: digest_bytes(key[1].encode("utf-8", "surrogatepass")) for key in others}
         short = dict(zip(others, unique_prefixes([*digests.values()]), strict=True))
         return [
-            Member(each.name if named[key] else short[key], each.label[:_LABEL_CHARACTERS_MAX], each.values, each.files)
+            GroupMember(
+                each.name if named[key] else short[key], each.label[:_LABEL_CHARACTERS_MAX], each.values, each.files
+            )
             for key, each in once.items()
         ]
 
 
-def _of_line(line: str) -> _Found:
-    return _Found(line, line, line, {"line": line})
+def _of_line(line: str) -> _ExpandedItem:
+    return _ExpandedItem(line, line, line, {"line": line})
 
 
 def _json_values(text: str, name: str) -> Iterator[tuple[str, object]]:

@@ -19,7 +19,7 @@ from codebatch.model.text.yaml import YamlError, parse_yaml
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.snapshotting.projects import iter_project_directories
 from codebatch.system.files.regular_files import read_regular
-from codebatch.work.definition.table_checks import Place
+from codebatch.work.definition.table_checks import TableLocation
 
 WORK_FILE_BYTES_MAX = 64 << 20
 YAML_BYTES_MAX = 16 << 20
@@ -33,14 +33,14 @@ EXAMPLE = '[tasks.build]\nrun = "make"\n\n[tasks.test]\nrun = ["make", "test"]\n
 """The least that shows what a work file is."""
 
 
-class Written(NamedTuple):
+class WrittenTask(NamedTuple):
     """A task as it was written. `lines` are what it is made many of, where the file itself is such a list.
 
     `is_prose`: it is front matter, where people keep keys of their own.
     """
 
     name: str
-    place: Place
+    place: TableLocation
     table: object
     is_prose: bool = False
     lines: tuple[str, ...] | None = None
@@ -57,14 +57,14 @@ class WorkFile(NamedTuple):
     name: str
     above: tuple[str, ...]
     document: Mapping[str, object] | None
-    written: tuple[Written, ...] = ()
-    done: tuple[Written, ...] = ()
+    written: tuple[WrittenTask, ...] = ()
+    done: tuple[WrittenTask, ...] = ()
     unread: frozenset[str] = frozenset()
     included_by: WorkFile | None = None
 
-    def place(self, *words: str, table: object = None) -> Place:
+    def place(self, *words: str, table: object = None) -> TableLocation:
         """A table of it."""
-        return Place(self.name, ".".join((*self.above, *words)), line_of(table))
+        return TableLocation(self.name, ".".join((*self.above, *words)), line_of(table))
 
     @property
     def settings(self) -> Mapping[str, object]:
@@ -177,11 +177,11 @@ def is_document(path: Path) -> bool:
     return path.suffix in _PARSERS
 
 
-def _written(file: WorkFile) -> Iterator[Written]:
+def _written(file: WorkFile) -> Iterator[WrittenTask]:
     tasks = file.settings.get("tasks", {})
     for name, table in tasks.items() if isinstance(tasks, dict) else ():
         line = line_of(table) if isinstance(table, dict) else line_of(tasks, name)
-        yield Written(name, file.place("tasks", name)._replace(line=line), table)
+        yield WrittenTask(name, file.place("tasks", name)._replace(line=line), table)
 
 
 def _toml(data: bytes, name: str) -> Mapping[str, object]:

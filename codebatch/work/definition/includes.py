@@ -31,7 +31,7 @@ def read_files(
     `words` are the tasks that are named. `is_each_line`: those files that are named have a task on each line. Raises
     InvalidWork for those that cannot be read, of which all are told; NothingToDo where none is found.
     """
-    reader = _Reader(problems, is_recursive)
+    reader = _FileReader(problems, is_recursive)
     named = [(here / path, str(path)) for path in paths] or [default_file(here, words)]
     files = [file for path, name in named for file in reader.files(path, name, is_each_line=is_each_line)]
     if reader.is_incomplete:
@@ -39,7 +39,7 @@ def read_files(
     return files
 
 
-class _Reader:
+class _FileReader:
     def __init__(self, problems: Problems, is_recursive: bool) -> None:
         self._problems = problems
         self._is_recursive = is_recursive

@@ -9,11 +9,11 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from codebatch.model.work.command import CommandId
-from codebatch.model.work.work_batch import InferredEdge, LeftOut, WorkEdge
-from codebatch.scheduling.inference.edges import Candidate, Described, infer, take
-from codebatch.system.processes.programs import NotAnswered, ask_program
+from codebatch.model.work.work_batch import InferredEdge, RejectedEdge, WorkEdge
+from codebatch.scheduling.inference.edges import CandidateEdge, Described, infer, take
+from codebatch.system.processes.programs import ProgramFailed, run_with_input
 from codebatch.work.definition.commands import Task
-from codebatch.work.definition.settings import Settings, WorkOptions
+from codebatch.work.definition.settings import BatchSettings, WorkOptions
 from codebatch.work.definition.tables import InferTable
 from codebatch.work.definition.validation import EDGES_MAX
 
@@ -27,25 +27,25 @@ class Inferred(NamedTuple):
 
     edges: list[WorkEdge]
     inferred: list[InferredEdge]
-    left_out: list[LeftOut]
+    left_out: list[RejectedEdge]
 
 
-class _Edge(msgspec.Struct, frozen=True, kw_only=True):
+class _AnsweredEdge(msgspec.Struct, frozen=True, kw_only=True):
     task: str
     needs: str
     why: str = ""
     confidence: float = 1.0
 
 
-class _Answer(msgspec.Struct, frozen=True, kw_only=True):
-    edges: list[_Edge]
+class _InferenceAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    edges: list[_AnsweredEdge]
 
 
 def with_inferred(
     tasks: Sequence[Task],
     edges: Sequence[WorkEdge],
     groups: Mapping[str, Mapping[str, CommandId]],
-    settings: Settings,
+    settings: BatchSettings,
     options: WorkOptions,
 ) -> Inferred:
     """The edges that are written, and those that are inferred. What went wrong is a note."""
@@ -55,7 +55,7 @@ def with_inferred(
     for edge in edges:
         written[names[edge.task]].append(names[edge.on])
     described = [_described(name, first[name]) for name in written]
-    candidates: list[Candidate] | None = None
+    candidates: list[CandidateEdge] | None = None
     if settings.infer is not None and not options.infer_command:
         settings.notes.append(
             f"the `infer` command {settings.infer.command[0]!r} was not run, so its dependencies are not shown"
@@ -66,7 +66,7 @@ def with_inferred(
         infer(described) if candidates is None else candidates, written, confidence_min=options.infer_confidence
     )
     left_out = [
-        LeftOut(task=each.task, on=each.on, confidence=each.confidence, evidence=each.why, reason=reason)
+        RejectedEdge(task=each.task, on=each.on, confidence=each.confidence, evidence=each.why, reason=reason)
         for each, reason in found.left_out
     ]
     inferred = [edge for each in found.edges for edge in _of_members(each, groups)]
@@ -81,7 +81,7 @@ def _described(name: str, task: Task) -> Described:
     return Described(name, task.title, text, task.inputs, task.outputs)
 
 
-def _of_members(edge: Candidate, groups: Mapping[str, Mapping[str, CommandId]]) -> list[InferredEdge]:
+def _of_members(edge: CandidateEdge, groups: Mapping[str, Mapping[str, CommandId]]) -> list[InferredEdge]:
     """An edge of groups is one of all members."""
     source: Literal["inferred", "command"] = "command" if edge.source == "command" else "inferred"
     return [
@@ -95,19 +95,19 @@ def _of_members(edge: Candidate, groups: Mapping[str, Mapping[str, CommandId]]) 
 
 def _asked(
     table: InferTable, tasks: Sequence[Described], written: Mapping[str, Sequence[str]], root: Path, notes: list[str]
-) -> list[Candidate] | None:
+) -> list[CandidateEdge] | None:
     """What a command answers, None where it does not; what cannot be is dropped, and told."""
     asked = [{**task._asdict(), "needs": written[task.id]} for task in tasks]
     try:
-        answer = ask_program(
+        answer = run_with_input(
             table.command,
             root,
             msgspec.json.encode({"tasks": asked}),
             seconds=table.timeout_seconds,
             bytes_max=ANSWER_BYTES_MAX,
         )
-        edges = msgspec.json.decode(answer, type=_Answer).edges
-    except NotAnswered as error:
+        edges = msgspec.json.decode(answer, type=_InferenceAnswer).edges
+    except ProgramFailed as error:
         notes.append(f"the `infer` command {table.command[0]!r} failed: {error}; using the built-in rules")
         return None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -116,12 +116,12 @@ def _asked(
         )
         return None
     dropped: list[str] = []
-    best: dict[tuple[str, str], Candidate] = {}
+    best: dict[tuple[str, str], CandidateEdge] = {}
     for edge in edges:
         if (reason := _wrong(edge, written)) is not None:
             dropped.append(f"{edge.task[:60]!r} needs {edge.needs[:60]!r}: {reason}")
             continue
-        made = Candidate(edge.task, edge.needs, edge.confidence, edge.why.strip()[:_WHY_CHARACTERS_MAX], "command")
+        made = CandidateEdge(edge.task, edge.needs, edge.confidence, edge.why.strip()[:_WHY_CHARACTERS_MAX], "command")
         known = best.get((made.task, made.on))
         if known is None or known.confidence < made.confidence:
             best[made.task, made.on] = made
@@ -132,7 +132,7 @@ def _asked(
     return sorted(best.values(), key=lambda each: (-each.confidence, each.task, each.on))
 
 
-def _wrong(edge: _Edge, written: Mapping[str, Sequence[str]]) -> str | None:
+def _wrong(edge: _AnsweredEdge, written: Mapping[str, Sequence[str]]) -> str | None:
     """Why there can be no such edge."""
     for id_ in (edge.task, edge.needs):
         if id_ not in written:

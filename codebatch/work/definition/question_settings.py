@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from codebatch.model.work.work_batch import Answering
+from codebatch.model.work.work_batch import AnsweringPolicy
 from codebatch.work.definition.problems import Problems
 from codebatch.work.definition.tables import AnsweringTable
 
 
-def answering_of(table: AnsweringTable, place: object, problems: Problems) -> Answering:
+def answering_of(table: AnsweringTable, place: object, problems: Problems) -> AnsweringPolicy:
     """`[answering]`, and what is wrong with it."""
     for number, rule in enumerate(table.rules, start=1):
         where = f"{place}, rule {number}"
@@ -21,7 +21,7 @@ def answering_of(table: AnsweringTable, place: object, problems: Problems) -> An
             problems.add(f"{where} needs an answer, or human = true")
     if not table.rules and not table.command:
         problems.add(f"{place} has neither `rules` nor `command`", "set `rules` or `command`")
-    return msgspec.convert(msgspec.to_builtins(table), Answering)
+    return msgspec.convert(msgspec.to_builtins(table), AnsweringPolicy)
 
 
 def check_pattern(pattern: str, place: object, problems: Problems, *, groups: Sequence[str] | None = None) -> None:

@@ -11,7 +11,7 @@ from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import WorkEdge
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.work.definition.commands import Task
-from codebatch.work.definition.definitions import Definition
+from codebatch.work.definition.definitions import TaskDefinition
 from codebatch.work.definition.files import file_hint
 from codebatch.work.definition.settings import WorkOptions
 from codebatch.work.definition.validation import like_id
@@ -44,18 +44,18 @@ class FormerTask(NamedTuple):
 
 
 FormerTasks = Mapping[CommandId, FormerTask]
-Former = Callable[[ListIdentity, Mapping[CommandId, Definition]], FormerTasks]
+Former = Callable[[ListIdentity, Mapping[CommandId, TaskDefinition]], FormerTasks]
 """Returns the outcomes of the tasks of a list, given by their present definitions, in earlier batches of it."""
 
 
-class Chosen(NamedTuple):
+class SelectedTasks(NamedTuple):
     """Ids of tasks, and what people are to be told of how they were chosen."""
 
     ids: Collection[CommandId]
     notes: list[str]
 
 
-class Choice:
+class TaskSelection:
     """What may be chosen of: tasks and groups of a list, and what needs what."""
 
     def __init__(
@@ -73,7 +73,7 @@ class Choice:
         self._root = identity.root
         self._here = here
 
-    def choose(self, options: WorkOptions, former: FormerTasks) -> Chosen:
+    def choose(self, options: WorkOptions, former: FormerTasks) -> SelectedTasks:
         """Those that options ask for. Raises InvalidInput for one that is not there, NothingToDo if there is none."""
         ids = self._named(options.tasks) if options.tasks else {task.id for task in self._tasks}
         if options.tags:
@@ -99,7 +99,9 @@ class Choice:
         notes = [f"dependencies not run, because {why}: {names_shown(sorted(lacks))}"] if lacks else []
         if options.unfinished and not former:
             notes.append(f"no batch of {self._source} yet: no task is done")
-        return Chosen(whole, [*notes, *_former_notes({id_: former[id_] for id_ in sorted(whole & former.keys())})])
+        return SelectedTasks(
+            whole, [*notes, *_former_notes({id_: former[id_] for id_ in sorted(whole & former.keys())})]
+        )
 
     def _named(self, words: Sequence[str]) -> set[CommandId]:
         ids = {task.id for task in self._tasks}

@@ -15,7 +15,7 @@ from codebatch.errors import InvalidInput
 from codebatch.model.work.work_batch import (
     CONFIDENCE_MIN,
     RETRIES_MAX,
-    Answering,
+    AnsweringPolicy,
     Halt,
     Notify,
     OnBlocked,
@@ -26,7 +26,7 @@ from codebatch.system.host import usable_cores
 from codebatch.work.definition.files import WorkFile
 from codebatch.work.definition.problems import Problems
 from codebatch.work.definition.question_settings import answering_of
-from codebatch.work.definition.table_checks import Place, TableChecker, sound_part
+from codebatch.work.definition.table_checks import TableChecker, TableLocation, sound_part
 from codebatch.work.definition.tables import NUMBER_MAX, SECONDS_MAX, InferTable, SettingsTable
 
 PARALLEL_MAX = 8
@@ -105,7 +105,7 @@ class WorkOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class BatchSettings:
     """What holds for a batch, decided."""
 
     root: Path
@@ -117,7 +117,7 @@ class Settings:
     notify: Notify | None = None
     infer: InferTable | None = None
     on_blocked: OnBlocked = "end"
-    answering: Answering | None = None
+    answering: AnsweringPolicy | None = None
     start_every_seconds: float = 0.0
     timeout_seconds: float | None = None
     halt: Halt = "soon"
@@ -126,14 +126,14 @@ class Settings:
 
 def settings_of(
     files: Sequence[WorkFile], options: WorkOptions, checker: TableChecker, problems: Problems, here: Path
-) -> tuple[Settings, list[SettingsTable]]:
+) -> tuple[BatchSettings, list[SettingsTable]]:
     """What holds for the batch, and what each file sets, of which `clean_env` holds for its own tasks.
 
     What is wrong is told to `problems`, and left out here.
     """
     tables = _tables(files, checker)
     if options.env:
-        checker.check_environment(Place("--env", ""), options.environment())
+        checker.check_environment(TableLocation("--env", ""), options.environment())
     first, notes = tables[0], []
     pools = {name: size for table in reversed(tables) for name, size in table.pools.items()}
     # A list alone says nothing of where its tasks start.
@@ -163,7 +163,7 @@ def settings_of(
     answering = (
         None if first.answering is UNSET else answering_of(first.answering, files[0].place("answering"), problems)
     )
-    settings = Settings(
+    settings = BatchSettings(
         roots[0],
         strategy,
         max_parallel,

@@ -49,7 +49,7 @@ _SHOWN_MAX = 60
 _SHOWN_INTEGER_MAX = 2**63
 
 
-class Place(typing.NamedTuple):
+class TableLocation(typing.NamedTuple):
     """A table of a file: both as people know them. `table` is empty for the file itself, `line` 0 where not known."""
 
     file: str
@@ -64,13 +64,13 @@ class Place(typing.NamedTuple):
         """The file, and the line where that is known."""
         return f"{self.file}:{self.line}" if self.line else self.file
 
-    def of(self, table: object, key: str) -> Place:
+    def of(self, table: object, key: str) -> TableLocation:
         """Where a key of the table stands."""
         return self._replace(line=line_of(table, key) or self.line)
 
-    def below(self, key: str, table: object) -> Place:
+    def below(self, key: str, table: object) -> TableLocation:
         """A table in the table."""
-        return Place(self.file, f"{self.table}.{key}" if self.table else key, line_of(table) or self.line)
+        return TableLocation(self.file, f"{self.table}.{key}" if self.table else key, line_of(table) or self.line)
 
 
 class TableChecker:
@@ -88,7 +88,7 @@ class TableChecker:
             kind: {field.name: field.type for field in msgspec.structs.fields(type_)} for kind, type_ in TABLES.items()
         }
 
-    def check(self, place: Place, kind: Kind, table: Mapping[str, object]) -> bool:
+    def check(self, place: TableLocation, kind: Kind, table: Mapping[str, object]) -> bool:
         """Whether a table is sound; what is wrong with it is told."""
         before = self._problems.count
         fields = self._fields[kind]
@@ -107,7 +107,7 @@ class TableChecker:
         return self._problems.count == before
 
     def _has_type(
-        self, place: Place, kind: Kind, table: Mapping[str, object], key: str, fields: Mapping[str, object]
+        self, place: TableLocation, kind: Kind, table: Mapping[str, object], key: str, fields: Mapping[str, object]
     ) -> bool:
         value = table[key]
         if key not in fields:
@@ -124,7 +124,7 @@ class TableChecker:
             self._problems.add(f"{place} sets `{key}` to {shown_value(value)}, expected {wanted}", hint)
             return False
 
-    def _check_texts(self, place: Place, key: str, value: object) -> None:
+    def _check_texts(self, place: TableLocation, key: str, value: object) -> None:
         """Tell what is wrong with a value that has its type."""
         if _holds_nul(value):
             self._problems.add(f"{place} sets `{key}` to a value with a NUL character")
@@ -140,7 +140,7 @@ class TableChecker:
             self._check_run(place, key, value)
         elif key == "tries" and isinstance(value, list):
             for number, table in enumerate(value, start=1):
-                self._check_try(Place(place.file, f"{place.table}.tries {number}"), table)
+                self._check_try(TableLocation(place.file, f"{place.table}.tries {number}"), table)
         elif key in ("question", "retry_if") and isinstance(value, dict):
             check_pattern(value.get("pattern", ""), f"{place} {key}", self._problems)
             if not value.get("pattern") and not value.get("exits"):
@@ -149,25 +149,25 @@ class TableChecker:
         elif key == "wait_if" and isinstance(value, str):
             check_pattern(value, f"{place} wait_if", self._problems, groups=("at", "seconds"))
 
-    def _check_path(self, place: Place, key: str, value: str) -> None:
+    def _check_path(self, place: TableLocation, key: str, value: str) -> None:
         if value.startswith("/") or ".." in value.split("/") or not value:
             hint = "set `root` to work outside it"
             self._problems.add(f"{place} sets `{key}` to {value!r}, which is outside the root", hint)
 
-    def _check_patterns(self, place: Place, key: str, patterns: Sequence[str]) -> None:
+    def _check_patterns(self, place: TableLocation, key: str, patterns: Sequence[str]) -> None:
         if (mistake := mistake_in(patterns, self._root)) is not None:
             message = (
                 f"{place} has the pattern {mistake.pattern!r} in `{key}`, which can match no path: {mistake.reason}"
             )
             self._problems.add(message, mistake.hint)
 
-    def _check_run(self, place: Place, key: str, value: str | list[str]) -> None:
+    def _check_run(self, place: TableLocation, key: str, value: str | list[str]) -> None:
         if not value or not value[0].strip():
             self._problems.add(f"{place} has an empty `{key}`", f'for example: {key} = "make test"')
         for problem in placeholder_problems(value):
             self._problems.add(f"{place} {problem.told}", problem.hint)
 
-    def _check_try(self, place: Place, table: Mapping[str, object]) -> None:
+    def _check_try(self, place: TableLocation, table: Mapping[str, object]) -> None:
         run, env, suffix = table.get("run"), table.get("env"), table.get("text_suffix")
         if isinstance(run, str | list):
             self._check_run(place, "run", run)
@@ -177,7 +177,7 @@ class TableChecker:
             for problem in placeholder_problems([suffix]):
                 self._problems.add(f"{place} {problem.told}, in text_suffix", problem.hint)
 
-    def _unknown(self, place: Place, kind: Kind, key: str, value: object) -> None:
+    def _unknown(self, place: TableLocation, kind: Kind, key: str, value: object) -> None:
         if key in TO_COME[kind]:
             self._problems.add(f"{place} sets {key!r}, which this version does not support yet")
         elif kind == "defaults" and key in self._fields["task"]:
@@ -194,7 +194,7 @@ class TableChecker:
             else:
                 self._problems.add(message, lambda: did_you_mean(key, known))
 
-    def check_environment(self, place: Place, env: Mapping[str, str]) -> None:
+    def check_environment(self, place: TableLocation, env: Mapping[str, str]) -> None:
         """Tell which names and values no environment can hold, or not now."""
         for name, value in env.items():
             if not name or "=" in name:
@@ -206,7 +206,7 @@ class TableChecker:
             for problem in placeholder_problems([value]):
                 self._problems.add(f"{place} {problem.told}, in the variable {name}", problem.hint)
 
-    def _check_variables(self, place: Place, name: str, value: str) -> None:
+    def _check_variables(self, place: TableLocation, name: str, value: str) -> None:
         """Report variables in a value that are not set. Note what looks like a variable but is none."""
         try:
             expand_value(value, self._environ)

@@ -15,9 +15,9 @@ from codebatch.model.text.toml import TomlError, parse_toml
 from codebatch.model.text.yaml import YamlError, parse_yaml
 from codebatch.model.work.command import COMMAND_BYTES_MAX, COMMAND_ID_PATTERN
 from codebatch.model.work.work_batch import COMMANDS_MAX
-from codebatch.work.definition.files import WORK_FILE_BYTES_MAX, WorkFile, Written, read_bytes, text_of
+from codebatch.work.definition.files import WORK_FILE_BYTES_MAX, WorkFile, WrittenTask, read_bytes, text_of
 from codebatch.work.definition.problems import Problems
-from codebatch.work.definition.table_checks import Place, shown_value
+from codebatch.work.definition.table_checks import TableLocation, shown_value
 
 FRONT_MATTER_CHARACTERS_MAX = 1 << 20
 _LEFT_OUT = "readme.md"
@@ -44,8 +44,8 @@ class _Prose(NamedTuple):
 def markdown_directory(path: Path, name: str, problems: Problems, *, is_recursive: bool) -> WorkFile:
     """The tasks of a directory, one a file, by name. What is wrong with one is told, and it is left out."""
     root = os.path.realpath(path)
-    written: list[Written] = []
-    done: list[Written] = []
+    written: list[WrittenTask] = []
+    done: list[WrittenTask] = []
     unread: set[str] = set()
     total = 0
     for relative in _names(path, name, problems, is_recursive=is_recursive):
@@ -83,16 +83,16 @@ def markdown_file(path: Path, name: str) -> WorkFile:
     if prose.table.keys() & _ALONE:
         task, is_done = _task_of(prose, name, path.stem)
         return WorkFile(path, name, (), None, () if is_done else (task,), (task,) if is_done else ())
-    written: list[Written] = []
-    done: list[Written] = []
+    written: list[WrittenTask] = []
+    done: list[WrittenTask] = []
     common = _table_of(prose)
     are_done = _is_done(prose.table, name)
     for section in sections_of(prose.body):
-        place = Place(name, "", section.line + prose.body_line - 1)
+        place = TableLocation(name, "", section.line + prose.body_line - 1)
         table = LinedTable(place.line)
         table.update(common, title=section.title, text=section.text)
         table.lines = common.lines
-        task = Written(section.name or slug(section.title), place, table, is_prose=True)
+        task = WrittenTask(section.name or slug(section.title), place, table, is_prose=True)
         (done if are_done or section.is_done else written).append(task)
     if not written and not done:
         raise InvalidConfiguration(
@@ -104,11 +104,11 @@ def markdown_file(path: Path, name: str) -> WorkFile:
 
 def json_lines_file(path: Path, name: str, problems: Problems) -> WorkFile:
     """A task a line, each an object with its `id`. What is wrong with one is told. Raises InvalidConfiguration."""
-    written: list[Written] = []
+    written: list[WrittenTask] = []
     for number, line in enumerate(text_of(read_bytes(path, name), name).split("\n"), 1):
         if not line.strip():
             continue
-        place = Place(name, "", number)
+        place = TableLocation(name, "", number)
         try:
             table = parse_json(line)
         except JsonError as error:
@@ -116,7 +116,7 @@ def json_lines_file(path: Path, name: str, problems: Problems) -> WorkFile:
             continue
         id_ = table.get("id") if isinstance(table, dict) else None
         if isinstance(table, dict) and isinstance(id_, str):
-            written.append(Written(id_, place, {key: value for key, value in table.items() if key != "id"}))
+            written.append(WrittenTask(id_, place, {key: value for key, value in table.items() if key != "id"}))
         else:
             problems.add(
                 f"{place} is not a task: expected an object with an id", 'for example: {"id": "build", "run": "make"}'
@@ -127,7 +127,7 @@ def json_lines_file(path: Path, name: str, problems: Problems) -> WorkFile:
 def lines_file(path: Path, name: str) -> WorkFile:
     """A task a line, of one group that is called like the file. Raises InvalidConfiguration."""
     lines = text_lines(text_of(read_bytes(path, name), name))
-    group = Written(slug(Path(name).stem) or "line", Place(name, ""), {}, lines=tuple(lines))
+    group = WrittenTask(slug(Path(name).stem) or "line", TableLocation(name, ""), {}, lines=tuple(lines))
     return WorkFile(path, name, (), None, (group,))
 
 
@@ -189,17 +189,17 @@ def _lined(table: dict[str, object]) -> LinedTable:
     return lined
 
 
-def _task_of(prose: _Prose, name: str, stem: str) -> tuple[Written, bool]:
+def _task_of(prose: _Prose, name: str, stem: str) -> tuple[WrittenTask, bool]:
     """The task that a markdown file is, and whether it is done by hand. Raises InvalidConfiguration."""
     table = _table_of(prose)
     table.setdefault("title", first_heading(prose.body))
     table.setdefault("text", prose.body.strip("\r\n"))
     id_ = prose.table.get("id", stem if COMMAND_ID_PATTERN.match(stem) else slug(stem) or stem)
     if not isinstance(id_, str):
-        spot = Place(name, "").of(prose.table, "id").spot
+        spot = TableLocation(name, "").of(prose.table, "id").spot
         told = f"{spot} sets `id` to {shown_value(id_)}, expected a string"
         raise InvalidConfiguration(told, hint="quote the value")
-    return Written(id_, Place(name, ""), table, is_prose=True), _is_done(prose.table, name)
+    return WrittenTask(id_, TableLocation(name, ""), table, is_prose=True), _is_done(prose.table, name)
 
 
 def _table_of(prose: _Prose) -> LinedTable:
@@ -229,7 +229,7 @@ def _is_done(table: LinedTable, name: str) -> bool:
     status = table.get(_OF_PEOPLE)
     word = status.strip().lower() if isinstance(status, str) else status
     if word is not None and (not isinstance(word, str) or word in _LIKE_DONE):
-        told = f"{Place(name, '').of(table, _OF_PEOPLE).spot} sets `status` to {shown_value(status)}"
+        told = f"{TableLocation(name, '').of(table, _OF_PEOPLE).spot} sets `status` to {shown_value(status)}"
         raise InvalidConfiguration(
             told, hint=f"to mark the task as done, write `status: {_DONE}`; otherwise, remove the line"
         )

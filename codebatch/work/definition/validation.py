@@ -12,7 +12,7 @@ from codebatch.model.work.command import CommandId
 from codebatch.model.work.pattern_overlap import FilePatterns
 from codebatch.model.work.work_batch import COMMANDS_MAX, EdgeKind, WorkEdge
 from codebatch.work.definition.commands import Task, check_id
-from codebatch.work.definition.files import Written
+from codebatch.work.definition.files import WrittenTask
 from codebatch.work.definition.problems import Problems
 
 _SHOWN_MAX = 20
@@ -40,7 +40,7 @@ def check_ids(tasks: Sequence[Task], problems: Problems) -> None:
         problems.add(f"{len(tasks):,} tasks, more than {COMMANDS_MAX:,}", "split them into several batches")
 
 
-def check_done(done: Sequence[Written], tasks: Sequence[Task], problems: Problems) -> None:
+def check_done(done: Sequence[WrittenTask], tasks: Sequence[Task], problems: Problems) -> None:
     """Tell which of those that are done by hand have no id, or that of another."""
     places = {task.group or task.id: task.place for task in tasks}
     for one in done:

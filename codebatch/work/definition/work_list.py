@@ -11,17 +11,17 @@ import msgspec
 
 from codebatch.errors import NothingToDo
 from codebatch.model.work.command import Command, CommandId
-from codebatch.model.work.work_batch import NO_POLICY, InferredEdge, LeftOut, ListOrigin, Work, WorkEdge
+from codebatch.model.work.work_batch import NO_POLICY, InferredEdge, ListOrigin, RejectedEdge, Work, WorkEdge
 from codebatch.system.processes.garbage_collector import collector_paused
 from codebatch.work.definition.commands import Definer, Task, programs_not_found
-from codebatch.work.definition.definitions import Definition, written_needs
+from codebatch.work.definition.definitions import TaskDefinition, written_needs
 from codebatch.work.definition.environment import variables_of_files
 from codebatch.work.definition.expansion import Expander
 from codebatch.work.definition.files import STDIN_NAME, WorkFile, no_task_hint
 from codebatch.work.definition.includes import read_files
 from codebatch.work.definition.problems import Problems
-from codebatch.work.definition.selection import Choice, Former, ListIdentity, names_shown
-from codebatch.work.definition.settings import Settings, WorkOptions, settings_of
+from codebatch.work.definition.selection import Former, ListIdentity, TaskSelection, names_shown
+from codebatch.work.definition.settings import BatchSettings, WorkOptions, settings_of
 from codebatch.work.definition.table_checks import TableChecker
 from codebatch.work.definition.validation import (
     check_circles,
@@ -44,9 +44,9 @@ class WorkList:
     commands: tuple[Command, ...]
     work: Work
     notes: tuple[str, ...]
-    definitions: Mapping[CommandId, Definition]
-    choice: Choice = field(compare=False)
-    left_out: tuple[LeftOut, ...] = ()
+    definitions: Mapping[CommandId, TaskDefinition]
+    choice: TaskSelection = field(compare=False)
+    left_out: tuple[RejectedEdge, ...] = ()
 
     @property
     def identity(self) -> ListIdentity:
@@ -109,10 +109,12 @@ def _read(
     needs = written_needs(edges)
     written = [edge for edge in edges if edge.kind == "needs"]
     definitions = {
-        task.id: Definition(task.command, needs.get(task.id, frozenset())) for task in tasks if task.command is not None
+        task.id: TaskDefinition(task.command, needs.get(task.id, frozenset()))
+        for task in tasks
+        if task.command is not None
     }
     inferred: list[InferredEdge] = []
-    left_out: list[LeftOut] = []
+    left_out: list[RejectedEdge] = []
     if settings.strategy == "auto" and options.infer:
         from codebatch.work.definition.inferred_edges import with_inferred  # 60 ms, of patterns
 
@@ -120,7 +122,7 @@ def _read(
     settings.notes.extend(notes_of_members(tasks, edges))
     origin = _origin(files, options, here)
     identity = ListIdentity(source, os.fsencode(settings.root), origin.files)
-    choice = Choice(tasks, edges, definer.groups, identity, here)
+    choice = TaskSelection(tasks, edges, definer.groups, identity, here)
     chosen = choice.choose(options, former(identity, definitions) if options.is_of_former else {})
     settings.notes.extend(chosen.notes)
     tasks = [task for task in tasks if task.id in chosen.ids]
@@ -151,7 +153,7 @@ def _nothing(files: Sequence[WorkFile], source: str, done: Collection[str], defi
 
 
 def _listed(
-    tasks: Sequence[Task], edges: Sequence[WorkEdge], settings: Settings, source: str, path: str | None
+    tasks: Sequence[Task], edges: Sequence[WorkEdge], settings: BatchSettings, source: str, path: str | None
 ) -> tuple[tuple[Command, ...], Work, tuple[str, ...]]:
     notes = list(settings.notes)
     if settings.on_failure == "continue" and any(edge.kind == "needs" for edge in edges):

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.cli.framework.context import Answering
+from codebatch.cli.framework.context import CommandContext
 from codebatch.cli.output import progress
 from codebatch.cli.output.eta import SAMPLES_MAX, Pace
 from codebatch.cli.output.progress import Display, Stage, advance, live_line
-from codebatch.cli.run.run import Teller
-from codebatch.coordinator.analysis.progress_counter import Progress
+from codebatch.cli.run.run import RunListener
+from codebatch.coordinator.analysis.progress_counter import RunProgress
 from tests.cli.on_a_terminal import on_a_terminal
 from tests.cli.process import CommandLine, make_many
 
@@ -245,9 +245,9 @@ def test_a_run_is_one_count_and_names_the_tasks_that_are_left_at_last(
 ) -> None:
     """No records are told before there are any; what a last task takes is not known by how fast files went."""
     display = KeepingDisplay()
-    answering = Answering(store_path=None, as_json=False, quiet=False, command="run", display=display)
+    answering = CommandContext(store_path=None, as_json=False, quiet=False, command="run", display=display)
     count = sum(done.values())
-    progress = Progress(
+    progress = RunProgress(
         planned={"parse": 10, "lint": 10, "graph": 1},
         done=done,
         results_planned=21,
@@ -258,5 +258,5 @@ def test_a_run_is_one_count_and_names_the_tasks_that_are_left_at_last(
         failures=failures,
         workers=2,
     )
-    Teller(answering).update(progress)
+    RunListener(answering).update(progress)
     assert display.told == [stage]

@@ -12,7 +12,7 @@ from codebatch.operations.project.scaffolding import new_task
 from codebatch.operations.queries.failure_evidence import alike, taken_apart
 from codebatch.query.fields import JsonRecord
 from codebatch_workers.api import SourceFile
-from codebatch_workers.runtime.record_validation import check_records, named
+from codebatch_workers.runtime.record_validation import named, validate_records
 from tests.cli.process import CommandLine, set_apart, write
 
 
@@ -83,7 +83,7 @@ def test_what_is_there_is_left_alone(tmp_path: Path) -> None:
 
 def test_report_has_a_place_and_the_name_of_its_task_by_default() -> None:
     file = SourceFile(b"a.txt", "one\né two\n".encode(), executable=False, contexts={})
-    found = named(check_records([file.report(2, "no")], file)[0], "words")
+    found = named(validate_records([file.report(2, "no")], file)[0], "words")
     place = {"line": 2, "column": 1, "end_line": 2, "end_column": 6}
     whole = {"severity": "warning", "code": "words", "message": "no", "tool": "words"}
     assert found == Diagnostic(path="a.txt", **place, **whole)  # type: ignore[arg-type]

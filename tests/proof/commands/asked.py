@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from codebatch.model.work.request import Answer, Skip
-from codebatch.scheduling.work.request_log import RequestsMade
+from codebatch.scheduling.work.request_log import RequestLog
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.work.questions import Questions
@@ -38,7 +38,7 @@ def check_answers(batch: BatchDir, task: str, round_: int, path: Path) -> int:
 def skips_that_stand(store: StoreDir, batch: BatchDir) -> dict[str, Skip]:
     """What people had skipped, and did not have opened since."""
     commands = commands_of(store, batch, read_work(batch))
-    made = RequestsMade({id_: item for item, id_ in enumerate(commands)})
+    made = RequestLog({id_: item for item, id_ in enumerate(commands)})
     for request in Requests(batch.files, batch.root).read():
         made.add(request)
     return {id_: skip for item, id_ in enumerate(commands) if (skip := made.skip(item)) is not None}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from codebatch.system.processes.progress_cell import Cell, Child, Step
+from codebatch.system.processes.progress_cell import Child, ProgressCell, Step
 
 
-class MemoryCell(Cell):
+class MemoryCell(ProgressCell):
     """A progress cell that nobody reads: here a command is known by its mark."""
 
     def __init__(self) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from codebatch.coordinator.processes.worker_backend import Died, DrainAsked, Member, Said
-from codebatch.coordinator.work.interfaces import CommandHeard, Helped, Insisted, Rang
+from codebatch.coordinator.processes.worker_backend import DrainAsked, MessageReceived, WorkerExited, WorkerHandle
+from codebatch.coordinator.work.interfaces import CommandHeard, ForcedStopRequested, HelperExited, TimerFired
 from codebatch.model.outcome import HolderId
 from codebatch.protocol import messages
 from codebatch.scheduling.events import WorkerId
@@ -38,7 +38,7 @@ class SimulatedCommandCrew:
         self._process = process
         self.holder = holder
         self.workers: dict[WorkerId, SimulatedWorker] = {}
-        self._timers: list[Rang] = []
+        self._timers: list[TimerFired] = []
         self._helping: list[bytes] = []
 
     def begin(self) -> None:
@@ -50,9 +50,9 @@ class SimulatedCommandCrew:
             worker.pipe.is_coordinator_gone = True
         self.workers.clear()
 
-    def start(self, worker: WorkerId) -> Member:
+    def start(self, worker: WorkerId) -> WorkerHandle:
         started = self.workers[worker] = self._world.start_worker(self)
-        return Member(holder=started.holder, pid=0)
+        return WorkerHandle(holder=started.holder, pid=0)
 
     def send(self, worker: WorkerId, message: messages.ToWorker) -> None:
         if worker in self.workers:
@@ -61,7 +61,7 @@ class SimulatedCommandCrew:
             self.workers[worker].pipe.send(message)
 
     def wake(self, item: int, round_: int, seconds: float, until_ns: int = 0) -> None:
-        self._timers.append(Rang(item, round_))
+        self._timers.append(TimerFired(item, round_))
 
     def help(self, arguments: Sequence[str], given: bytes, seconds: float) -> None:
         self._helping.append(given)
@@ -75,17 +75,17 @@ class SimulatedCommandCrew:
             heard.append(self._timers.pop(chance.randrange(len(self._timers))))
         if self._helping and chance.random() < 0.3:
             self._helping.pop()
-            heard.append(Helped(chance.choice((None, b"no JSON", b'{"human": true}', b'{"answer": "so"}'))))
+            heard.append(HelperExited(chance.choice((None, b"no JSON", b'{"human": true}', b'{"answer": "so"}'))))
         if self.holder in self._world.draining:
             self._world.draining.discard(self.holder)
             heard.append(DrainAsked("SIGTERM"))
         if self.holder in self._world.insisting:
             self._world.insisting.discard(self.holder)
-            heard += [DrainAsked("SIGTERM"), Insisted("SIGTERM", is_killed=False)]
+            heard += [DrainAsked("SIGTERM"), ForcedStopRequested("SIGTERM", is_killed=False)]
         for id_, worker in list(self.workers.items()):
             if worker.pipe.has_news:
                 message = worker.pipe.receive()
-                heard.append(Said(id_, message) if message else self._bury(id_))
+                heard.append(MessageReceived(id_, message) if message else self._bury(id_))
                 if isinstance(message, messages.Committed):
                     self._world.note_reported(message.commit)
         return heard
@@ -105,9 +105,9 @@ class SimulatedCommandCrew:
             or any(worker.pipe.has_news for worker in self.workers.values())
         )
 
-    def _bury(self, id_: WorkerId) -> Died:
+    def _bury(self, id_: WorkerId) -> WorkerExited:
         worker = self.workers.pop(id_)
         if worker.is_killed:
             for mark in [mark for mark in self._world.alive if mark.startswith(worker.holder)]:
                 del self._world.alive[mark]
-        return Died(worker=id_, returncode=KILLED if worker.is_killed else 0, how="")
+        return WorkerExited(worker=id_, returncode=KILLED if worker.is_killed else 0, how="")

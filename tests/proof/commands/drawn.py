@@ -7,7 +7,7 @@ import random
 from msgspec.structs import replace
 
 from codebatch.model.work.command import Command, CommandId
-from codebatch.model.work.work_batch import Answering, Policy, Work, WorkEdge
+from codebatch.model.work.work_batch import AnsweringPolicy, Policy, Work, WorkEdge
 from tests.proof.commands.world import CommandWorld, Fault, FaultKind
 
 
@@ -42,7 +42,7 @@ def draw_world(seed: int, kinds: tuple[FaultKind, ...], **made: object) -> Comma
         strategy="parallel",
         max_parallel=chance.randint(1, 3),
         on_failure=chance.choice(("skip-dependents", "skip-dependents", "continue", "stop")),
-        answering=chance.choice((None, None, Answering(command=("helper",)))),
+        answering=chance.choice((None, None, AnsweringPolicy(command=("helper",)))),
         start_every_seconds=chance.choice((0.0, 0.0, 0.0, 1.0)),
         timeout_seconds=chance.choice((None, None, None, 1.0)),
         halt=chance.choice(("soon", "now")),

@@ -21,7 +21,7 @@ from typing import Literal
 import psutil
 import pytest
 
-from codebatch.query.status.work_status import WorkStanding, work_standing
+from codebatch.query.status.work_status import WorkBatchStatus, read_work_status
 from codebatch.scheduling.lifecycle import BatchState, CommandState
 from codebatch.store.batches.batches import batch_ids, open_batch
 from codebatch.store.batches.store import open_store
@@ -93,9 +93,9 @@ class _Batch:
         self._store = open_store(RealFiles(), codebatch.directory / "store")
         self.id = batch_ids(self._store)[-1]
 
-    def standing(self) -> WorkStanding:
+    def standing(self) -> WorkBatchStatus:
         """Where it stands."""
-        return work_standing(self._store, open_batch(self._store, self.id))
+        return read_work_status(self._store, open_batch(self._store, self.id))
 
 
 def _witnessed(directory: Path) -> tuple[Counter[tuple[str, str]], Counter[str], list[str]]:
@@ -114,7 +114,7 @@ def _witnessed(directory: Path) -> tuple[Counter[tuple[str, str]], Counter[str],
     return begun, ended, overlaps
 
 
-def _check(directory: Path, standing: WorkStanding) -> None:
+def _check(directory: Path, standing: WorkBatchStatus) -> None:
     begun, ended, overlaps = _witnessed(directory)
     assert not overlaps
     for command in standing.commands:
@@ -163,7 +163,7 @@ def _workers_of(coordinator: int) -> list[int]:
 
 def _conduct_under_fire(
     codebatch: CommandLine, chance: random.Random, kills: Counter[str], victims: Iterator[Victim]
-) -> WorkStanding:
+) -> WorkBatchStatus:
     """A new batch, gone on with after every kill of its coordinator, until it is over."""
     process = codebatch.start("work", "run", "--store", "store", "-q")
     while True:

@@ -16,7 +16,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from codebatch.coordinator.work.loop import Conducting
+from codebatch.coordinator.work.loop import WorkCoordinator
 from codebatch.errors import CodebatchError, StoreCorrupt
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import Commit, HolderId, Outcome, Register
@@ -25,7 +25,7 @@ from codebatch.model.work.question import our_question
 from codebatch.model.work.request import Answer, Cancel, Open, RequestBody, Skip
 from codebatch.model.work.work_batch import Work
 from codebatch.protocol.launch import Launch
-from codebatch.query.status.work_status import WorkStanding, work_standing
+from codebatch.query.status.work_status import WorkBatchStatus, read_work_status
 from codebatch.scheduling.lifecycle import BatchState, CommandState
 from codebatch.store.batches.batches import BatchDir, open_batch
 from codebatch.store.batches.holders import HolderFile
@@ -38,7 +38,7 @@ from codebatch.system.clock import wall_ns
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import SystemCalls
 from codebatch.system.host import this_host
-from codebatch.system.processes.command_processes import Ended, NotStarted, Start
+from codebatch.system.processes.command_processes import NotStarted, ProcessEnded, ProcessStart
 from codebatch.testing.calls import Fate, Operation
 from codebatch.testing.disk import Disk
 from codebatch.testing.schedule import Killed, Process, Schedule
@@ -99,7 +99,7 @@ class CommandWorld:
     work: Work
     faults: list[Fault]
     make_files: type[RealFiles] = RealFiles
-    conducting: type[Conducting] = Conducting
+    conducting: type[WorkCoordinator] = WorkCoordinator
     switch_rate: float = SWITCH_RATE
     alive: dict[str, Alive] = field(default_factory=dict)
     happened: Counter[str] = field(default_factory=Counter)
@@ -136,9 +136,9 @@ class CommandWorld:
         """How often something began to refuse writes."""
         return self.happened["refuse once"] + self.happened["refuse on"]
 
-    def standing(self) -> WorkStanding:
+    def standing(self) -> WorkBatchStatus:
         """Where the batch stands, by the disk."""
-        return work_standing(*self.batch())
+        return read_work_status(*self.batch())
 
     def run(self) -> None:
         """Conduct, again and again, until all is at rest and nothing is left to go wrong."""
@@ -162,7 +162,7 @@ class CommandWorld:
                     return
         raise AssertionError(f"no end after {RUNS_MAX} runs: {self.ends}")
 
-    def _check_over(self, standing: WorkStanding) -> None:
+    def _check_over(self, standing: WorkBatchStatus) -> None:
         assert standing.state not in (BatchState.RUNNING, BatchState.PENDING), standing.state
         is_stopped = self.work.on_failure == "stop" or standing.is_expired
         for command in standing.commands:
@@ -266,7 +266,7 @@ class CommandWorld:
         self._processes[holder] = process
         return worker
 
-    def begin_command(self, start: Start) -> Alive:
+    def begin_command(self, start: ProcessStart) -> Alive:
         """A command begins. Raises NotStarted."""
         task, round_ = start.environment["CODEBATCH_TASK"], int(start.environment["CODEBATCH_ROUND"])
         twins = [mark for mark, one in self.alive.items() if one.task == task]
@@ -433,7 +433,7 @@ class _SimulatedCommands:
         self._world = world
         self._process = process
 
-    def start(self, start: Start) -> _SimulatedRunning:
+    def start(self, start: ProcessStart) -> _SimulatedRunning:
         if self._process.is_doomed:
             raise Killed
         return _SimulatedRunning(self._world, self._process, start.mark, self._world.begin_command(start))
@@ -492,9 +492,9 @@ class _SimulatedRunning:
         self._world.alive.pop(self._mark, None)
         return []
 
-    def close(self) -> Ended:
+    def close(self) -> ProcessEnded:
         self._world.alive.pop(self._mark, None)
         if self._alive.leaves_question and not self._alive.is_told_to_end:
             RealFiles(self._world.disk.calls()).write_volatile(self._alive.question, b"what now?")
             self._world.happened["question"] += 1
-        return Ended(exit_status=-15 if self._alive.is_told_to_end else self._alive.status)
+        return ProcessEnded(exit_status=-15 if self._alive.is_told_to_end else self._alive.status)

@@ -7,11 +7,11 @@ import random
 from msgspec.structs import replace
 
 from codebatch.model.work.command import CommandId
-from codebatch.model.work.work_batch import Answering, IfInterrupted, OnFailure, Policy, Work, WorkEdge
-from codebatch.scheduling.work.command_plan import SLOTS, Agenda, agenda_of
+from codebatch.model.work.work_batch import AnsweringPolicy, IfInterrupted, OnFailure, Policy, Work, WorkEdge
+from codebatch.scheduling.work.command_plan import SLOTS, CommandPlan, make_command_plan
 
 
-def random_agenda(rng: random.Random) -> Agenda:
+def random_agenda(rng: random.Random) -> CommandPlan:
     """Some commands with random needs, pools and policies."""
     count = rng.randint(1, 12)
     ids = [CommandId(f"c{item:02}") for item in range(count)]
@@ -36,15 +36,15 @@ def random_agenda(rng: random.Random) -> Agenda:
         failures_max=rng.randint(1, 2),
         pools={"db": 2},
         on_blocked=rng.choice(("end", "end", "wait")),
-        answering=rng.choice((None, None, Answering())),
+        answering=rng.choice((None, None, AnsweringPolicy())),
         start_every_seconds=rng.choice((0.0, 0.0, 0.0, 1.0)),
         timeout_seconds=rng.choice((None, None, None, 1.0)),
         halt=rng.choice(("soon", "now")),
     )
-    return agenda_of(work, sorted(ids))
+    return make_command_plan(work, sorted(ids))
 
 
-def flat(agenda: Agenda) -> Agenda:
+def flat(agenda: CommandPlan) -> CommandPlan:
     """The same commands with next to no needs, all of which may be begun again: what is given to workers at once."""
     return replace(
         agenda,

@@ -18,33 +18,33 @@ from msgspec.structs import replace
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.work.request import Answer, Cancel, Request, Skip, Stop, Unpause
 from codebatch.scheduling.actions import Break, Complete, Drained, Retire, Spawn
-from codebatch.scheduling.events import Finished, Ready, Refused, Started, WorkerId
+from codebatch.scheduling.events import LeaseRefused, Ready, SessionStarted, UnitDone, WorkerId
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.scheduling.work.conductor import Conductor
-from codebatch.scheduling.work.event_projection import Happening, Story
+from codebatch.scheduling.work.event_projection import EventProjector, Happening
 from codebatch.scheduling.work.events import (
     ANY,
-    Asked,
     CommandAction,
+    CommandAdvanced,
     CommandEvent,
+    CommandReleased,
     Concluded,
     Conclusion,
     Consult,
     Consulted,
+    DeliverAnswer,
     Due,
-    GoneOn,
-    Lost,
     MakeRequest,
-    Proceed,
-    Recall,
-    Released,
+    NextStarted,
+    QuestionAsked,
+    QueuedReturned,
+    RecallQueued,
     Requested,
-    Returned,
     Settle,
-    Start,
-    Terminate,
+    StartCommand,
+    TerminateCommand,
     Wake,
-    Went,
+    WorkerDied,
 )
 from tests.scheduling.faults import Faults, Worker, end_of
 from tests.scheduling.generous import GenerousRuns
@@ -60,7 +60,7 @@ class World(StartChecks):
     seed: int
     faults: Faults = field(default_factory=Faults)
     make: Callable[..., Conductor] = Conductor
-    tell: Callable[..., Story] = Story
+    tell: Callable[..., EventProjector] = EventProjector
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
@@ -72,7 +72,7 @@ class World(StartChecks):
         self.registers: dict[tuple[int, int], Conclusion | None] = {}
         self.leases: dict[tuple[int, int], int] = {}
         self.requests: list[Request] = []
-        self.asked: list[Asked] = []
+        self.asked: list[QuestionAsked] = []
         self.workers: dict[int, Worker] = {}
         self.alive: dict[int, int] = {}
         self.execs: Counter[tuple[int, int]] = Counter()
@@ -120,7 +120,7 @@ class World(StartChecks):
         self.pending = []
         self.story = self.tell(self.conductor, list(self.requests), told_in(self.stream))
         self._tell(self.story.begin(self.concluded()))
-        self.handle(Started())
+        self.handle(SessionStarted())
 
     def _tell(self, found: list[Happening]) -> None:
         self.pending += [(self.epoch, one) for one in found]
@@ -150,16 +150,16 @@ class World(StartChecks):
                 worker = Worker(self.holders, self.epoch)
                 self.workers[self.holders] = self.mine[WorkerId(self._spawned)] = worker
                 self.inbox.append(Ready(WorkerId(self._spawned)))
-            case Start():
+            case StartCommand():
                 self._give(action)
-            case GoneOn(start):
+            case CommandAdvanced(start):
                 self.story.start(start)
-            case Recall() | Proceed():
+            case RecallQueued() | DeliverAnswer():
                 self._say_to(action)
             case Settle():
                 self._settle(action)
                 events.append(self.concluded())
-            case Terminate(worker=id_, task=task, why=why):
+            case TerminateCommand(worker=id_, task=task, why=why):
                 self._terminate(self.mine.get(id_), task, why)
             case MakeRequest(body):
                 self._request(body, events, is_due=body.cause == "timeout")
@@ -172,7 +172,7 @@ class World(StartChecks):
             case Complete() | Drained() | Break():
                 self.end = action
 
-    def _give(self, action: Start) -> None:
+    def _give(self, action: StartCommand) -> None:
         for start in (action, *action.then):
             self._check_start(start)
             self._check_needs(start.item)
@@ -182,9 +182,9 @@ class World(StartChecks):
         self.ahead += len(action.then)
         self.story.start(action)
 
-    def _say_to(self, action: Recall | Proceed) -> None:
+    def _say_to(self, action: RecallQueued | DeliverAnswer) -> None:
         worker = self.mine.get(action.worker)
-        if worker is not None and isinstance(action, Recall):
+        if worker is not None and isinstance(action, RecallQueued):
             worker.is_recalled = True
         elif worker is not None:
             worker.asks = None
@@ -320,7 +320,7 @@ class World(StartChecks):
             if (start.item, start.epoch) in self.leases:
                 if id_ is not None:
                     self._say(worker, id_)
-                    self.inbox.append(Refused(id_, start.epoch))
+                    self.inbox.append(LeaseRefused(id_, start.epoch))
                 worker.start = None
                 return
             self.leases[start.item, start.epoch] = holder
@@ -334,7 +334,7 @@ class World(StartChecks):
         else:
             self._report(worker, id_)
 
-    def _run(self, worker: Worker, start: Start, is_orphan: bool) -> None:
+    def _run(self, worker: Worker, start: StartCommand, is_orphan: bool) -> None:
         """A command goes on: it asks, waits for what it asked, or ends."""
         if told := worker.told_to_end or self._is_told_since(start):
             worker.ending = told
@@ -347,7 +347,7 @@ class World(StartChecks):
             worker.questions += 1
             place = start.item, start.round, start.epoch, worker.questions
             worker.asks = digest_bytes(repr(place).encode())
-            self.asked.append(Asked(*place, worker.asks))
+            self.asked.append(QuestionAsked(*place, worker.asks))
             return
         elif self.random.random() < 0.5:
             worker.ending = self.random.choice(("result",) * 6 + ("failed",) * 3 + ("blocked",))
@@ -371,7 +371,7 @@ class World(StartChecks):
         self.begun[item, worker.start.epoch] = round_
         worker.at = "running"
 
-    def _is_told_since(self, start: Start) -> Literal["", "cancelled", "stopped"]:
+    def _is_told_since(self, start: StartCommand) -> Literal["", "cancelled", "stopped"]:
         """How it is to end for the first request that its coordinator had not in mind."""
         id_ = self.agenda.ids[start.item]
         for body in (request.body for request in self.requests[start.requests :]):
@@ -390,7 +390,7 @@ class World(StartChecks):
             del self.workers[worker.holder]
             if id_ is not None:
                 del self.mine[id_]
-                self.inbox.append(Lost(id_, "it"))
+                self.inbox.append(WorkerDied(id_, "it"))
             return
         one = end_of(start, worker.ending, self.random)
         worker.held.append((start, one))
@@ -400,7 +400,7 @@ class World(StartChecks):
         self._say(worker, id_, is_over=True)
         worker.start = None
         if id_ is not None:
-            self.inbox.append(Finished(id_))
+            self.inbox.append(UnitDone(id_))
 
     def _say(self, worker: Worker, id_: WorkerId | None, *, is_over: bool = False) -> None:
         """A worker commits what it held, and tells of it, of what it does not begin, and of what it is at."""
@@ -408,16 +408,16 @@ class World(StartChecks):
             self.commit(one)
             if id_ is not None:
                 if worker.known is not start:
-                    self.inbox.append(Went(id_))
+                    self.inbox.append(NextStarted(id_))
                     worker.known = start
                 is_won = self.registers[start.item, start.round] is one
                 self.inbox.append(Concluded([one]) if is_won else self.concluded())
         worker.held.clear()
         if id_ is not None:
             if worker.behind or not is_over:
-                self.inbox.append(Returned(id_, len(worker.behind)))
+                self.inbox.append(QueuedReturned(id_, len(worker.behind)))
             if worker.known is not worker.start:
-                self.inbox.append(Went(id_))
+                self.inbox.append(NextStarted(id_))
                 worker.known = worker.start
         worker.behind.clear()
 
@@ -429,7 +429,7 @@ class World(StartChecks):
             self._sweep()
         self.handle(self.concluded())
         for item in dead:
-            self.handle(Released(item, self.epochs()[item]))
+            self.handle(CommandReleased(item, self.epochs()[item]))
 
     def _holder_of(self, item: int) -> int:
         return self.leases[item, self.epochs()[item]]
@@ -459,12 +459,12 @@ class World(StartChecks):
         self._sweep()
         self.handle(self.concluded())
         while (item := self.conductor.next_item(id_)) is not None and self.leases.get((item, 1)) == holder:
-            self.handle(Went(id_))
+            self.handle(NextStarted(id_))
         item = self.conductor.running_item(id_)
         start = None if item is None else next(one for one in reversed(worker.given) if one.item == item)
         if self.end is None:
             by = None if start is None else self.leases.get((start.item, start.epoch))
-            self.handle(Lost(id_, "nobody" if by is None else "it" if by == holder else "another"))
+            self.handle(WorkerDied(id_, "nobody" if by is None else "it" if by == holder else "another"))
 
     def _kill_everybody(self, *, is_power_cut: bool) -> None:
         """All but the commands, which run on unless the power is cut."""

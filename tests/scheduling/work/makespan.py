@@ -17,20 +17,20 @@ from dataclasses import dataclass, field
 
 from codebatch.model.outcome import Commit, HolderId, Outcome, Unit
 from codebatch.model.shard import ShardId
-from codebatch.scheduling.actions import Assign, Complete, Fail, Retire, Shrink, Spawn, Survey
-from codebatch.scheduling.analysis.driver import Deed, Driver
+from codebatch.scheduling.actions import AssignUnit, Complete, Fail, Retire, ShrinkUnit, Spawn, SurveyWorker
+from codebatch.scheduling.analysis.driver import Deed, SessionDriver
 from codebatch.scheduling.analysis.ledger import Ledger
 from codebatch.scheduling.analysis.session import Session
 from codebatch.scheduling.events import (
-    Committed,
     Event,
-    Finished,
-    Lost,
+    OutcomesCommitted,
     ProgressReport,
     Ready,
-    Started,
+    SessionStarted,
     Surveyed,
+    UnitDone,
     WorkerId,
+    WorkerLost,
 )
 from tests.scheduling.work.batches import work_of
 
@@ -88,7 +88,7 @@ class Simulation:
     _order: itertools.count[int] = field(default_factory=itertools.count)
     _chance: random.Random = field(init=False)
     _true: dict[ShardId, list[float]] = field(init=False)
-    _driver: Driver = field(init=False)
+    _driver: SessionDriver = field(init=False)
 
     def run(self) -> float:
         """The makespan in seconds."""
@@ -101,8 +101,8 @@ class Simulation:
         ledger = Ledger(work_of(shards), {TASK: ()})
         crew = self.crew
         session = Session(ledger, costs=guessed, jobs=crew.jobs, cost_per_worker=self.worth, starts_max=crew.starts_max)
-        self._driver = Driver(session, self._do)
-        self._driver.handle(Started())
+        self._driver = SessionDriver(session, self._do)
+        self._driver.handle(SessionStarted())
         self._later(REPORT, _NOBODY, None)
         while self._driver.end is None:
             self.now, order, id_, event = heapq.heappop(self._agenda)
@@ -127,11 +127,11 @@ class Simulation:
                 id_ = WorkerId(len(self._workers) + 1)
                 self._workers[id_] = _Worker(self.crew.speeds[id_ % len(self.crew.speeds)])
                 self._later(id_ * self.crew.join_seconds + self.crew.start_seconds, id_, Ready(id_))
-            case Assign(worker, unit, _):
+            case AssignUnit(worker, unit, _):
                 self._begin(worker, unit)
-            case Survey(worker):
+            case SurveyWorker(worker):
                 self._driver.handle(Surveyed(worker, self._position(self._workers[worker], 0.0)))
-            case Shrink(worker, end):
+            case ShrinkUnit(worker, end):
                 self.steals += 1
                 self._shrink(worker, end)
             case Retire():
@@ -187,13 +187,13 @@ class Simulation:
             self.lost += costs[worker.end] - costs[unit.start]
             del self._workers[id_]
             self._workers[id_] = _Worker(0.0)
-            self._driver.handle(Lost(id_, None, "crash", is_from_outside=True))
+            self._driver.handle(WorkerLost(id_, None, "crash", is_from_outside=True))
             return
         self.busy += costs[worker.end] - costs[unit.start]
         outcome = Outcome(shard=unit.shard, task=TASK, start=unit.start, end=worker.end, type="result")
         commit = Commit(segment=HolderId(str(id_)), epoch=1, round=1, outcomes=(outcome,))
-        self._driver.handle(Committed((commit,)))
-        self._driver.handle(Finished(id_))
+        self._driver.handle(OutcomesCommitted((commit,)))
+        self._driver.handle(UnitDone(id_))
 
     def _later(self, seconds: float, id_: WorkerId, event: Event | None) -> int:
         order = next(self._order)

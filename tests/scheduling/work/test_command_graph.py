@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import Work, WorkEdge
 from codebatch.scheduling.work.command_graph import CommandGraph, Face
-from codebatch.scheduling.work.command_plan import Need, agenda_of
+from codebatch.scheduling.work.command_plan import Need, make_command_plan
 
 FACES: tuple[Face, ...] = ("open", "runs", "good", "bad", "held")
 
@@ -97,10 +97,10 @@ def _work(*edges: tuple[str, str], strategy: str = "parallel") -> Work:
 
 def test_what_most_waits_for_comes_first_and_in_series_the_order_of_the_file() -> None:
     edges = (("b2", "b1"), ("b3", "b2"), ("c2", "c1"), ("a1", "c2"))
-    parallel = agenda_of(_work(*edges), ["a1", "b1", "b2", "b3", "c1", "c2"])  # type: ignore[list-item]
+    parallel = make_command_plan(_work(*edges), ["a1", "b1", "b2", "b3", "c1", "c2"])  # type: ignore[list-item]
     first = sorted(range(6), key=lambda item: parallel.keys[item])
     assert [parallel.ids[item] for item in first] == ["b1", "c1", "b2", "c2", "a1", "b3"]
-    serial = agenda_of(_work(*edges, strategy="serial"), parallel.ids)
+    serial = make_command_plan(_work(*edges, strategy="serial"), parallel.ids)
     assert sorted(range(6), key=lambda item: serial.keys[item]) == list(range(6))
     assert serial.capacity == {"": 1}
 
@@ -117,7 +117,7 @@ def test_one_that_runs_is_not_spoilt_by_what_it_needs() -> None:
 
 
 def test_a_circle_of_a_strangers_store_is_no_end_of_the_world() -> None:
-    agenda = agenda_of(_work(("a", "b"), ("b", "a")), [CommandId("a"), CommandId("b")])
+    agenda = make_command_plan(_work(("a", "b"), ("b", "a")), [CommandId("a"), CommandId("b")])
     graph = CommandGraph(agenda.needs)
     assert not graph.may_start(0)
     assert not graph.may_start(1)

@@ -12,20 +12,20 @@ from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Answer, Open, Request, RequestHead
 from codebatch.model.work.work_batch import Policy, Work
 from codebatch.scheduling.actions import Spawn
-from codebatch.scheduling.events import Finished, Ready, Started, WorkerId
-from codebatch.scheduling.work.command_plan import SLOTS, Agenda, agenda_of
+from codebatch.scheduling.events import Ready, SessionStarted, UnitDone, WorkerId
+from codebatch.scheduling.work.command_plan import SLOTS, CommandPlan, make_command_plan
 from codebatch.scheduling.work.conductor import Conductor
-from codebatch.scheduling.work.event_projection import Happening, Story, Told
+from codebatch.scheduling.work.event_projection import EmittedEvents, EventProjector, Happening
 from codebatch.scheduling.work.events import (
     CommandAction,
     CommandEvent,
     Concluded,
     Conclusion,
     Due,
-    Lost,
-    Recall,
-    Start,
+    RecallQueued,
+    StartCommand,
     Wake,
+    WorkerDied,
 )
 from tests.scheduling.faults import Faults
 from tests.scheduling.generous import GenerousRuns
@@ -81,7 +81,7 @@ class _StartsWithoutNeeds(Conductor):
 class _KeepsTokens(Conductor):
     """What a dead worker had taken stays taken."""
 
-    def _bury(self, lost: Lost) -> list[CommandAction]:
+    def _bury(self, lost: WorkerDied) -> list[CommandAction]:
         item = self._running.get(lost.worker)
         actions = super()._bury(lost)
         if item is not None:
@@ -145,7 +145,7 @@ class _StartsAtOnce(Conductor):
 class _ForgetsEpochsOfOutcomes(Conductor):
     """Epochs come from leases alone, which the disk may have lost."""
 
-    def __init__(self, agenda: Agenda, **known: object) -> None:
+    def __init__(self, agenda: CommandPlan, **known: object) -> None:
         super().__init__(agenda, **known)  # type: ignore[arg-type] # Whatever a conductor takes.
         self._histories._epochs = dict(known["epochs"])  # type: ignore[call-overload]
 
@@ -160,7 +160,7 @@ class _RestartsAll(Conductor):
 class _BooksStopsAsAccidents(Conductor):
     """What the user ends is judged as what dies."""
 
-    def __init__(self, agenda: Agenda, **known: object) -> None:
+    def __init__(self, agenda: CommandPlan, **known: object) -> None:
         super().__init__(agenda, **known)  # type: ignore[arg-type] # Whatever a conductor takes.
         self._interruptions.stops = lambda item: {}  # type: ignore[method-assign]
 
@@ -177,7 +177,7 @@ class _ForgetsTheLimit(Conductor):
 class _TriesForEver(Conductor):
     """It is tried again as long as it fails."""
 
-    def __init__(self, agenda: Agenda, **known: object) -> None:
+    def __init__(self, agenda: CommandPlan, **known: object) -> None:
         policies = tuple(replace(policy, retries=policy.retries + 1) for policy in agenda.policies)
         super().__init__(replace(agenda, policies=policies), **known)  # type: ignore[arg-type]
         self.agenda = agenda
@@ -295,19 +295,23 @@ def test_a_planted_bug_is_found(name: str) -> None:
         _live_all(400, faults, make)
 
 
-def _live_all(seeds: int, faults: Faults, make: Callable[..., Conductor], tell: Callable[..., Story] = Story) -> None:
+def _live_all(
+    seeds: int, faults: Faults, make: Callable[..., Conductor], tell: Callable[..., EventProjector] = EventProjector
+) -> None:
     for seed in range(seeds):
         live_out(CheckedWorld(seed, faults, make, tell))
 
 
-class _ForgetsWhatWasTold(Story):
+class _ForgetsWhatWasTold(EventProjector):
     """What earlier coordinators told is not looked at."""
 
-    def __init__(self, conductor: Conductor, requests: Iterable[Request] = (), told: Told | None = None) -> None:
+    def __init__(
+        self, conductor: Conductor, requests: Iterable[Request] = (), told: EmittedEvents | None = None
+    ) -> None:
         super().__init__(conductor, requests)
 
 
-class _TellsWhatItHears(Story):
+class _TellsWhatItHears(EventProjector):
     """What ended while nobody was there to tell is not told."""
 
     def begin(self, concluded: Concluded) -> list[Happening]:
@@ -315,7 +319,7 @@ class _TellsWhatItHears(Story):
         return super().begin(concluded)
 
 
-class _TellsEachReport(Story):
+class _TellsEachReport(EventProjector):
     """What a worker tells and the disk says too is told twice."""
 
     def _ends(self, concluded: Concluded) -> list[Happening]:
@@ -331,7 +335,7 @@ class _TellsEachReport(Story):
         (_TellsEachReport, "told twice"),
     ],
 )
-def test_an_end_that_is_told_twice_or_never_is_found(tell: Callable[..., Story], said: str) -> None:
+def test_an_end_that_is_told_twice_or_never_is_found(tell: Callable[..., EventProjector], said: str) -> None:
     with pytest.raises(AssertionError, match=said):
         _live_all(400, DEADLY, Conductor, tell)
 
@@ -348,15 +352,15 @@ def _order_of_starts(policies: dict[str, Policy], *, at_once: int, pools: dict[s
         max_parallel=at_once,
         pools=pools or {},
     )
-    conductor = Conductor(agenda_of(work, ids), concluded=Concluded(()), epochs={})
-    events: list[CommandEvent] = [Started(), *(Ready(WorkerId(number)) for number in range(1, at_once + 1))]
+    conductor = Conductor(make_command_plan(work, ids), concluded=Concluded(()), epochs={})
+    events: list[CommandEvent] = [SessionStarted(), *(Ready(WorkerId(number)) for number in range(1, at_once + 1))]
     started: list[str] = []
     while events:
         for action in conductor.handle(events.pop(0)):
-            if isinstance(action, Start):
+            if isinstance(action, StartCommand):
                 started.append(ids[action.item])
                 one = Conclusion(item=action.item, round=action.round, type="result", epoch=action.epoch)
-                events += [Concluded([one]), Finished(action.worker)]
+                events += [Concluded([one]), UnitDone(action.worker)]
     return started
 
 
@@ -392,15 +396,15 @@ def test_a_rate_limit_closes_its_pool_and_holds_nothing_else() -> None:
         max_parallel=4,
         pools={"agents": 1, "db": 1},
     )
-    agenda = agenda_of(work, ids)
+    agenda = make_command_plan(work, ids)
     limited = Conclusion(item=0, round=1, type="failed", reason="limited", epoch=1, until_ns=5)
     conductor = Conductor(agenda, concluded=Concluded([limited]), epochs={0: 1})
     assert conductor.closed_pools == {"agents": 5}
     assert conductor.until_ns(0) == 5
-    actions = conductor.handle(Started())
+    actions = conductor.handle(SessionStarted())
     assert actions == [Wake(0, 2, 0.0, 5), Spawn()]
     (start,) = conductor.handle(Ready(WorkerId(1)))
-    assert isinstance(start, Start)
+    assert isinstance(start, StartCommand)
     assert ids[start.item] == "c"
     assert {type(action) for action in conductor.handle(Due(0, 2))} == {Spawn}
     assert conductor.closed_pools == {}
@@ -416,17 +420,17 @@ def test_what_a_worker_was_given_at_once_comes_back_where_a_pool_is_closed() -> 
         source="test", root=b"/", order=tuple(ids), policies=policies, strategy="parallel", max_parallel=2,
         pools={"agents": 4, "db": 1},
     )  # fmt: skip
-    conductor = Conductor(agenda_of(work, ids), concluded=Concluded(()), epochs={})
+    conductor = Conductor(make_command_plan(work, ids), concluded=Concluded(()), epochs={})
     conductor._runs_given = GenerousRuns()
     first, second = (
         action
-        for event in (Started(), Ready(WorkerId(1)), Ready(WorkerId(2)))
+        for event in (SessionStarted(), Ready(WorkerId(1)), Ready(WorkerId(2)))
         for action in conductor.handle(event)
-        if isinstance(action, Start)
+        if isinstance(action, StartCommand)
     )
     assert (first.item, [each.item for each in second.then]) == (3, [1, 2])
     limited = Conclusion(item=3, round=1, type="failed", reason="limited", epoch=1, until_ns=5)
-    assert Recall(second.worker) in conductor.handle(Concluded([limited]))
+    assert RecallQueued(second.worker) in conductor.handle(Concluded([limited]))
 
 
 def _opened(task: str, round_: int) -> Request:

@@ -16,9 +16,9 @@ from msgspec import structs
 
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import Policy, Work, WorkEdge
-from codebatch.scheduling.work.command_plan import Agenda, agenda_of
-from codebatch.scheduling.work.estimate import Forecast, Left, forecast, longest_paths
-from codebatch.scheduling.work.makespan import Placed, schedule
+from codebatch.scheduling.work.command_plan import CommandPlan, make_command_plan
+from codebatch.scheduling.work.estimate import Forecast, RemainingWork, forecast, longest_paths
+from codebatch.scheduling.work.makespan import ScheduledItem, schedule
 
 GRAPHS = 120
 RUNS = 8
@@ -26,7 +26,7 @@ SAMPLES = 8
 KNOWN_RUNS = 4
 
 
-def agenda_for(needs: list[list[int]], slots: int, *, exclusive: tuple[int, ...] = ()) -> Agenda:
+def agenda_for(needs: list[list[int]], slots: int, *, exclusive: tuple[int, ...] = ()) -> CommandPlan:
     ids = [CommandId(f"t{item:03}") for item in range(len(needs))]
     work = Work(
         source="test",
@@ -37,7 +37,7 @@ def agenda_for(needs: list[list[int]], slots: int, *, exclusive: tuple[int, ...]
         strategy="parallel",
         max_parallel=slots,
     )
-    return agenda_of(work, ids)
+    return make_command_plan(work, ids)
 
 
 @dataclass
@@ -45,11 +45,11 @@ class Machine:
     """A batch that is run again and again: what each of its tasks took, on a machine that is slow or fast for a run."""
 
     random: random.Random
-    agenda: Agenda
+    agenda: CommandPlan
     means: list[float]
     seen: dict[int, deque[float]] = field(default_factory=dict)
 
-    def run(self) -> tuple[dict[int, float], list[Placed]]:
+    def run(self) -> tuple[dict[int, float], list[ScheduledItem]]:
         """A run of all: the seconds of each, and when it was."""
         slow = self.random.lognormvariate(0.0, 0.12)
         lengths = {item: mean * slow * self.random.lognormvariate(0.0, 0.15) for item, mean in enumerate(self.means)}
@@ -60,12 +60,12 @@ class Machine:
         for item, seconds in lengths.items():
             self.seen.setdefault(item, deque(maxlen=SAMPLES)).append(seconds)
 
-    def at_half(self, placed: list[Placed]) -> tuple[float, Forecast | None]:
+    def at_half(self, placed: list[ScheduledItem]) -> tuple[float, Forecast | None]:
         """At half of a run, how long it takes yet, and what is told."""
         total = max(one.end for one in placed)
         now = total / 2
         ended = [one for one in placed if one.end <= now]
-        left = Left(
+        left = RemainingWork(
             waiting=[one.item for one in placed if one.start >= now],
             running={one.item: now - one.start for one in placed if one.start < now < one.end},
             samples={item: tuple(seconds) for item, seconds in self.seen.items()},
@@ -105,27 +105,27 @@ def test_from_the_fifth_run_on_the_range_at_half_of_it_holds_the_truth() -> None
 
 def test_one_sample_is_a_range_and_none_is_no_estimate() -> None:
     agenda = agenda_for([[]], 1)
-    told = forecast(agenda, Left(waiting=[0], running={}, samples={0: (100.0,)}))
+    told = forecast(agenda, RemainingWork(waiting=[0], running={}, samples={0: (100.0,)}))
     assert told is not None
     assert told.low <= 85
     assert 95 <= told.middle <= 105
     assert told.high >= 115
-    assert forecast(agenda, Left(waiting=[0], running={}, samples={})) is None
-    assert forecast(agenda, Left(waiting=[], running={}, samples={})) == Forecast(low=0, middle=0, high=0)
+    assert forecast(agenda, RemainingWork(waiting=[0], running={}, samples={})) is None
+    assert forecast(agenda, RemainingWork(waiting=[], running={}, samples={})) == Forecast(low=0, middle=0, high=0)
 
 
 def test_what_nobody_knows_is_counted() -> None:
-    told = forecast(agenda_for([[], []], 1), Left(waiting=[0, 1], running={}, samples={0: (10.0,)}))
+    told = forecast(agenda_for([[], []], 1), RemainingWork(waiting=[0, 1], running={}, samples={0: (10.0,)}))
     assert told is not None
     assert told.unknown == 1
 
 
 def test_one_that_is_late_stays_so_and_a_slow_machine_is_slow_for_all() -> None:
     agenda = agenda_for([[], []], 1)
-    late = forecast(agenda, Left(waiting=[], running={0: 100.0}, samples={0: (10.0, 11.0, 12.0)}))
+    late = forecast(agenda, RemainingWork(waiting=[], running={0: 100.0}, samples={0: (10.0, 11.0, 12.0)}))
     assert late is not None
     assert late.middle == pytest.approx(30.0)
-    slow = forecast(agenda, Left(waiting=[0], running={}, samples={0: (10.0,) * 8}, ratios=[2.0] * 30))
+    slow = forecast(agenda, RemainingWork(waiting=[0], running={}, samples={0: (10.0,) * 8}, ratios=[2.0] * 30))
     assert slow is not None
     assert slow.middle == pytest.approx(20.0, rel=0.1)
 
@@ -162,7 +162,9 @@ def test_an_exclusive_task_is_alone_in_a_schedule() -> None:
 
 def test_very_many_are_told_of_without_a_schedule() -> None:
     agenda = agenda_for([[] for _ in range(20_001)], 4)
-    told = forecast(agenda, Left(waiting=range(20_001), running={}, samples=dict.fromkeys(range(20_001), (4.0,))))
+    told = forecast(
+        agenda, RemainingWork(waiting=range(20_001), running={}, samples=dict.fromkeys(range(20_001), (4.0,)))
+    )
     assert told is not None
     assert told.middle == pytest.approx(20_001, rel=0.1)
 
@@ -173,7 +175,7 @@ def test_tasks_that_wait_for_a_full_pool_are_not_all_looked_at_whenever_one_ends
     ids = [CommandId(f"t{item:03}") for item in range(200)]
     policies = dict.fromkeys(ids, Policy(pools={"agents": 1}))
     work = Work(source="test", root=b"/", order=tuple(ids), edges=(), policies=policies, pools={"agents": 2})
-    agenda = agenda_of(structs.replace(work, strategy="parallel", max_parallel=8), ids)
+    agenda = make_command_plan(structs.replace(work, strategy="parallel", max_parallel=8), ids)
     popped: list[Any] = []
     pop = heapq.heappop
 

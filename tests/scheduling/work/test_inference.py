@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codebatch.model.graph import components
-from codebatch.scheduling.inference.edges import CHANGED_SURE, Candidate, Described, infer, take
-from codebatch.scheduling.inference.sentences import files_said, iter_sentences
+from codebatch.scheduling.inference.edges import CHANGED_SURE, CandidateEdge, Described, infer, take
+from codebatch.scheduling.inference.sentences import iter_sentences, mentioned_files
 from tests.scheduling.work.described_tasks import HELD_OUT, LISTS
 
 
@@ -151,7 +151,7 @@ def test_what_is_listed_is_names_and_nothing_else(text: str, needs: list[str]) -
     ],
 )
 def test_what_is_said_of_files(text: str, created: list[str], changed: list[str]) -> None:
-    said = files_said(text)
+    said = mentioned_files(text)
     assert ([*said.created], [*said.changed]) == (created, changed)
 
 
@@ -173,7 +173,11 @@ def test_two_that_change_a_file_come_one_after_the_other() -> None:
 
 
 def test_what_would_close_a_circle_is_left_out_with_its_path() -> None:
-    candidates = [Candidate("a", "b", 0.9, "x"), Candidate("b", "c", 0.8, "y"), Candidate("c", "d", 0.4, "z")]
+    candidates = [
+        CandidateEdge("a", "b", 0.9, "x"),
+        CandidateEdge("b", "c", 0.8, "y"),
+        CandidateEdge("c", "d", 0.4, "z"),
+    ]
     taken = take(candidates, {"a": [], "b": [], "c": ["a"], "d": []})
     assert [(each.task, each.on) for each in taken.edges] == [("a", "b")]
     assert [reason for _, reason in taken.left_out] == [

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import Policy, Work, WorkEdge
-from codebatch.scheduling.work.command_plan import SLOTS, Agenda, agenda_of
+from codebatch.scheduling.work.command_plan import SLOTS, CommandPlan, make_command_plan
 from codebatch.scheduling.work.makespan import critical_path, makespan, schedule
 
 
 def agenda(
     needs: list[list[int]], slots: int, pools: dict[str, int] | None = None, taken: dict[int, Policy] | None = None
-) -> Agenda:
+) -> CommandPlan:
     ids = tuple(CommandId(f"t{n}") for n in range(len(needs)))
     edges = tuple(WorkEdge(ids[task], ids[on]) for task, on_ in enumerate(needs) for on in on_)
     policies = {ids[task]: policy for task, policy in (taken or {}).items()}
@@ -24,7 +24,7 @@ def agenda(
         source="", root=b"/", order=ids, edges=edges, policies=policies, strategy="auto", max_parallel=slots,
         pools=pools or {},
     )  # fmt: skip
-    return agenda_of(work, ids)
+    return make_command_plan(work, ids)
 
 
 @st.composite

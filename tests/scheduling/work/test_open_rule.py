@@ -15,13 +15,13 @@ from codebatch.model.work.request import Answer, Cancel, Open, Pause, Request, R
 from codebatch.model.work.work_batch import NO_POLICY, WAITS_MAX, Policy, Work
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.scheduling.work import open_rule
-from codebatch.scheduling.work.attempt_histories import Histories
+from codebatch.scheduling.work.attempt_histories import AttemptHistories
 from codebatch.scheduling.work.backoff import JITTER, backoff_seconds
-from codebatch.scheduling.work.command_plan import agenda_of
+from codebatch.scheduling.work.command_plan import make_command_plan
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.events import Concluded, Conclusion
-from codebatch.scheduling.work.open_rule import OpenRule
-from codebatch.scheduling.work.request_log import RequestsMade
+from codebatch.scheduling.work.open_rule import CommandStateRule
+from codebatch.scheduling.work.request_log import RequestLog
 from tests.scheduling.work import open_reference
 from tests.scheduling.work.open_reference import own_of
 
@@ -73,7 +73,9 @@ def _ended(ends: Sequence[tuple[str, str | None]]) -> list[Conclusion]:
 
 def _conductor(policy: Policy, ends: Sequence[tuple[str, str | None]], bodies: list[RequestBody]) -> Conductor:
     work = Work(source="test", root=b"/", order=(A,), policies={A: policy})
-    return Conductor(agenda_of(work, [A]), concluded=Concluded(_ended(ends)), epochs={}, requests=_requests(bodies))
+    return Conductor(
+        make_command_plan(work, [A]), concluded=Concluded(_ended(ends)), epochs={}, requests=_requests(bodies)
+    )
 
 
 @given(_POLICIES, st.lists(_ENDS, max_size=5), st.lists(_BODIES, max_size=6))
@@ -88,12 +90,14 @@ def test_the_open_rule_is_what_it_says(
 
 def _check_open_rule(policy: Policy, ends: Sequence[tuple[str, str | None]], bodies: list[RequestBody]) -> None:
     work = Work(source="test", root=b"/", order=(A,), policies={A: policy})
-    histories, requests = Histories({}), RequestsMade({A: 0})
+    histories, requests = AttemptHistories({}), RequestLog({A: 0})
     histories.add(Concluded(_ended(ends)))
     for request in _requests(bodies):
         requests.add(request)
     rounds = {one.round: one for one in _ended(ends)}
-    assert OpenRule(agenda_of(work, [A]), histories, requests).own(0) == own_of(A, policy, rounds, _requests(bodies))
+    assert CommandStateRule(make_command_plan(work, [A]), histories, requests).own(0) == own_of(
+        A, policy, rounds, _requests(bodies)
+    )
 
 
 @given(_POLICIES, st.lists(_ENDS, max_size=4), st.permutations(["a", "b"]))

@@ -11,9 +11,9 @@ from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Cancel, Open, Request, RequestBody, RequestHead, Stop
 from codebatch.model.work.work_batch import IfInterrupted, Policy, Work
 from codebatch.scheduling.actions import Complete, Drained
-from codebatch.scheduling.events import DrainRequested, Ready, Started, WorkerId
+from codebatch.scheduling.events import DrainRequested, Ready, SessionStarted, WorkerId
 from codebatch.scheduling.lifecycle import BatchState, CommandState
-from codebatch.scheduling.work.command_plan import Agenda, agenda_of
+from codebatch.scheduling.work.command_plan import CommandPlan, make_command_plan
 from codebatch.scheduling.work.conductor import DEATHS_MAX, Conductor
 from codebatch.scheduling.work.events import (
     WHOLE,
@@ -22,20 +22,20 @@ from codebatch.scheduling.work.events import (
     Concluded,
     Conclusion,
     Due,
-    Lost,
     MakeRequest,
     Requested,
     Settle,
     Signalled,
-    Start,
-    Terminate,
+    StartCommand,
+    TerminateCommand,
     Wake,
+    WorkerDied,
 )
 
 A, B, C = (CommandId(each) for each in "abc")
 
 
-def _agenda(*ids: CommandId, policy: Policy | None = None, **settings: Any) -> Agenda:
+def _agenda(*ids: CommandId, policy: Policy | None = None, **settings: Any) -> CommandPlan:
     work = Work(
         source="test",
         root=b"/",
@@ -45,7 +45,7 @@ def _agenda(*ids: CommandId, policy: Policy | None = None, **settings: Any) -> A
         max_parallel=8,
         **settings,
     )
-    return agenda_of(work, ids)
+    return make_command_plan(work, ids)
 
 
 def _request(n: int, body: RequestBody) -> Request:
@@ -55,12 +55,12 @@ def _request(n: int, body: RequestBody) -> Request:
 class _Run:
     """A conductor and its workers: each Start takes its lease, and requests are handed back."""
 
-    def __init__(self, agenda: Agenda, *requests: RequestBody, epochs: Mapping[int, int] | None = None) -> None:
+    def __init__(self, agenda: CommandPlan, *requests: RequestBody, epochs: Mapping[int, int] | None = None) -> None:
         self.requests = [_request(n, body) for n, body in enumerate(requests, 1)]
         self.conductor = Conductor(agenda, concluded=Concluded(()), epochs=epochs or {}, requests=self.requests)
         self.actions: list[CommandAction] = []
         self.at: dict[int, WorkerId] = {}
-        self.hand(Started())
+        self.hand(SessionStarted())
 
     def hand(self, *events: CommandEvent) -> None:
         pending = list(events)
@@ -70,7 +70,7 @@ class _Run:
                 if isinstance(action, MakeRequest):
                     self.requests.append(_request(len(self.requests) + 1, action.body))
                     pending.append(Requested(self.requests[-1]))
-                elif isinstance(action, Start):
+                elif isinstance(action, StartCommand):
                     self.at[action.item] = action.worker
 
     def begin_all(self) -> None:
@@ -85,13 +85,17 @@ class _Run:
         return [action.body for action in self.actions if isinstance(action, MakeRequest)]
 
     def told_to_end(self) -> list[str]:
-        return sorted(each.task for each in self.actions if isinstance(each, Terminate) and each.why == "stopped")
+        return sorted(
+            each.task for each in self.actions if isinstance(each, TerminateCommand) and each.why == "stopped"
+        )
 
     def ends(self) -> list[type[CommandAction]]:
         return [type(each) for each in self.actions if isinstance(each, Complete | Drained)]
 
 
-def _left(agenda: Agenda, epochs: Mapping[int, int], bodies: Iterable[RequestBody], *ended: Conclusion) -> Conductor:
+def _left(
+    agenda: CommandPlan, epochs: Mapping[int, int], bodies: Iterable[RequestBody], *ended: Conclusion
+) -> Conductor:
     """What the next one finds on disk."""
     requests = [_request(n, body) for n, body in enumerate(bodies, 1)]
     return Conductor(agenda, concluded=Concluded(ended), epochs=epochs, requests=requests)
@@ -108,7 +112,7 @@ def test_a_second_signal_ends_what_runs_and_counts_as_no_crash() -> None:
     assert run.told_to_end() == ["a", "b"]
     run.hand(Signalled("SIGINT", ends=True))
     assert len(run.made()) == 2, "each attempt is named once"
-    run.hand(*(Lost(worker, "it") for worker in run.at.values()))
+    run.hand(*(WorkerDied(worker, "it") for worker in run.at.values()))
     assert run.ends() == [Drained]
     assert not any(isinstance(action, Settle) for action in run.actions)
 
@@ -153,7 +157,7 @@ def test_the_time_limit_ends_what_runs_and_begins_nothing_until_somebody_resumes
     assert run.made() == [Stop(cause="timeout", attempts={B: 1, C: 1})]
     assert run.told_to_end() == ["b", "c"]
     run.end(1)  # It was sooner.
-    run.hand(Lost(run.at[1], "nobody"), Lost(run.at[2], "it"), Lost(run.at[0], "it"))
+    run.hand(WorkerDied(run.at[1], "nobody"), WorkerDied(run.at[2], "it"), WorkerDied(run.at[0], "it"))
     assert run.ends() == [Complete]
     assert [state.value for state in run.conductor.states()] == ["DONE", "DONE", "PENDING"]
     assert run.conductor.verdict() is BatchState.PARTIAL
@@ -176,7 +180,7 @@ def test_a_batch_that_is_over_reaches_no_limit() -> None:
     run = _Run(_agenda(A, timeout_seconds=60.0))
     run.begin_all()
     run.end(0)
-    run.hand(Lost(run.at[0], "it"), Due(WHOLE, 0))
+    run.hand(WorkerDied(run.at[0], "it"), Due(WHOLE, 0))
     assert run.made() == []
 
 
@@ -187,7 +191,7 @@ def test_the_first_failure_ends_what_runs_where_it_halts() -> None:
     run.end(1, "failed", "exit")
     assert run.made() == [Stop(cause="failure", detail="b", attempts={A: 1, C: 1})]
     assert run.told_to_end() == ["a", "c"]
-    run.hand(*(Lost(worker, "it") for worker in run.at.values()))
+    run.hand(*(WorkerDied(worker, "it") for worker in run.at.values()))
     assert [state.value for state in run.conductor.states()] == ["PENDING", "FAILED", "PENDING"]
     assert run.conductor.find_stop(0) == ("failure", "b", True)
     one = Conclusion(item=1, round=1, type="failed", reason="exit", epoch=1)
@@ -209,5 +213,5 @@ def test_workers_that_end_with_what_was_stopped_are_no_deaths() -> None:
     run = _Run(_agenda(*ids, timeout_seconds=60.0))
     run.begin_all()
     run.hand(Due(WHOLE, 0))
-    run.hand(*(Lost(worker, "it") for worker in run.at.values()))
+    run.hand(*(WorkerDied(worker, "it") for worker in run.at.values()))
     assert run.ends() == [Complete]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codebatch_workers.lint.python.ruff import Finding, Ruff, RuffError
+from codebatch_workers.lint.python.ruff import Ruff, RuffError, RuffFinding
 from codebatch_workers.lint.python.ruff_project import ProjectRuff
 from tests.tasks.support import source
 
@@ -17,7 +17,7 @@ from tests.tasks.support import source
 class Losing(Ruff):
     """Somebody removes a file before ruff comes to it."""
 
-    def _call(self, directory: bytes, names: Sequence[bytes]) -> list[Finding]:
+    def _call(self, directory: bytes, names: Sequence[bytes]) -> list[RuffFinding]:
         os.unlink(directory + b"/" + names[0])
         return super()._call(directory, names)
 
@@ -25,7 +25,7 @@ class Losing(Ruff):
 class LosingProject(ProjectRuff):
     """The same with a project's own configuration."""
 
-    def _call(self, directory: bytes, names: Sequence[bytes]) -> list[Finding]:
+    def _call(self, directory: bytes, names: Sequence[bytes]) -> list[RuffFinding]:
         os.unlink(directory + b"/" + names[0])
         return super()._call(directory, names)
 
@@ -45,7 +45,7 @@ def test_answers_are_kept_for_who_asks_next_and_no_longer(tmp_path: Path) -> Non
     calls: list[Sequence[bytes]] = []
 
     class Counting(Ruff):
-        def _call(self, directory: bytes, names: Sequence[bytes]) -> list[Finding]:
+        def _call(self, directory: bytes, names: Sequence[bytes]) -> list[RuffFinding]:
             calls.append(names)
             return super()._call(directory, names)
 
@@ -63,7 +63,7 @@ def test_more_files_than_a_command_line_takes_are_asked_about_in_several(tmp_pat
     commands: list[int] = []
 
     class Measuring(Ruff):
-        def _call(self, directory: bytes, names: Sequence[bytes]) -> list[Finding]:
+        def _call(self, directory: bytes, names: Sequence[bytes]) -> list[RuffFinding]:
             commands.append(sum(map(len, names)))
             return super()._call(directory, names)
 

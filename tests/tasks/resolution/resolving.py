@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 
-from codebatch_workers.resolution import Definitions, Resolver
+from codebatch_workers.resolution import JvmDefinitions, Resolver
 
 Files = dict[str, str]
 
@@ -21,7 +21,7 @@ def resolver(files: Files) -> Resolver:
 
 
 def answer(
-    files: Files, path: str, language: str, target: str, definitions: Mapping[str, Definitions] | None = None
+    files: Files, path: str, language: str, target: str, definitions: Mapping[str, JvmDefinitions] | None = None
 ) -> tuple[str, str]:
     """What a resolver says, and that it says so whatever the order of the paths."""
     defined = definitions or {}

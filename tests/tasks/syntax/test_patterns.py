@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from codebatch_workers.lint.query_rules import compile_rule
 from codebatch_workers.lint.settings import QueryRule
 from codebatch_workers.syntax.language.languages import every_language
-from codebatch_workers.syntax.patterns.finders import Refused, TooManySteps, pattern_finder, query_finder
+from codebatch_workers.syntax.patterns.finders import PatternError, TooManySteps, pattern_finder, query_finder
 from codebatch_workers.syntax.patterns.reading import METAVARIABLES_MAX, PATTERN_BYTES_MAX, PATTERN_DEPTH_MAX
 from codebatch_workers.syntax.source import SourceFile
 
@@ -107,7 +107,7 @@ def test_pattern_finds_what_is_like_it(language: str, pattern: str, text: str, e
     ],
 )
 def test_pattern_that_cannot_be_looked_for_is_refused_with_what_to_do(language: str, pattern: str, told: str) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(PatternError) as refused:
         pattern_finder(pattern, language)
     assert told in str(refused.value)
     assert refused.value.hint
@@ -139,7 +139,7 @@ PIECES = st.sampled_from(["$X", "$$$", "$$$A", "$_", "if", *'$(){}a \n:,;="1<>#'
 def test_any_text_is_a_pattern_or_refused_as_one(language: str, pattern: str, text: str) -> None:
     try:
         finder = pattern_finder(pattern, language)
-    except Refused:
+    except PatternError:
         return
     file = source(f"{pattern.replace('$', 'z')}\n{text}", language)
     if file.can_be_parsed:
@@ -184,7 +184,7 @@ def test_rule_that_is_a_pattern_reports_what_is_like_it() -> None:
     ],
 )
 def test_query_that_is_none_is_refused_at_its_place(query: str, told: str, hint: str, place: tuple[int, int]) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(PatternError) as refused:
         query_finder(query, "python")
     assert (told in str(refused.value), hint in refused.value.hint, refused.value.place) == (True, True, place)
 

@@ -9,7 +9,7 @@ from codebatch.model.entry import Entry
 from codebatch.model.record import Record
 
 
-class Change(NamedTuple):
+class FileChange(NamedTuple):
     """A file that is not what it was, by content, executable bit or contexts: then and now, None where it is not there.
 
     A file that was moved is two.
@@ -26,7 +26,7 @@ class Before(Protocol):
     """
 
     @property
-    def changes(self) -> Sequence[Change]:
+    def changes(self) -> Sequence[FileChange]:
         """Every file that differs, by path. Of others file tasks say what they said; tasks of project scope may not."""
 
     def records_of(self, file: Entry, task: str, *kinds: str) -> list[Record]:

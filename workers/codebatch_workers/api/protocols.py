@@ -98,7 +98,7 @@ class ProjectTask(Protocol):
 
 
 @runtime_checkable
-class TellingTask(ProjectTask, Protocol):
+class ReportingTask(ProjectTask, Protocol):
     """A built-in project task that has something to tell of what it did that is no record. The journal keeps it."""
 
     @property
@@ -107,7 +107,7 @@ class TellingTask(ProjectTask, Protocol):
 
 
 @runtime_checkable
-class UpdatingTask(ProjectTask, Protocol):
+class IncrementalTask(ProjectTask, Protocol):
     """A built-in project task that can go on from what it said of an older state of the tree.
 
     It must come to the very same as `run_project`, which is called where there is no such batch, and where it fails.

@@ -12,16 +12,16 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from codebatch.model.outcome import OutcomeType, Said
+from codebatch.model.outcome import CommandReport, OutcomeType
 from codebatch.model.record import CommandReason
 from codebatch.model.work.command import Command
-from codebatch.model.work.question import Asked
-from codebatch.system.processes.command_processes import Ended, Running
+from codebatch.model.work.question import AskedQuestionText
+from codebatch.system.processes.command_processes import ProcessEnded, Running
 from codebatch.system.processes.progress_cell import Child
 from codebatch.system.stopwatch import Stopwatch
-from codebatch_workers.commands.coordinator_listener import Ears
+from codebatch_workers.commands.coordinator_listener import CoordinatorListener
 from codebatch_workers.commands.live_questions import LiveQuestions
-from codebatch_workers.commands.log import AttemptLog
+from codebatch_workers.commands.log import AttemptLogWriter
 
 TICK_SECONDS = 0.2
 DRAIN_SECONDS = 0.2
@@ -33,7 +33,7 @@ _MB = 1 << 20
 Cause = Literal["timeout", "stall", "memory", "cancelled", "stopped"]
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True):
+class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     """What became of an attempt. `type` is None where nothing is to be committed of it. `left` runs on, for people.
 
     `asked` is what it ended with; `said`, `until_ns` and `is_final` are as in `Outcome`. Some of its `seconds` it
@@ -47,8 +47,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     cpu_seconds: float = 0.0
     memory_peak_bytes: int = 0
     left: tuple[str, ...] = ()
-    asked: Asked | None = None
-    said: Said | None = None
+    asked: AskedQuestionText | None = None
+    said: CommandReport | None = None
     spent_seconds: float = 0.0
     until_ns: int = 0
     is_final: bool = False
@@ -59,7 +59,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return self.type == "result" or self.reason in ("exit", "signal")
 
 
-class Meanwhile(Protocol):
+class PeriodicChecks(Protocol):
     """What is to be done besides, while a command runs."""
 
     def seconds_left(self) -> float | None:
@@ -76,13 +76,13 @@ class Attempt:
         self,
         command: Command,
         running: Running,
-        log: AttemptLog,
-        ears: Ears,
+        log: AttemptLogWriter,
+        ears: CoordinatorListener,
         tell: Callable[[Child], None],
         now_ns: Callable[[], int],
         *,
         questions: LiveQuestions,
-        run: Meanwhile,
+        run: PeriodicChecks,
         spent_seconds: float = 0.0,
     ) -> None:
         """`tell` is told of the command whenever something changed; `now_ns` is a clock that stops in suspend.
@@ -109,7 +109,7 @@ class Attempt:
         self._cause: Cause | None = None
         self._grace = command.grace_seconds
 
-    def run(self) -> Result:
+    def run(self) -> AttemptResult:
         """Wait for its end, and bring it about where it is due."""
         self._tell_of_it()
         while not self._turn():
@@ -123,7 +123,7 @@ class Attempt:
             pass
         ended = self._running.close()
         type_, reason = self._judge(ended)
-        return Result(
+        return AttemptResult(
             type=type_,
             reason=reason,
             exit_status=None if ended is None else ended.exit_status,
@@ -200,7 +200,7 @@ class Attempt:
     def _tell_of_it(self) -> None:
         self._tell(Child(self._running.pid, self._running.start_ticks, self._log.bytes, self._output_ns))
 
-    def _judge(self, ended: Ended | None) -> tuple[OutcomeType | None, CommandReason | None]:
+    def _judge(self, ended: ProcessEnded | None) -> tuple[OutcomeType | None, CommandReason | None]:
         match self._cause:
             case "timeout" | "stall" | "memory":
                 return "failed", self._cause

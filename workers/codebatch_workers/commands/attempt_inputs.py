@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from codebatch.errors import StoreError
-from codebatch.model.outcome import Said, Unit
+from codebatch.model.outcome import CommandReport, Unit
 from codebatch.model.shard import ShardId
 from codebatch.model.work.command import Command
 from codebatch.model.work.placeholders import PlaceholderError, expand_arguments
@@ -162,9 +162,9 @@ class MaterialsMaker:
             session=said.session,
         )
 
-    def _said(self, shard: ShardId, start: int, round_: int) -> Said:
+    def _said(self, shard: ShardId, start: int, round_: int) -> CommandReport:
         outcome = read_attempt(self._files, self._root, shard, start, round_) if round_ else None
-        return (outcome and outcome.result) or Said()
+        return (outcome and outcome.result) or CommandReport()
 
 
 def _words(command: Command, made: Materials, answers: Sequence[AnswerRow]) -> str:

@@ -17,14 +17,14 @@ from codebatch.model.work.placeholders import (
 from codebatch.model.work.variables import VariableError, expand_value
 from codebatch.protocol.launch import ATTEMPT_VARIABLE
 from codebatch.system.env_files import EnvFileError, read_env_file
-from codebatch.system.processes.command_processes import NotStarted, Start
+from codebatch.system.processes.command_processes import NotStarted, ProcessStart
 from codebatch_workers.commands.attempt_inputs import Materials
 
 _KEPT_IF_CLEAN = ("PATH", "HOME", "TMPDIR", "LANG", "TERM")
 _STDIN_FILE = "file:"
 
 
-def start_of(
+def process_start(
     command: Command,
     run: str | tuple[str, ...],
     materials: Materials,
@@ -35,7 +35,7 @@ def start_of(
     given: Mapping[str, str],
     mark: str,
     reads: bool = True,
-) -> Start:
+) -> ProcessStart:
     """How to start a command, or its check: what is to `run`. Raises NotStarted.
 
     `root` is what its paths are relative to, `given` the caller's environment, without our own marks. It has its
@@ -56,7 +56,7 @@ def start_of(
         environment = _environment(command, root, given, values)
     except PlaceholderError as error:
         raise NotStarted(f"cannot build its arguments: {error}") from error
-    return Start(
+    return ProcessStart(
         arguments=arguments,
         directory=directory,
         environment={**environment, **variables, **ours},

@@ -17,7 +17,7 @@ from codebatch_workers.runtime.channel import Channel, CoordinatorGone
 _REQUESTS_EVERY_NS = 200_000_000
 
 
-class Ears:
+class CoordinatorListener:
     """Hears for one worker. A coordinator that is gone does not come back; another one sends requests alone."""
 
     def __init__(self, batch: BatchDir, channel: Channel) -> None:

@@ -8,38 +8,38 @@ import msgspec
 
 from codebatch.model.work.command import Command
 from codebatch.system.files.files import Files
-from codebatch.system.processes.command_processes import Commands, NotStarted, Start
+from codebatch.system.processes.command_processes import Commands, NotStarted, ProcessStart
 from codebatch.system.processes.progress_cell import Child
-from codebatch_workers.commands.attempt import Attempt, Result
+from codebatch_workers.commands.attempt import Attempt, AttemptResult
 from codebatch_workers.commands.attempt_inputs import Materials
-from codebatch_workers.commands.coordinator_listener import Ears
+from codebatch_workers.commands.coordinator_listener import CoordinatorListener
 from codebatch_workers.commands.live_questions import LiveQuestions
-from codebatch_workers.commands.log import AttemptLog
+from codebatch_workers.commands.log import AttemptLogWriter
 from codebatch_workers.commands.result_parsing import read_asked, read_ending
-from codebatch_workers.commands.run import Run
+from codebatch_workers.commands.run import PrefetchedRun
 
 NOTHING = Child(0, 0, 0, 0)
 
-StartOf = Callable[[str | tuple[str, ...], bool], Start]
+StartOf = Callable[[str | tuple[str, ...], bool], ProcessStart]
 """How to start what is to run, and whether that has the command's standard input. Raises NotStarted."""
 
 
-class Execution:
+class AttemptExecution:
     """One attempt, from its start to its end."""
 
     def __init__(
         self,
         command: Command,
         materials: Materials,
-        log: AttemptLog,
-        ears: Ears,
+        log: AttemptLogWriter,
+        ears: CoordinatorListener,
         questions: LiveQuestions,
         *,
         files: Files,
         commands: Commands,
         start_of: StartOf,
         tell: Callable[[Child], None],
-        run: Run,
+        run: PrefetchedRun,
         wall_ns: Callable[[], int],
         has_written: Callable[[], bool],
         now_ns: Callable[[], int],
@@ -62,7 +62,7 @@ class Execution:
         self._has_written = has_written
         self._now_ns = now_ns
 
-    def run(self) -> Result:
+    def run(self) -> AttemptResult:
         """Do it, wait for the end, and say what follows if it failed."""
         result = self._attempt()
         has_rules = self._command.retry_if is not None or self._command.wait_if
@@ -75,12 +75,12 @@ class Execution:
             self._log.write(f"codebatch: {verdict.note}\n".encode())
         return verdict.result
 
-    def _attempt(self) -> Result:
+    def _attempt(self) -> AttemptResult:
         try:
             result = self._watch(self._command, self._start_of(self._command.run, True), spent_seconds=0.0)
         except NotStarted as error:
             self._log.write(f"codebatch: not started: {error}\n".encode("utf-8", "surrogateescape"))
-            return Result(type="failed", reason="start")
+            return AttemptResult(type="failed", reason="start")
         if result.has_ended_by_itself and result.exit_status is not None:
             question = self._materials.question if self._has_written() else None
             ending = read_ending(self._command, self._files, question, result.exit_status, self._log.end)
@@ -91,7 +91,7 @@ class Execution:
                 return msgspec.structs.replace(result, type="blocked", reason=None, asked=ending.asked)
         return self._checked(result) if result.type == "result" and self._command.check else result
 
-    def _checked(self, ran: Result) -> Result:
+    def _checked(self, ran: AttemptResult) -> AttemptResult:
         """What its check makes of a command that succeeded."""
         try:
             command = msgspec.structs.replace(self._command, exit_ok=(0,))
@@ -99,7 +99,7 @@ class Execution:
             checked = self._watch(command, start, spent_seconds=ran.spent_seconds)
         except NotStarted as error:
             self._log.write(f"codebatch: check not started: {error}\n".encode("utf-8", "surrogateescape"))
-            checked = Result(type="failed", reason="exit")
+            checked = AttemptResult(type="failed", reason="exit")
         result = msgspec.structs.replace(
             checked,
             reason="check" if checked.reason in ("exit", "signal") else checked.reason,
@@ -112,7 +112,7 @@ class Execution:
         asked = read_asked(self._files, self._materials.question) if checked.has_ended_by_itself else None
         return result if asked is None else msgspec.structs.replace(result, type="blocked", reason=None, asked=asked)
 
-    def _watch(self, command: Command, start: Start, *, spent_seconds: float) -> Result:
+    def _watch(self, command: Command, start: ProcessStart, *, spent_seconds: float) -> AttemptResult:
         running = self._commands.start(start)
         attempt = Attempt(
             command,

@@ -11,8 +11,8 @@ import msgspec
 
 from codebatch.model.text.instants import parse_instant
 from codebatch.model.work.command import Command, RetryRule
-from codebatch.system.regex_timeout import MATCH_SECONDS_MAX, TooSlow, in_time
-from codebatch_workers.commands.attempt import Result
+from codebatch.system.regex_timeout import MATCH_SECONDS_MAX, MatchTimeout, cpu_time_limit
+from codebatch_workers.commands.attempt import AttemptResult
 
 WAIT_SECONDS = 60.0
 """How long a rate limit is waited for that names no time, or one that is over."""
@@ -27,26 +27,26 @@ _EXITS_BY_ITSELF = ("exit", "signal", "check")
 class FailureVerdict(msgspec.Struct, frozen=True):
     """A result, and what is to be said about it in the log."""
 
-    result: Result
+    result: AttemptResult
     note: str = ""
 
 
-def judge_failure(command: Command, result: Result, output: bytes, wall_ns: Callable[[], int]) -> FailureVerdict:
+def judge_failure(command: Command, result: AttemptResult, output: bytes, wall_ns: Callable[[], int]) -> FailureVerdict:
     """Return what follows a failed result, by the end of its output. A pattern that takes too long is ignored."""
     text, problem = output.decode("utf-8", "replace"), ""
     if command.wait_if:
         try:
-            with in_time():
+            with cpu_time_limit():
                 match = _last(re.finditer(command.wait_if, text, re.MULTILINE))
             if match is not None:
                 return _limited(result, match, wall_ns())
-        except TooSlow:
+        except MatchTimeout:
             problem = _too_slow("wait_if")
     if command.retry_if is None or result.reason not in _EXITS_BY_ITSELF:
         return FailureVerdict(result, problem)
     try:
         is_final = not _holds(command.retry_if, result, text)
-    except TooSlow:
+    except MatchTimeout:
         is_final, problem = True, _too_slow("retry_if")
     return FailureVerdict(msgspec.structs.replace(result, is_final=is_final), problem)
 
@@ -60,18 +60,18 @@ def _too_slow(key: str) -> str:
     return f"the pattern of {key} took longer than {MATCH_SECONDS_MAX:g} s and was ignored"
 
 
-def _holds(rule: RetryRule, result: Result, text: str) -> bool:
-    """Whether a rule says that what failed is tried again. Raises TooSlow."""
+def _holds(rule: RetryRule, result: AttemptResult, text: str) -> bool:
+    """Whether a rule says that what failed is tried again. Raises MatchTimeout."""
     status = result.exit_status
     if status is not None and (status if status >= 0 else 128 - status) in rule.exits:
         return True
     if not rule.pattern:
         return False
-    with in_time():
+    with cpu_time_limit():
         return re.search(rule.pattern, text, re.MULTILINE) is not None
 
 
-def _limited(result: Result, match: re.Match[str], now_ns: int) -> FailureVerdict:
+def _limited(result: AttemptResult, match: re.Match[str], now_ns: int) -> FailureVerdict:
     now = datetime.datetime.fromtimestamp(now_ns / 1e9).astimezone()
     seconds, problem = _seconds(match, now)
     until = now + datetime.timedelta(seconds=min(seconds, WAIT_SECONDS_MAX))

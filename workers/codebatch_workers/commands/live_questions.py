@@ -13,13 +13,13 @@ from pathlib import Path
 from codebatch.errors import StoreError
 from codebatch.model.outcome import Unit
 from codebatch.model.work.command import CommandId
-from codebatch.model.work.question import Asked, Question
+from codebatch.model.work.question import AskedQuestionText, Question
 from codebatch.model.work.request import Answer
 from codebatch.store.layout import QuestionPlace
 from codebatch.store.work.questions import Questions
 from codebatch.store.work.requests import Requests
 from codebatch.system.files.files import Files
-from codebatch_workers.commands.coordinator_listener import Ears
+from codebatch_workers.commands.coordinator_listener import CoordinatorListener
 from codebatch_workers.commands.result_parsing import read_asked
 
 ASK_PREFIX = "ask-"
@@ -36,7 +36,7 @@ class LiveQuestions:
         files: Files,
         questions: Questions,
         requests: Requests,
-        ears: Ears,
+        ears: CoordinatorListener,
         *,
         task: CommandId,
         unit: Unit,
@@ -77,7 +77,7 @@ class LiveQuestions:
             elif self._ears.may_proceed or self._ears.is_alone:
                 self._look_for_answer(*self._open)
 
-    def ask(self, asked: Asked, *, is_live: bool) -> Question:
+    def ask(self, asked: AskedQuestionText, *, is_live: bool) -> Question:
         """Make a question known. On return it is on disk. Raises StoreUnwritable."""
         question = Question(
             task=self._task,

@@ -14,7 +14,7 @@ _COPY_BYTES = 1 << 20
 _TAILS = ("tail-0", "tail-1")
 
 
-class AttemptLog:
+class AttemptLogWriter:
     """Half of what a log may hold is its beginning. Of what follows two files in turn keep the end, a quarter each,
     beside the log until `close` appends them to it. Nothing is synced.
 

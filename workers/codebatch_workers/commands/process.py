@@ -23,7 +23,7 @@ from pathlib import Path
 
 from codebatch.protocol.launch import ATTEMPT_VARIABLE
 from codebatch.system.processes import proc
-from codebatch.system.processes.command_processes import Ended, NotStarted, Start
+from codebatch.system.processes.command_processes import NotStarted, ProcessEnded, ProcessStart
 from codebatch.system.processes.memory import kill_marked
 from codebatch.system.processes.processes import bequeath_no_descriptors, is_dead_child
 
@@ -48,7 +48,7 @@ class RealCommands:
     def __init__(self) -> None:
         self._clock_is_theirs = False
 
-    def start(self, start: Start) -> RealRunning:
+    def start(self, start: ProcessStart) -> RealRunning:
         before = _children_before()
         read, write = os.pipe()
         ticks = _ticks_now()
@@ -116,7 +116,7 @@ class RealRunning:
         self._output: int | None = output
         self._mark = mark
         self._before = before
-        self._ended: Ended | None = None
+        self._ended: ProcessEnded | None = None
         self._end = _open_pidfd(self.pid)
         self._heard = select.poll()
         self._heard.register(output, select.POLLIN)
@@ -182,7 +182,7 @@ class RealRunning:
                 return [f"{pid} {proc.name(pid)}" for pid in left]
             time.sleep(_DEATH_SECONDS)
 
-    def close(self) -> Ended | None:
+    def close(self) -> ProcessEnded | None:
         self._close_output()
         if self._end is not None:
             os.close(self._end)
@@ -194,7 +194,7 @@ class RealRunning:
         """Take note of how it ended, which it has. Its id may be another's from then on."""
         if self._ended is None:
             _, status, usage = os.wait4(self.pid, 0)
-            self._ended = Ended(
+            self._ended = ProcessEnded(
                 exit_status=os.waitstatus_to_exitcode(status),
                 cpu_seconds=usage.ru_utime + usage.ru_stime,
                 memory_peak_bytes=_own_peak(usage),
@@ -235,7 +235,7 @@ def _own_peak(usage: resource.struct_rusage) -> int:
     return usage.ru_maxrss * _RUSAGE_UNIT if usage.ru_maxrss > ours else 0
 
 
-def _spawn(start: Start, stdin: int, output: int) -> int:
+def _spawn(start: ProcessStart, stdin: int, output: int) -> int:
     """Start a command in this directory, in a session of its own; returns its id. Raises OSError, ValueError.
 
     It is looked for as execvpe(3) does, on the PATH that it is given. posix_spawn(3) takes a third of what Popen does.
@@ -317,7 +317,7 @@ def _live_children(but: Set[int] = frozenset()) -> list[int]:
     return found
 
 
-def _why(start: Start, error: OSError | ValueError) -> str:
+def _why(start: ProcessStart, error: OSError | ValueError) -> str:
     """Why a command was not started, for people."""
     if isinstance(error, OSError):
         return f"{os.fsdecode(error.filename or start.arguments[0])}: {error.strerror}"

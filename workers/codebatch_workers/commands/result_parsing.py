@@ -11,12 +11,12 @@ from pathlib import Path
 import msgspec
 
 from codebatch.errors import StoreError
-from codebatch.model.outcome import Said
+from codebatch.model.outcome import CommandReport
 from codebatch.model.text.color_codes import without_colors
 from codebatch.model.work.command import Command
-from codebatch.model.work.question import CHOICES_MAX, QUESTION_TEXT_BYTES_MAX, Asked
+from codebatch.model.work.question import CHOICES_MAX, QUESTION_TEXT_BYTES_MAX, AskedQuestionText
 from codebatch.system.files.files import Files
-from codebatch.system.regex_timeout import MATCH_SECONDS_MAX, TooSlow, in_time
+from codebatch.system.regex_timeout import MATCH_SECONDS_MAX, MatchTimeout, cpu_time_limit
 
 RESULT_BYTES_MAX = 256 * 1024
 """The end of the output in which the last JSON object, and patterns of `retry_if` and `wait_if`, are looked for."""
@@ -30,8 +30,8 @@ _STEP = re.compile("/([^/]*)")
 class Ending(msgspec.Struct, frozen=True):
     """What a command asked as it ended, None where it did not; and what it said. `problem` is for its log."""
 
-    asked: Asked | None
-    said: Said | None
+    asked: AskedQuestionText | None
+    said: CommandReport | None
     problem: str = ""
 
 
@@ -41,7 +41,7 @@ def read_ending(command: Command, files: Files, question: Path | None, exit_stat
     found = _last_object(output) if command.result is not None else None
     said = None
     if command.result is not None and found is not None:
-        said = Said(
+        said = CommandReport(
             text=_text(_at(found, command.result.text))[:TEXT_MAX],
             cost=_number(_at(found, command.result.cost)),
             session=_text(_at(found, command.result.session))[:_SESSION_MAX],
@@ -51,11 +51,11 @@ def read_ending(command: Command, files: Files, question: Path | None, exit_stat
         asked, problem = _printed(command, exit_status, output)
     if asked is None and command.result is not None and found is not None:
         text = cut(_text(_at(found, command.result.question)))
-        asked = Asked(text=text) if text else None
-    return Ending(asked, None if said == Said() else said, problem)
+        asked = AskedQuestionText(text=text) if text else None
+    return Ending(asked, None if said == CommandReport() else said, problem)
 
 
-def read_asked(files: Files, path: Path) -> Asked | None:
+def read_asked(files: Files, path: Path) -> AskedQuestionText | None:
     """The question in a file, as `codebatch ask` writes it or as mere text; None where there is none.
 
     What the command made instead of a file, a directory or a link, is none.
@@ -65,12 +65,12 @@ def read_asked(files: Files, path: Path) -> Asked | None:
     except (OSError, StoreError):
         return None
     try:
-        asked = msgspec.json.decode(data, type=Asked)
+        asked = msgspec.json.decode(data, type=AskedQuestionText)
     except (msgspec.DecodeError, ValueError, RecursionError):
-        asked = Asked(text=data.decode("utf-8", "replace"))
+        asked = AskedQuestionText(text=data.decode("utf-8", "replace"))
     text = cut(asked.text)
     choices = tuple(each[:TEXT_MAX] for each in asked.choices[:CHOICES_MAX] if each.strip())
-    return Asked(text=text, choices=choices, is_human=asked.is_human) if text else None
+    return AskedQuestionText(text=text, choices=choices, is_human=asked.is_human) if text else None
 
 
 def cut(text: str) -> str:
@@ -79,7 +79,7 @@ def cut(text: str) -> str:
     return data.decode("utf-8", "ignore")
 
 
-def _printed(command: Command, exit_status: int, output: bytes) -> tuple[Asked | None, str]:
+def _printed(command: Command, exit_status: int, output: bytes) -> tuple[AskedQuestionText | None, str]:
     """What its `question` finds in the end of the output, and what was wrong with that."""
     rule, problem = command.question, ""
     if rule is None:
@@ -87,17 +87,17 @@ def _printed(command: Command, exit_status: int, output: bytes) -> tuple[Asked |
     end = "\n".join(output.decode("utf-8", "replace").splitlines()[-rule.last_lines :])
     try:
         if rule.pattern and (text := _matched(rule.pattern, end)):
-            return Asked(text=text), problem
-    except TooSlow:
+            return AskedQuestionText(text=text), problem
+    except MatchTimeout:
         problem = f"the pattern of its question took longer than {MATCH_SECONDS_MAX:g} s and was ignored"
     if exit_status in rule.exits:
-        return Asked(text=cut(end) or f"it ended with status {exit_status} without output"), problem
+        return AskedQuestionText(text=cut(end) or f"it ended with status {exit_status} without output"), problem
     return None, problem
 
 
 def _matched(pattern: str, text: str) -> str:
-    """What the first match says that says something; `^` and `$` are the ends of any line. Raises TooSlow."""
-    with in_time():
+    """What the first match says that says something; `^` and `$` are the ends of any line. Raises MatchTimeout."""
+    with cpu_time_limit():
         matches = re.finditer(pattern, text, re.MULTILINE)
         return next(filter(None, (cut(match.groupdict().get("text") or match[0]) for match in matches)), "")
 

@@ -20,8 +20,8 @@ from codebatch.model.outcome import Commit, Used
 from codebatch.protocol.messages import Assign, Committed, Delayed, Finished, FromWorker, Refused, Returned
 from codebatch.store.batches.journal import Journal, JournalEvent
 from codebatch.store.results.outcomes import Committer, EncodedOutcome, attempt_outcome
-from codebatch_workers.commands.attempt import Result
-from codebatch_workers.commands.coordinator_listener import Ears
+from codebatch_workers.commands.attempt import AttemptResult
+from codebatch_workers.commands.coordinator_listener import CoordinatorListener
 from codebatch_workers.commands.live_questions import LiveQuestions
 from codebatch_workers.runtime.channel import Channel, CoordinatorGone
 
@@ -33,20 +33,20 @@ _COMMIT_EVERY_SECONDS = 1.0
 class _Ended:
     __slots__ = ("assign", "question", "questions", "result")
 
-    def __init__(self, assign: Assign, result: Result, questions: LiveQuestions) -> None:
+    def __init__(self, assign: Assign, result: AttemptResult, questions: LiveQuestions) -> None:
         self.assign = assign
         self.result = result
         self.questions = questions
         self.question = Digest("")
 
 
-class Run:
+class PrefetchedRun:
     """The runs of one worker, one after the other."""
 
     def __init__(
         self,
         channel: Channel,
-        ears: Ears,
+        ears: CoordinatorListener,
         committer: Committer,
         journal: Journal,
         *,
@@ -91,7 +91,7 @@ class Run:
         """Have something in the journal, once it is told of the rest."""
         self._journal.add(event)
 
-    def add(self, assign: Assign, result: Result, questions: LiveQuestions) -> None:
+    def add(self, assign: Assign, result: AttemptResult, questions: LiveQuestions) -> None:
         """An attempt is over, and this is to be committed of it."""
         self._ended.append(_Ended(assign, result, questions))
         self._seconds += result.seconds

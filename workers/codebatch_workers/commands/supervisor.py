@@ -37,18 +37,25 @@ from codebatch.system.clock import running_ns, wall_ns
 from codebatch.system.files.files import Files, RealFiles
 from codebatch.system.files.system_calls import PRIVATE_MODE
 from codebatch.system.host import this_host
-from codebatch.system.processes.command_processes import Commands, NotStarted, Start
-from codebatch.system.processes.progress_cell import PHASE_COMMAND, PHASE_COMMIT, PHASE_IDLE, PHASE_LEASE, Cell, Step
-from codebatch_workers.commands.attempt import Result
+from codebatch.system.processes.command_processes import Commands, NotStarted, ProcessStart
+from codebatch.system.processes.progress_cell import (
+    PHASE_COMMAND,
+    PHASE_COMMIT,
+    PHASE_IDLE,
+    PHASE_LEASE,
+    ProgressCell,
+    Step,
+)
+from codebatch_workers.commands.attempt import AttemptResult
 from codebatch_workers.commands.attempt_inputs import MaterialsMaker
-from codebatch_workers.commands.context import start_of
-from codebatch_workers.commands.coordinator_listener import Ears
-from codebatch_workers.commands.execution import Execution
+from codebatch_workers.commands.context import process_start
+from codebatch_workers.commands.coordinator_listener import CoordinatorListener
+from codebatch_workers.commands.execution import AttemptExecution
 from codebatch_workers.commands.live_questions import LiveQuestions
-from codebatch_workers.commands.log import EVIDENCE_BYTES, AttemptLog
+from codebatch_workers.commands.log import EVIDENCE_BYTES, AttemptLogWriter
 from codebatch_workers.commands.process import RealCommands
 from codebatch_workers.commands.result_parsing import RESULT_BYTES_MAX
-from codebatch_workers.commands.run import Run
+from codebatch_workers.commands.run import PrefetchedRun
 from codebatch_workers.commands.scratch import Scratch
 from codebatch_workers.runtime.channel import Channel, CoordinatorGone, give_up
 
@@ -69,7 +76,7 @@ class Supervisor:
         pid: int,
         environment: Mapping[str, str],
         files: Files | None = None,
-        cell: Cell | None = None,
+        cell: ProgressCell | None = None,
         commands: Commands | None = None,
         now_ns: Callable[[], int] = running_ns,
         sleep: Callable[[float], None] = time.sleep,
@@ -101,8 +108,8 @@ class Supervisor:
         )
         root = self._batch.root
         self._holder = Holder(files, root, about, is_durable=True)
-        self._cell = cell or Cell(files, root / layout.HOLDERS / layout.cell_name(launch.holder), create=True)
-        self._ears = Ears(self._batch, channel)
+        self._cell = cell or ProgressCell(files, root / layout.HOLDERS / layout.cell_name(launch.holder), create=True)
+        self._ears = CoordinatorListener(self._batch, channel)
         self._committer = Committer(files, root, launch.holder)
         self._journal = journal.Journal(files, root, launch.holder, wall_ns)
         self._questions, self._requests = Questions(files, root), Requests(files, root)
@@ -111,7 +118,7 @@ class Supervisor:
         self._logs = root / layout.LOGS
         files.make_directory(self._logs, PRIVATE_MODE)
         self._commands: Commands = commands or RealCommands()
-        self._run = Run(channel, self._ears, self._committer, self._journal, now_ns=now_ns, sleep=sleep)
+        self._run = PrefetchedRun(channel, self._ears, self._committer, self._journal, now_ns=now_ns, sleep=sleep)
         self._attempts = 0
         self._now_ns = now_ns
 
@@ -187,7 +194,7 @@ class Supervisor:
                     self._leave_unbegun(unit, epoch)
                 raise
             if log is None:
-                return self._over(assign, Result(type="cancelled"), None, questions)
+                return self._over(assign, AttemptResult(type="cancelled"), None, questions)
             result = self._execute(command, assign, directory, log, questions)
             is_left_alone = command.leftovers == "kill" and not result.left
             log.close()
@@ -195,11 +202,11 @@ class Supervisor:
         finally:
             self._scratch.end(directory, is_left_alone=is_left_alone)
 
-    def _log(self, command: Command, unit: Unit, epoch: int, scratch: Path) -> AttemptLog:
+    def _log(self, command: Command, unit: Unit, epoch: int, scratch: Path) -> AttemptLogWriter:
         is_searched = command.result is not None or command.retry_if is not None or command.wait_if
         end = RESULT_BYTES_MAX if is_searched else EVIDENCE_BYTES
         path = f"{self._logs}/{_log_of(unit, epoch)}"
-        return AttemptLog(self._files, path, scratch, command.log_mb_max << 20, end_bytes=end)
+        return AttemptLogWriter(self._files, path, scratch, command.log_mb_max << 20, end_bytes=end)
 
     def _questions_of(self, command: Command, unit: Unit, epoch: int, directory: Path) -> LiveQuestions:
         return LiveQuestions(
@@ -219,18 +226,18 @@ class Supervisor:
         self._committer.commit([attempt_outcome(unit, "cancelled", "unbegun")], epoch=epoch, round_=unit.round)
 
     def _execute(
-        self, command: Command, assign: Assign, directory: Path, log: AttemptLog, questions: LiveQuestions
-    ) -> Result:
+        self, command: Command, assign: Assign, directory: Path, log: AttemptLogWriter, questions: LiveQuestions
+    ) -> AttemptResult:
         unit = assign.unit
         self._step(unit, PHASE_COMMAND)
         try:
             materials = self._materials.make(command, assign, directory)
         except (NotStarted, StoreUnwritable) as error:
             log.write(f"codebatch: not started: {error}\n".encode("utf-8", "surrogateescape"))
-            return Result(type="failed", reason="start")
+            return AttemptResult(type="failed", reason="start")
 
-        def start_of_it(run: str | tuple[str, ...], reads: bool) -> Start:
-            return start_of(
+        def start_of_it(run: str | tuple[str, ...], reads: bool) -> ProcessStart:
+            return process_start(
                 command,
                 run,
                 materials,
@@ -242,7 +249,7 @@ class Supervisor:
                 reads=reads,
             )
 
-        execution = Execution(
+        execution = AttemptExecution(
             command,
             materials,
             log,
@@ -259,7 +266,9 @@ class Supervisor:
         )
         return execution.run()
 
-    def _over(self, assign: Assign, result: Result, log: AttemptLog | None, questions: LiveQuestions) -> _Then:
+    def _over(
+        self, assign: Assign, result: AttemptResult, log: AttemptLogWriter | None, questions: LiveQuestions
+    ) -> _Then:
         """Take note of what became of an attempt."""
         self._run.note(_event_of(assign, result, log))
         if result.type is None:
@@ -306,7 +315,7 @@ def _log_of(unit: Unit, epoch: int) -> str:
     return layout.log_name(unit.shard, unit.start, unit.round, epoch)
 
 
-def _event_of(assign: Assign, result: Result, log: AttemptLog | None) -> journal.Ran:
+def _event_of(assign: Assign, result: AttemptResult, log: AttemptLogWriter | None) -> journal.Ran:
     """What the journal says of an attempt that is over."""
     unit, epoch, status = assign.unit, assign.epoch, result.exit_status
     return journal.Ran(

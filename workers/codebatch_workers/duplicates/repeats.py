@@ -1,6 +1,6 @@
 """Repeats: stretches of lines that stand at several places of a text, in time that no text makes quadratic.
 
-A `Text` is the hashes of the lines of many files, one after the other. A *place* is an index of it. A separator, a
+A `CodeText` is the hashes of the lines of many files, one after the other. A *place* is an index of it. A separator, a
 number that occurs once, stands before and after each stretch: nothing that is equal at two places reaches across.
 
 A *window* is LINES_MIN lines; equal windows form a class. A window that overlaps its equal is part of a table, say of
@@ -62,7 +62,7 @@ class Repeat(msgspec.Struct, frozen=True):
         return self.start + self.lines
 
 
-class Text:
+class CodeText:
     """Stretches of code lines, each with the number that its owner was given."""
 
     def __init__(self) -> None:
@@ -136,7 +136,7 @@ class Text:
         return self._bytes_before[end] - self._bytes_before[start] >= BYTES_MIN
 
 
-def find_repeats(text: Text) -> Iterator[tuple[int, list[Repeat]]]:
+def maximal_repeats(text: CodeText) -> Iterator[tuple[int, list[Repeat]]]:
     """The repeats of each owner that has any, by place; owners in their order. The text is complete, and asked once."""
     classes = _Classes(text.take_hashes())
     spans = {*text.wholes(), *_runs(classes)}

@@ -20,7 +20,7 @@ _DISMISSED = "ignore"
 
 def read_checkstyle(data: bytes) -> Report:
     """What the file says. Raises Unreadable."""
-    reading = _Reading()
+    reading = _CheckstyleReading()
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
     parser.StartDoctypeDeclHandler = _refuse_doctype
@@ -39,7 +39,7 @@ def _refuse_doctype(*_: object) -> None:
     raise Unreadable("it has a document type (DTD), which is not supported")
 
 
-class _Reading:
+class _CheckstyleReading:
     """What was read so far."""
 
     def __init__(self) -> None:

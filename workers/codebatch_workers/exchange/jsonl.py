@@ -11,7 +11,7 @@ from codebatch.model.record import Severity
 from codebatch_workers.exchange.reported import Report, Reported, Unreadable, Whole, as_utf8, bounded, decoded, whole
 
 
-class _Line(msgspec.Struct):
+class _JsonLine(msgspec.Struct):
     kind: str = "diagnostic"
     path: str | None = None
     path_b64: str | None = None
@@ -25,7 +25,7 @@ class _Line(msgspec.Struct):
     tool: str | None = None
 
 
-_decoder = msgspec.json.Decoder(_Line)
+_decoder = msgspec.json.Decoder(_JsonLine)
 
 
 def read_jsonl(data: bytes) -> Report:
@@ -39,7 +39,7 @@ def read_jsonl(data: bytes) -> Report:
     return Report(list(bounded(_reported(*each) for each in of_findings)), dismissed=len(every) - len(of_findings))
 
 
-def _lines(data: bytes) -> Iterator[tuple[int, _Line]]:
+def _lines(data: bytes) -> Iterator[tuple[int, _JsonLine]]:
     for number, line in enumerate(data.split(b"\n"), 1):
         if line.strip():
             try:
@@ -48,7 +48,7 @@ def _lines(data: bytes) -> Iterator[tuple[int, _Line]]:
                 raise Unreadable(f"line {number}: {error}") from error
 
 
-def _reported(number: int, each: _Line) -> Reported:
+def _reported(number: int, each: _JsonLine) -> Reported:
     if each.message is None:
         raise Unreadable(f"line {number}: it has no message")
     path: str | bytes | None = each.path

@@ -10,7 +10,7 @@ from io import BytesIO
 from itertools import accumulate
 from typing import NamedTuple
 
-from codebatch_workers.exchange.reported import Reported, Span, Unit
+from codebatch_workers.exchange.reported import Reported, ReportedSpan, Unit
 from codebatch_workers.syntax.language.encodings import WIDE_MARKS
 from codebatch_workers.syntax.source import SourceFile
 
@@ -24,7 +24,7 @@ _ASTRAL_BYTES = bytes(range(0xF0, 0x100))
 _WIDE_UNITS: dict[int, tuple[Unit, int]] = {4: ("characters", 4), 2: ("utf-16", 2)}
 
 
-class Place(NamedTuple):
+class RecordLocation(NamedTuple):
     """As records have it: lines and columns from 1, columns in code points, the end exclusive."""
 
     line: int
@@ -33,7 +33,7 @@ class Place(NamedTuple):
     end_column: int
 
 
-class Places:
+class LocationConverter:
     """Places in one file. What is asked of a line a second time is not counted again."""
 
     def __init__(self, file: SourceFile) -> None:
@@ -43,7 +43,7 @@ class Places:
         self._astral: dict[int, list[int]] = {}
         self._starts: dict[Unit, list[int]] = {}
 
-    def find(self, reported: Reported) -> Place | None:
+    def find(self, reported: Reported) -> RecordLocation | None:
         """The place; None where the file does not have the line, or ends before the span begins.
 
         Without a line or a span it is the first line, without a column the line from its beginning, without an end to
@@ -58,15 +58,15 @@ class Places:
         end_line = min(reported.end_line, self._lines) if reported.end_line > 0 else line
         start = line, self._column(line, reported.column, reported.unit, default=1)
         end = end_line, self._column(end_line, reported.end_column, reported.unit, default=self._end(end_line))
-        return Place(*start, *max(start, end))
+        return RecordLocation(*start, *max(start, end))
 
-    def _place_of(self, span: Span, unit: Unit) -> Place | None:
+    def _place_of(self, span: ReportedSpan, unit: Unit) -> RecordLocation | None:
         at = self._of_bytes if span.is_of_bytes else partial(self._of_units, unit)
         start = at(span.start)
         if start is None:
             return None
         end = at(span.start + span.length) or self._file.position(len(self._file.utf8))
-        return Place(*start, *max(start, end))
+        return RecordLocation(*start, *max(start, end))
 
     def _of_units(self, unit: Unit, offset: int) -> tuple[int, int] | None:
         """The line and column of an offset in a text without its mark; None behind its end."""

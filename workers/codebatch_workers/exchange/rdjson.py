@@ -19,11 +19,11 @@ _COUNTING_CHARACTERS = ("ruff",)
 """Who writes code points all the same."""
 
 
-class _Source(msgspec.Struct):
+class _RdjsonSource(msgspec.Struct):
     name: str | None = None
 
 
-class _Code(msgspec.Struct):
+class _RdjsonCode(msgspec.Struct):
     value: str | None = None
 
 
@@ -37,23 +37,23 @@ class _Range(msgspec.Struct):
     end: _Position | None = None
 
 
-class _Location(msgspec.Struct):
+class _RdjsonLocation(msgspec.Struct):
     path: str | None = None
     range: _Range | None = None
 
 
 class _Diagnostic(msgspec.Struct):
     message: str | None = None
-    location: _Location | None = None
+    location: _RdjsonLocation | None = None
     severity: str | int | None = None
-    source: _Source | None = None
-    code: _Code | None = None
+    source: _RdjsonSource | None = None
+    code: _RdjsonCode | None = None
     original_output: str | None = None
 
 
 class _Result(msgspec.Struct):
     diagnostics: list[_Diagnostic | None] | None
-    source: _Source | None = None
+    source: _RdjsonSource | None = None
     severity: str | int | None = None
 
 
@@ -67,7 +67,7 @@ def read_rdjson(data: bytes) -> Report:
 
 
 def _reported(each: _Diagnostic, result: _Result) -> Reported:
-    location = each.location or _Location()
+    location = each.location or _RdjsonLocation()
     range_ = location.range or _Range()
     start, end = range_.start or _Position(), range_.end or _Position()
     severity = _SEVERITIES.get(each.severity or result.severity or "", "warning")

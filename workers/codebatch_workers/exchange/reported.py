@@ -27,7 +27,7 @@ class Unreadable(ValueError):
     """A file that is not what it is said to be. The text goes behind a colon."""
 
 
-class Span(NamedTuple):
+class ReportedSpan(NamedTuple):
     """A place in the whole of a file, from 0: in the units of its columns, or in bytes of the file as it lies there."""
 
     start: int
@@ -53,7 +53,7 @@ class Reported(NamedTuple):
     end_column: int = 0
     unit: Unit = "characters"
     is_uri: bool = False
-    span: Span | None = None
+    span: ReportedSpan | None = None
 
 
 class Report(NamedTuple):

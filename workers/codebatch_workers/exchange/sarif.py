@@ -8,19 +8,28 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from codebatch.model.record import Severity
-from codebatch_workers.exchange.reported import Report, Reported, Span, Unit, Unreadable, bounded, decoded, whole
-from codebatch_workers.exchange.sarif_log import (
-    ArtifactLocation,
-    Bag,
-    Location,
-    Log,
-    Message,
-    PhysicalLocation,
-    Region,
-    Result,
-    Run,
+from codebatch_workers.exchange.reported import (
+    Report,
+    Reported,
+    ReportedSpan,
+    Unit,
+    Unreadable,
+    bounded,
+    decoded,
+    whole,
 )
-from codebatch_workers.exchange.sarif_rules import Named, Rules, at, message_of
+from codebatch_workers.exchange.sarif_log import (
+    Bag,
+    ReadArtifactLocation,
+    ReadLocation,
+    ReadLog,
+    ReadMessage,
+    ReadPhysicalLocation,
+    ReadRegion,
+    ReadResult,
+    ReadRun,
+)
+from codebatch_workers.exchange.sarif_rules import Named, SarifRules, at, message_of
 
 _VERSION = "2.1."
 _BASES_MAX = 16
@@ -35,7 +44,7 @@ _UNITS: dict[str | None, Unit] = {"unicodeCodePoints": "characters"}
 _COUNTING_CHARACTERS = ("ruff",)
 """Tools that count code points and do not say so."""
 
-_decoder = msgspec.json.Decoder(Log)
+_decoder = msgspec.json.Decoder(ReadLog)
 
 
 def read_sarif(data: bytes) -> Report:
@@ -43,7 +52,7 @@ def read_sarif(data: bytes) -> Report:
     log = decoded(data, _decoder)
     if not (log.version or "").startswith(_VERSION):
         raise Unreadable(f"its version is {log.version!r}; only 2.1.0 is supported")
-    readings = [_Reading(run) for run in log.runs or () if run is not None]
+    readings = [_SarifReading(run) for run in log.runs or () if run is not None]
     findings = list(bounded(each for reading in readings for each in reading.iter_reported()))
     return Report(
         findings,
@@ -52,14 +61,14 @@ def read_sarif(data: bytes) -> Report:
     )
 
 
-class _Reading:
+class _SarifReading:
     """A run, and what in it is found by a place of its own."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: ReadRun) -> None:
         if run.external_property_file_references and run.external_property_file_references.results:
             raise Unreadable("its results are in other files, which is not supported")
         self._run = run
-        self._rules = Rules(run)
+        self._rules = SarifRules(run)
         self._tool = self._rules.driver.name or ""
         counts_characters = run.column_kind is None and self._tool in _COUNTING_CHARACTERS
         self._unit: Unit = "characters" if counts_characters else _UNITS.get(run.column_kind, "utf-16")
@@ -76,14 +85,14 @@ class _Reading:
             else:
                 yield self._reported(result)
 
-    def _reported(self, result: Result) -> Reported:
+    def _reported(self, result: ReadResult) -> Reported:
         named = self._rules.of(result)
-        location = next(filter(None, result.locations or ()), Location())
-        place = location.physical_location or PhysicalLocation()
-        region = place.region or Region()
+        location = next(filter(None, result.locations or ()), ReadLocation())
+        place = location.physical_location or ReadPhysicalLocation()
+        region = place.region or ReadRegion()
         return Reported(
             paths=self._paths(place.artifact_location),
-            message=message_of(result.message or Message(), named),
+            message=message_of(result.message or ReadMessage(), named),
             severity=self._severity(result, named),
             code=result.rule_id or (result.rule and result.rule.id) or named.rule.id or "",
             tool=self._tool,
@@ -96,7 +105,7 @@ class _Reading:
             span=_span(region),
         )
 
-    def _severity(self, result: Result, named: Named) -> Severity:
+    def _severity(self, result: ReadResult, named: Named) -> Severity:
         """By the result's own word, else by its rule's, else by what CodeQL and others say of a rule."""
         own = _text(result.properties.severity) if result.properties is not None else ""
         if own == "hint" and result.level == "note":  # As we write it: there is no level for it.
@@ -110,7 +119,7 @@ class _Reading:
         problem = _PROBLEMS.get(_text(bag.problem))
         return problem or _of_score(_text(bag.security)) or "warning"
 
-    def _paths(self, location: ArtifactLocation | None) -> tuple[str, ...]:
+    def _paths(self, location: ReadArtifactLocation | None) -> tuple[str, ...]:
         """What the file is called, by its base where that is said; by itself too, where the base is the tree."""
         if location is not None and location.uri is None:
             artifact = at(self._run.artifacts, location.index)
@@ -128,16 +137,16 @@ class _Reading:
         return (uri, location.uri) if is_of_tree else (uri,)
 
 
-def _span(region: Region) -> Span | None:
+def _span(region: ReadRegion) -> ReportedSpan | None:
     """What a region says by offsets, of characters first; -1 is as nothing said."""
     if region.char_offset is not None and region.char_offset >= 0:
-        return Span(whole(region.char_offset), whole(region.char_length), is_of_bytes=False)
+        return ReportedSpan(whole(region.char_offset), whole(region.char_length), is_of_bytes=False)
     if region.byte_offset is not None and region.byte_offset >= 0:
-        return Span(whole(region.byte_offset), whole(region.byte_length), is_of_bytes=True)
+        return ReportedSpan(whole(region.byte_offset), whole(region.byte_length), is_of_bytes=True)
     return None
 
 
-def _is_none(result: Result) -> bool:
+def _is_none(result: ReadResult) -> bool:
     """Whether a result says itself that it is no finding: it passed, is suppressed, or is not there any more."""
     if result.kind in _NO_FINDINGS or result.baseline_state == "absent":
         return True

@@ -8,17 +8,17 @@ from msgspec import UNSET, Raw, UnsetType
 from codebatch_workers.exchange.reported import Whole
 
 
-class Part(msgspec.Struct, rename="camel"):
+class ReadPart(msgspec.Struct, rename="camel"):
     """Of a log; what else stands in it is not looked at."""
 
 
-class Text(Part):
+class ReadText(ReadPart):
     """A text, which may be a pattern for arguments."""
 
     text: str | None = None
 
 
-class Message(Text):
+class ReadMessage(ReadText):
     """What a result says, by itself or by the name of a text of its rule or tool."""
 
     id: str | None = None
@@ -34,47 +34,47 @@ class Bag(msgspec.Struct):
     security: Raw | UnsetType = msgspec.field(default=UNSET, name="security-severity")
 
 
-class Configuration(Part):
+class RuleConfiguration(ReadPart):
     """How a rule is set."""
 
     level: str | None = None
 
 
-class Rule(Part):
+class ReadRule(ReadPart):
     """A rule as its component tells of it."""
 
     id: str | None = None
     guid: str | None = None
-    default_configuration: Configuration | None = None
-    message_strings: dict[str, Text | None] | None = None
-    short_description: Text | None = None
+    default_configuration: RuleConfiguration | None = None
+    message_strings: dict[str, ReadText | None] | None = None
+    short_description: ReadText | None = None
     properties: Bag | None = None
 
 
-class Component(Part):
+class Component(ReadPart):
     """A driver or an extension of a tool."""
 
     name: str | None = None
     guid: str | None = None
-    rules: list[Rule | None] | None = None
-    global_message_strings: dict[str, Text | None] | None = None
+    rules: list[ReadRule | None] | None = None
+    global_message_strings: dict[str, ReadText | None] | None = None
 
 
-class Tool(Part):
+class ReadTool(ReadPart):
     """Who looked."""
 
     driver: Component | None = None
     extensions: list[Component | None] | None = None
 
 
-class ComponentReference(Part):
+class ComponentReference(ReadPart):
     """Which component; without any, the driver."""
 
     index: Whole | None = None
     guid: str | None = None
 
 
-class RuleReference(Part):
+class RuleReference(ReadPart):
     """Which rule of which component."""
 
     id: str | None = None
@@ -83,7 +83,7 @@ class RuleReference(Part):
     tool_component: ComponentReference | None = None
 
 
-class ArtifactLocation(Part):
+class ReadArtifactLocation(ReadPart):
     """Which file."""
 
     uri: str | None = None
@@ -91,7 +91,7 @@ class ArtifactLocation(Part):
     index: Whole | None = None
 
 
-class Region(Part):
+class ReadRegion(ReadPart):
     """Where in it, by lines and columns or by offsets."""
 
     start_line: Whole | None = None
@@ -104,32 +104,32 @@ class Region(Part):
     byte_length: Whole | None = None
 
 
-class PhysicalLocation(Part):
+class ReadPhysicalLocation(ReadPart):
     """A place in a file."""
 
-    artifact_location: ArtifactLocation | None = None
-    region: Region | None = None
+    artifact_location: ReadArtifactLocation | None = None
+    region: ReadRegion | None = None
 
 
-class Location(Part):
+class ReadLocation(ReadPart):
     """A place."""
 
-    physical_location: PhysicalLocation | None = None
+    physical_location: ReadPhysicalLocation | None = None
 
 
-class Suppression(Part):
+class ReadSuppression(ReadPart):
     """That a result is silenced, or was to be."""
 
     status: str | None = None
 
 
-class Provenance(Part):
+class Provenance(ReadPart):
     """Where a result comes from."""
 
     invocation_index: Whole | None = None
 
 
-class Result(Part):
+class ReadResult(ReadPart):
     """What was found, or looked for in vain."""
 
     rule_id: str | None = None
@@ -137,54 +137,54 @@ class Result(Part):
     rule: RuleReference | None = None
     level: str | None = None
     kind: str | None = None
-    message: Message | None = None
-    locations: list[Location | None] | None = None
-    suppressions: list[Suppression | None] | None = None
+    message: ReadMessage | None = None
+    locations: list[ReadLocation | None] | None = None
+    suppressions: list[ReadSuppression | None] | None = None
     baseline_state: str | None = None
     provenance: Provenance | None = None
     properties: Bag | None = None
 
 
-class Artifact(Part):
+class Artifact(ReadPart):
     """A file that results name by its number."""
 
-    location: ArtifactLocation | None = None
+    location: ReadArtifactLocation | None = None
 
 
-class Override(Part):
+class Override(ReadPart):
     """How a rule was set when it looked."""
 
     descriptor: RuleReference | None = None
-    configuration: Configuration | None = None
+    configuration: RuleConfiguration | None = None
 
 
-class Invocation(Part):
+class ReadInvocation(ReadPart):
     """One time that the tool was run."""
 
     execution_successful: bool | None = None
     rule_configuration_overrides: list[Override | None] | None = None
 
 
-class External(Part):
+class External(ReadPart):
     """What of a run stands in other files."""
 
     results: list[Raw] | None = None
 
 
-class Run(Part):
+class ReadRun(ReadPart):
     """What one tool found."""
 
-    tool: Tool | None = None
-    results: list[Result | None] | None = None
+    tool: ReadTool | None = None
+    results: list[ReadResult | None] | None = None
     column_kind: str | None = None
-    original_uri_base_ids: dict[str, ArtifactLocation | None] | None = None
+    original_uri_base_ids: dict[str, ReadArtifactLocation | None] | None = None
     artifacts: list[Artifact | None] | None = None
-    invocations: list[Invocation | None] | None = None
+    invocations: list[ReadInvocation | None] | None = None
     external_property_file_references: External | None = None
 
 
-class Log(Part):
+class ReadLog(ReadPart):
     """The whole."""
 
     version: str | None
-    runs: list[Run | None] | None
+    runs: list[ReadRun | None] | None

@@ -10,14 +10,14 @@ from codebatch_workers.exchange.reported import MESSAGE_CHARACTERS_MAX
 from codebatch_workers.exchange.sarif_log import (
     Component,
     ComponentReference,
-    Invocation,
-    Message,
     Provenance,
-    Result,
-    Rule,
+    ReadInvocation,
+    ReadMessage,
+    ReadResult,
+    ReadRule,
+    ReadRun,
+    ReadTool,
     RuleReference,
-    Run,
-    Tool,
 )
 
 _BRACES = re.compile(r"\{\{|\}\}|\{(\d{1,3})\}")
@@ -28,15 +28,15 @@ T = TypeVar("T")
 class Named(NamedTuple):
     """The rule that a reference names and the component that has it; what is not there is empty."""
 
-    rule: Rule
+    rule: ReadRule
     component: Component
 
 
-class Rules:
+class SarifRules:
     """The rules of a run."""
 
-    def __init__(self, run: Run) -> None:
-        tool = run.tool or Tool()
+    def __init__(self, run: ReadRun) -> None:
+        tool = run.tool or ReadTool()
         self.driver = tool.driver or Component()
         self._extensions = tool.extensions or []
         every = [each or Component() for each in (self.driver, *self._extensions)]
@@ -44,15 +44,15 @@ class Rules:
         self._by_id = {
             rule.id: Named(rule, part) for part in reversed(every) for rule in reversed(part.rules or ()) if rule
         }
-        self._levels = [dict(self._iter_levels(each or Invocation())) for each in run.invocations or ()]
+        self._levels = [dict(self._iter_levels(each or ReadInvocation())) for each in run.invocations or ()]
 
-    def of(self, result: Result) -> Named:
+    def of(self, result: ReadResult) -> Named:
         """The rule of a result, by its place, or else by its name."""
         reference = result.rule or RuleReference()
         index = reference.index if result.rule_index is None or result.rule_index < 0 else result.rule_index
         return self._named(reference, index, result.rule_id or reference.id or "")
 
-    def level(self, result: Result, named: Named) -> str | None:
+    def level(self, result: ReadResult, named: Named) -> str | None:
         """The level of what does not say its own: as the rule was set for the run that found it, or by itself."""
         invocation = (result.provenance or Provenance()).invocation_index
         if invocation is None and len(self._levels) == 1:
@@ -63,7 +63,7 @@ class Rules:
         default = rule.default_configuration.level if rule.default_configuration is not None else None
         return levels.get(id(rule)) or levels.get(code or "") or default
 
-    def _iter_levels(self, invocation: Invocation) -> Iterator[tuple[int | str, str]]:
+    def _iter_levels(self, invocation: ReadInvocation) -> Iterator[tuple[int | str, str]]:
         """The levels that were set, by the identity of a rule that is told of, else by its name; the first last."""
         for each in reversed(invocation.rule_configuration_overrides or ()):
             if each is not None and each.configuration is not None and each.configuration.level is not None:
@@ -89,7 +89,7 @@ class Rules:
         return self._by_guid.get(reference.guid, Component()) if reference.guid else self.driver
 
 
-_NO_RULE = Rule()
+_NO_RULE = ReadRule()
 
 
 def at(values: Sequence[T | None] | None, index: float | None) -> T | None:
@@ -97,7 +97,7 @@ def at(values: Sequence[T | None] | None, index: float | None) -> T | None:
     return values[int(index)] if values and index is not None and 0 <= index < len(values) else None
 
 
-def message_of(message: Message, named: Named) -> str:
+def message_of(message: ReadMessage, named: Named) -> str:
     """What a result says, with its arguments."""
     text = message.text
     if text is None and message.id is not None:

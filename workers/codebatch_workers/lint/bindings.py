@@ -42,7 +42,7 @@ _QUERIES: Mapping[str, tuple[str, ...]] = {
 LANGUAGES = frozenset(_QUERIES)
 
 
-class Definition(msgspec.Struct):
+class BoundName(msgspec.Struct):
     """A name where it is bound. `kind` as in the captures."""
 
     name: bytes
@@ -52,17 +52,17 @@ class Definition(msgspec.Struct):
     is_used: bool = False
 
 
-class Scope(msgspec.Struct):
+class NameScope(msgspec.Struct):
     """A stretch of source in which names live, and the scope around it."""
 
     start: int
     end: int
-    parent: Scope | None
+    parent: NameScope | None
     is_function: bool
     is_type: bool
-    names: dict[bytes, list[Definition]] = msgspec.field(default_factory=dict)
+    names: dict[bytes, list[BoundName]] = msgspec.field(default_factory=dict)
 
-    def find_outside(self, name: bytes) -> list[Definition]:
+    def find_outside(self, name: bytes) -> list[BoundName]:
         """The definitions of a name in the nearest scope around this one that has any."""
         scope = self.parent
         while scope is not None:
@@ -75,22 +75,22 @@ class Scope(msgspec.Struct):
 _start = attrgetter("start")
 
 
-class _Places(msgspec.Struct, frozen=True):
+class _ScopeOffsets(msgspec.Struct, frozen=True):
     """From each offset on, the scope that is then in force."""
 
     starts: Sequence[int]
-    scopes: Sequence[Scope]
+    scopes: Sequence[NameScope]
 
-    def at(self, offset: int) -> Scope:
+    def at(self, offset: int) -> NameScope:
         return self.scopes[bisect_right(self.starts, offset) - 1]
 
 
 class Bindings(msgspec.Struct, frozen=True):
     """All scopes of a file, outer before inner; the first is the file."""
 
-    scopes: Sequence[Scope]
+    scopes: Sequence[NameScope]
 
-    def iter_definitions(self) -> Iterator[tuple[Scope, Definition]]:
+    def iter_definitions(self) -> Iterator[tuple[NameScope, BoundName]]:
         """Every definition, with its scope."""
         for scope in self.scopes:
             for definitions in scope.names.values():
@@ -130,22 +130,22 @@ def _resolve(file: SourceFile) -> Bindings:
     return Bindings(scopes)
 
 
-def _find_scopes(captures: Mapping[str, list[Node]]) -> tuple[list[Scope], _Places]:
+def _find_scopes(captures: Mapping[str, list[Node]]) -> tuple[list[NameScope], _ScopeOffsets]:
     spans = [
         (node.start_byte, -node.end_byte, capture)
         for capture in ("scope", "scope.function", "scope.type")
         for node in captures.get(capture, ())
     ]
     spans.sort()
-    scopes: list[Scope] = []
+    scopes: list[NameScope] = []
     starts: list[int] = []
-    at: list[Scope] = []
-    stack: list[Scope] = []
+    at: list[NameScope] = []
+    stack: list[NameScope] = []
     for start, minus_end, capture in spans:
         while stack and stack[-1].end <= start:
             _leave(stack, starts, at)
         parent = stack[-1] if stack else None
-        scope = Scope(start, -minus_end, parent, parent is None or capture != "scope", capture == "scope.type")
+        scope = NameScope(start, -minus_end, parent, parent is None or capture != "scope", capture == "scope.type")
         scopes.append(scope)
         stack.append(scope)
         starts.append(start)
@@ -155,17 +155,17 @@ def _find_scopes(captures: Mapping[str, list[Node]]) -> tuple[list[Scope], _Plac
     # A file begins before its first token: comments and blank lines are outside of the root's node.
     if starts:
         starts[0] = 0
-    return scopes, _Places(starts, at)
+    return scopes, _ScopeOffsets(starts, at)
 
 
-def _leave(stack: list[Scope], starts: list[int], at: list[Scope]) -> None:
+def _leave(stack: list[NameScope], starts: list[int], at: list[NameScope]) -> None:
     left = stack.pop()
     if stack:
         starts.append(left.end)
         at.append(stack[-1])
 
 
-def _define(captures: Mapping[str, list[Node]], utf8: bytes, places: _Places) -> set[int]:
+def _define(captures: Mapping[str, list[Node]], utf8: bytes, places: _ScopeOffsets) -> set[int]:
     """Bind every definition in its scope; the offsets where they stand."""
     bound: set[int] = set()
     for capture, nodes in captures.items():
@@ -180,12 +180,12 @@ def _define(captures: Mapping[str, list[Node]], utf8: bytes, places: _Places) ->
                 scope = scope.parent
             for start, end in pattern_names(node):
                 bound.add(start)
-                definition = Definition(utf8[start:end], start, end, kind)
+                definition = BoundName(utf8[start:end], start, end, kind)
                 scope.names.setdefault(definition.name, []).append(definition)
     return bound
 
 
-def _mark_exported(captures: Mapping[str, list[Node]], places: _Places) -> None:
+def _mark_exported(captures: Mapping[str, list[Node]], places: _ScopeOffsets) -> None:
     for node in captures.get("exported", ()):
         start, end = node.start_byte, node.end_byte
         scope = places.at(start)
@@ -202,7 +202,7 @@ def _mark_exported(captures: Mapping[str, list[Node]], places: _Places) -> None:
                     definition.is_used |= any(start <= definition.start < end for start, end in ambient)
 
 
-def _use(captures: Mapping[str, list[Node]], utf8: bytes, places: _Places, bound: set[int]) -> None:
+def _use(captures: Mapping[str, list[Node]], utf8: bytes, places: _ScopeOffsets, bound: set[int]) -> None:
     """Mark what references use. A name of which everything is used is not looked up again."""
     open_count: dict[bytes, int] = {}
     for each in {id(scope): scope for scope in places.scopes}.values():
@@ -215,7 +215,7 @@ def _use(captures: Mapping[str, list[Node]], utf8: bytes, places: _Places, bound
         name = utf8[start : node.end_byte]
         if not open_count.get(name) or start in bound:
             continue
-        scope: Scope | None = places.at(start)
+        scope: NameScope | None = places.at(start)
         while scope is not None and name not in scope.names:
             scope = scope.parent
         if scope is not None and (id(scope), name) not in seen:

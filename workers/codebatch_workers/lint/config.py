@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from codebatch_workers.lint.settings import AllSettings, QueryRule, Settings
+from codebatch_workers.lint.settings import AllSettings, QueryRule, RuleSettings
 
 _RUFF_CODE = re.compile(r"[A-Z]+[0-9]*\*?\Z")
 RULE_ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
@@ -29,7 +29,7 @@ class LintConfig(AllSettings, frozen=True, kw_only=True):
             _check_codes(named, self.rules)
 
     def _named(self) -> Iterator[str]:
-        every: tuple[Settings, ...] = (self, *self.paths)
+        every: tuple[RuleSettings, ...] = (self, *self.paths)
         for settings in every:
             yield from (*settings.off, *settings.on, *settings.severity)
 

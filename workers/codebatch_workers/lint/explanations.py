@@ -22,7 +22,7 @@ _CHECKS = re.compile(r"\AChecks? for ")
 _JUDGED = "judged.json"
 
 
-class Explained(msgspec.Struct, frozen=True, kw_only=True):
+class ExplainedRule(msgspec.Struct, frozen=True, kw_only=True):
     """What is said of a rule: its `name`, what it finds, an example, and its tool's own words and page."""
 
     name: str = ""
@@ -32,7 +32,7 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
     url: str = ""
 
 
-class _Told(msgspec.Struct, frozen=True):
+class _RuffRule(msgspec.Struct, frozen=True):
     """A rule as `ruff rule` tells it. One that only a preview has may be without a code."""
 
     name: str
@@ -40,7 +40,7 @@ class _Told(msgspec.Struct, frozen=True):
     explanation: str | None = None
 
 
-_decode_all = msgspec.json.Decoder(list[_Told]).decode
+_decode_all = msgspec.json.Decoder(list[_RuffRule]).decode
 _decode_judged = msgspec.json.Decoder(dict[str, dict[str, int]]).decode
 
 
@@ -50,12 +50,12 @@ def summaries_of_ruff() -> dict[str, str]:
     return {rule.code: _summary(_sections(rule.explanation or "")) for rule in told if rule.code}
 
 
-def explain_ruff(code: str) -> Explained:
+def explain_ruff(code: str) -> ExplainedRule:
     """A rule of ruff."""
-    rule = msgspec.json.decode(_ask(code), type=_Told)
+    rule = msgspec.json.decode(_ask(code), type=_RuffRule)
     explanation = rule.explanation or ""
     sections = _sections(explanation)
-    return Explained(
+    return ExplainedRule(
         name=rule.name,
         summary=_summary(sections),
         example=sections.get("Example", sections.get("Examples", "")),

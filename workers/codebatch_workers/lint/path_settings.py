@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from codebatch.model.gitignore import PatternList, parse_arguments
 from codebatch.model.record import Severity
-from codebatch_workers.lint.settings import AllSettings, Settings
+from codebatch_workers.lint.settings import AllSettings, RuleSettings
 from codebatch_workers.syntax.suppression import matches
 
 
-def settings_at(config: AllSettings, path: bytes) -> tuple[Settings, ...]:
+def settings_at(config: AllSettings, path: bytes) -> tuple[RuleSettings, ...]:
     """The settings that hold at a path; later ones come on top of earlier ones."""
     at_path = (each for each in config.paths if is_below(parse_arguments(each.match, "match"), path))
     return (config, *at_path)
@@ -26,7 +26,7 @@ def is_below(patterns: PatternList, path: bytes) -> bool:
     return False
 
 
-def is_on(code: str, settings: Sequence[Settings], *, default: bool) -> bool:
+def is_on(code: str, settings: Sequence[RuleSettings], *, default: bool) -> bool:
     """The last settings that speak of a code decide; in one that says both, `off` does."""
     for each in reversed(settings):
         if matches(code, each.off):
@@ -36,7 +36,7 @@ def is_on(code: str, settings: Sequence[Settings], *, default: bool) -> bool:
     return default
 
 
-def severity_of(code: str, settings: Sequence[Settings], default: Severity) -> Severity:
+def severity_of(code: str, settings: Sequence[RuleSettings], default: Severity) -> Severity:
     """The last settings that speak of a code decide; in one of them the longest pattern."""
     for each in reversed(settings):
         fitting = [pattern for pattern in each.severity if matches(code, (pattern,))]

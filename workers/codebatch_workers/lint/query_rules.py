@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from codebatch_workers.lint.rule import Finding, TextRule
 from codebatch_workers.lint.settings import QueryRule
 from codebatch_workers.syntax.language.languages import every_language, grammar, has_grammar
-from codebatch_workers.syntax.patterns.finders import Refused, pattern_finder
+from codebatch_workers.syntax.patterns.finders import PatternError, pattern_finder
 from codebatch_workers.syntax.source import SourceFile
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _check_message(rule: QueryRule, names: Collection[str], noun: str) -> None:
 def _pattern_finder(rule: QueryRule) -> Callable[[SourceFile], Iterator[Finding]]:
     try:
         finder = pattern_finder(rule.pattern, rule.language)
-    except Refused as error:
+    except PatternError as error:
         raise ValueError(f"the pattern of the rule {rule.id!r}: {error}; {error.hint}") from error
     _check_message(rule, finder.names, "pattern")
     message = _message_of(rule)

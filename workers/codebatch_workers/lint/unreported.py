@@ -33,7 +33,7 @@ Empty: it is not there, or not what is around it.
 """
 
 
-class Wanted(NamedTuple):
+class UnreportedFinding(NamedTuple):
     """A finding that is asked for: its line, from 1, its rule, and what it says, numbers aside."""
 
     line: int
@@ -46,13 +46,13 @@ class Wanted(NamedTuple):
         return self.line == line and _NUMBER.sub("#", message) == _NUMBER.sub("#", self.message)
 
 
-class Asked(NamedTuple):
+class UnreportedQuery(NamedTuple):
     """Findings that a batch has not, and the file in which they would be; `is_marked` where it may have notes, or a
     syntax error.
     """
 
     file: SourceFile
-    wanted: Sequence[Wanted]
+    wanted: Sequence[UnreportedFinding]
     is_marked: bool
 
     def needs_ruff(self, doubted: frozenset[str]) -> bool:
@@ -62,13 +62,15 @@ class Asked(NamedTuple):
         return any(each.tool == "ruff" and (self.is_marked or each.code in doubted) for each in self.wanted)
 
 
-def why_withheld(config: AllSettings, rules: Mapping[str, TextRule], asked: Sequence[Asked]) -> Iterator[list[Why]]:
+def why_withheld(
+    config: AllSettings, rules: Mapping[str, TextRule], asked: Sequence[UnreportedQuery]
+) -> Iterator[list[Why]]:
     """Of each file why it has none of the findings that are asked for. Raises RuffError or OSError."""
     is_project = config.ruff.config == "project"
     for_ruff = [one for one in asked if one.needs_ruff(frozenset() if is_project else _DOUBTED)]
     codes = {each.code for one in for_ruff for each in one.wanted if each.tool == "ruff"}
     with TemporaryDirectory() as scratch:
-        every, told = _Answers(), _Answers()
+        every, told = _RuffAnswers(), _RuffAnswers()
         for answers, heeds_notes in ((every, False), (told, True)):
             files = [one.file for one in for_ruff if not heeds_notes or every.have(one)]
             if files:
@@ -88,18 +90,20 @@ def why_withheld(config: AllSettings, rules: Mapping[str, TextRule], asked: Sequ
         ]
 
 
-class _Answers(dict[SourceFile, list[Diagnostic]]):
+class _RuffAnswers(dict[SourceFile, list[Diagnostic]]):
     """What ruff finds in files."""
 
-    def of(self, file: SourceFile, wanted: Wanted) -> list[Diagnostic]:
+    def of(self, file: SourceFile, wanted: UnreportedFinding) -> list[Diagnostic]:
         every = self.get(file, ())
         return [each for each in every if each.code == wanted.code and wanted.is_as(each.line, each.message)]
 
-    def have(self, asked: Asked) -> bool:
+    def have(self, asked: UnreportedQuery) -> bool:
         return any(self.of(asked.file, each) for each in asked.wanted)
 
 
-def _why_not_by_ruff(file: SourceFile, wanted: Wanted, every: _Answers, told: _Answers, *, is_project: bool) -> Why:
+def _why_not_by_ruff(
+    file: SourceFile, wanted: UnreportedFinding, every: _RuffAnswers, told: _RuffAnswers, *, is_project: bool
+) -> Why:
     found = every.of(file, wanted)
     is_broken = any(each.code == SYNTAX_ERROR for each in every.get(file, ()))
     if is_broken and not (is_project and found):
@@ -124,7 +128,7 @@ class _Ours:
         self._rules = rules
         self._found: dict[str, dict[int, list[str]]] = {}
 
-    def why_not(self, wanted: Wanted) -> Why:
+    def why_not(self, wanted: UnreportedFinding) -> Why:
         if wanted.code not in self._found:
             self._found[wanted.code] = self._find(self._rules.get(wanted.code))
         said = self._found[wanted.code].get(wanted.line, ())

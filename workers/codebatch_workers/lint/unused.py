@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from codebatch_workers.lint.bindings import Bindings, Definition, Scope, bindings
+from codebatch_workers.lint.bindings import Bindings, BoundName, NameScope, bindings
 from codebatch_workers.lint.rule import Finding
 from codebatch_workers.syntax.source import SourceFile
 
@@ -49,7 +49,7 @@ def shadowed_names(file: SourceFile) -> Iterator[Finding]:
                 break
 
 
-def _unused(file: SourceFile) -> Iterator[Definition]:
+def _unused(file: SourceFile) -> Iterator[BoundName]:
     resolved = bindings(file)
     if resolved is None or file.path.endswith((b".d.ts", b".d.mts", b".d.cts")) or b"eval(" in file.utf8:
         return
@@ -64,11 +64,11 @@ def _unused(file: SourceFile) -> Iterator[Definition]:
             yield definition
 
 
-def _sorted(resolved: Bindings | None) -> list[tuple[Scope, Definition]]:
+def _sorted(resolved: Bindings | None) -> list[tuple[NameScope, BoundName]]:
     found = [] if resolved is None else list(resolved.iter_definitions())
     found.sort(key=lambda pair: pair[1].start)
     return found
 
 
-def _text(definition: Definition) -> str:
+def _text(definition: BoundName) -> str:
     return definition.name.decode("utf-8", "replace")

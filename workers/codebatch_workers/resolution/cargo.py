@@ -9,7 +9,7 @@ import msgspec
 
 from codebatch_workers.resolution.configuration_files import declared_modules
 from codebatch_workers.resolution.documents import Document, at, mapping, read_text, read_toml, string
-from codebatch_workers.resolution.tree import Tree, ancestors, join, parent, relative_to
+from codebatch_workers.resolution.tree import PathTree, ancestors, join, parent, relative_to
 
 MANIFEST = "Cargo.toml"
 # Where Cargo looks for crates beside the library: files and directories with a main.rs.
@@ -18,7 +18,7 @@ _TARGETS = ("bin", "example", "test", "bench")
 _DEPENDENCIES = ("dependencies", "dev-dependencies", "build-dependencies")
 
 
-class Package(msgspec.Struct, frozen=True, kw_only=True):
+class CargoPackage(msgspec.Struct, frozen=True, kw_only=True):
     """A package: `library` is the file of its library, `roots` those of all its crates.
 
     `roots_in` gives the latter by directory, sorted; `dependencies`, by the name in the source, the directory of a
@@ -34,20 +34,20 @@ class Package(msgspec.Struct, frozen=True, kw_only=True):
     is_2015: bool
 
 
-class Packages:
+class CargoPackages:
     """Finds and reads the packages of a tree."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: PathTree) -> None:
         self._tree = tree
         self._documents: dict[str, Document] = {}
-        self._read: dict[str, Package] = {}
+        self._read: dict[str, CargoPackage] = {}
         self._declared: dict[str, frozenset[str]] = {}
 
-    def around(self, directory: str) -> Package | None:
+    def around(self, directory: str) -> CargoPackage | None:
         """The package that a directory belongs to."""
         return next((found for each in ancestors(directory) if (found := self.at(each)) is not None), None)
 
-    def at(self, directory: str) -> Package | None:
+    def at(self, directory: str) -> CargoPackage | None:
         """The package whose manifest stands in a directory; a manifest of a workspace alone is none."""
         if "package" not in self._document(directory):
             return None
@@ -56,9 +56,9 @@ class Packages:
         return self._read[directory]
 
     @cached_property
-    def by_name(self) -> Mapping[str, list[Package]]:
+    def by_name(self) -> Mapping[str, list[CargoPackage]]:
         """The packages that have a library, by the name under which it is used."""
-        found: dict[str, list[Package]] = {}
+        found: dict[str, list[CargoPackage]] = {}
         for file in self._tree.all_named(MANIFEST):
             package = self.at(parent(file))
             if package is not None and package.library is not None:
@@ -73,7 +73,7 @@ class Packages:
             self._documents[directory] = read_toml(self._tree, file)
         return self._documents[directory]
 
-    def _package(self, directory: str) -> Package:
+    def _package(self, directory: str) -> CargoPackage:
         document = self._document(directory)
         about = at(document, "package")
         library = at(document, "lib")
@@ -86,7 +86,7 @@ class Packages:
         roots_in: dict[str, list[str]] = {}
         for root in sorted(roots):
             roots_in.setdefault(parent(root), []).append(root)
-        return Package(
+        return CargoPackage(
             directory=directory,
             name=_in_source(name),
             library=file if file in self._tree.paths else None,

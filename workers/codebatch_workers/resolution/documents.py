@@ -9,7 +9,7 @@ import msgspec
 
 from codebatch.model.text.toml import TomlError, parse_toml
 from codebatch_workers.resolution.configuration_files import RUST, decoded
-from codebatch_workers.resolution.tree import Tree
+from codebatch_workers.resolution.tree import PathTree
 
 Document = Mapping[str, object]
 
@@ -20,7 +20,7 @@ _COMMENT = re.compile(r'("(?:[^"\\]|\\.)*"?)|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTA
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*"?)|,(?=\s*[}\]])', re.DOTALL)
 
 
-def read_json(tree: Tree, path: str) -> Document:
+def read_json(tree: PathTree, path: str) -> Document:
     """The object in a JSON file, which may hold comments and trailing commas as TypeScript's do."""
     content = None if path.endswith(RUST) else tree.read(path)  # Of that its modules alone decide.
     if content is None or len(content) > _JSON_BYTES_MAX:
@@ -39,7 +39,7 @@ def _decoded(text: str) -> object:
         return None
 
 
-def read_toml(tree: Tree, path: str) -> Document:
+def read_toml(tree: PathTree, path: str) -> Document:
     """The table in a TOML file."""
     try:
         return parse_toml(read_text(tree, path))
@@ -47,7 +47,7 @@ def read_toml(tree: Tree, path: str) -> Document:
         return {}
 
 
-def read_text(tree: Tree, path: str) -> str:
+def read_text(tree: PathTree, path: str) -> str:
     """The text of a file, as UTF-8; empty where there is none."""
     return decoded(tree.read(path) or b"")
 

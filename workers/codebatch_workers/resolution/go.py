@@ -16,8 +16,8 @@ from codebatch_workers.resolution.documents import read_text
 from codebatch_workers.resolution.tree import (
     EXTERNAL,
     FITS_MAX,
+    PathTree,
     Resolved,
-    Tree,
     join,
     nearest,
     parent,
@@ -39,7 +39,7 @@ class _Module(msgspec.Struct, frozen=True, kw_only=True):
 class GoImports:
     """Resolves the path of an import."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: PathTree) -> None:
         self._tree = tree
         self._modules: dict[str, _Module] = {}
 

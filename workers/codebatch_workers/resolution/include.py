@@ -16,8 +16,8 @@ import msgspec
 
 from codebatch_workers.resolution.tree import (
     EXTERNAL,
+    PathTree,
     Resolved,
-    Tree,
     ancestors,
     exact,
     fitting,
@@ -56,7 +56,7 @@ class _Command(msgspec.Struct):
 class CIncludes:
     """Resolves the path of an `#include`, whose quotes or brackets are not known."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: PathTree) -> None:
         self._tree = tree
         self._ranks: dict[str, Mapping[str, int]] = {}
 

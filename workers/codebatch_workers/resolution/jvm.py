@@ -15,7 +15,16 @@ from functools import cached_property, lru_cache
 
 import msgspec
 
-from codebatch_workers.resolution.tree import EXTERNAL, FITS_MAX, Resolved, Tree, fitting, is_secondary, nearest, parent
+from codebatch_workers.resolution.tree import (
+    EXTERNAL,
+    FITS_MAX,
+    PathTree,
+    Resolved,
+    fitting,
+    is_secondary,
+    nearest,
+    parent,
+)
 
 _TARGETS_KEPT = 65_536
 _PLATFORM = frozenset({"java", "javax", "jdk", "sun"})
@@ -24,7 +33,7 @@ _TEST_SET = re.compile(r"(?i)test|\A(?:it|jmh)\Z")
 _SOURCE_SET = re.compile(r"(.*/|)src/[^/]+/(?:java|kotlin|scala)\Z")
 
 
-class Definitions(msgspec.Struct, frozen=True):
+class JvmDefinitions(msgspec.Struct, frozen=True):
     """What a file says that it defines: its package, and the names of its outermost scope.
 
     `is_partial`: the file was not understood as a whole, and may define more.
@@ -35,7 +44,7 @@ class Definitions(msgspec.Struct, frozen=True):
     is_partial: bool = False
 
 
-class _Found(msgspec.Struct, frozen=True):
+class _NameMatch(msgspec.Struct, frozen=True):
     """What fits a name: files by the source root that they are below. `is_guess`: a package, for a name in it."""
 
     roots: Mapping[str, tuple[str, ...]]
@@ -45,7 +54,7 @@ class _Found(msgspec.Struct, frozen=True):
 class JvmImports:
     """Resolves `a.b.C`, `a.b.C.member`, `a.b.*`."""
 
-    def __init__(self, tree: Tree, endings: Sequence[str], definitions: Mapping[str, Definitions]) -> None:
+    def __init__(self, tree: PathTree, endings: Sequence[str], definitions: Mapping[str, JvmDefinitions]) -> None:
         """`endings` are those of the files that a class may stand in, the likeliest first.
 
         `definitions` has what files define, by path.
@@ -67,14 +76,14 @@ class JvmImports:
         resolved = self._chosen(parent(path), usable, target.partition(".")[0])
         return Resolved("name", resolved.paths) if found.is_guess and resolved.paths else resolved
 
-    def _search(self, target: str) -> _Found:
+    def _search(self, target: str) -> _NameMatch:
         parts = target.split(".")
         is_star = parts[-1] in ("*", "_")
         if is_star:
             parts.pop()
             package = self._package(parts)
             if package:
-                return _Found(package)
+                return _NameMatch(package)
         # A nested class or a static member stands in its outermost class's file.
         for count in range(len(parts), 1, -1):
             named, declared = "/".join(parts[:count]), ".".join(parts[: count - 1])
@@ -87,10 +96,10 @@ class JvmImports:
                     root = file[: len(file) - len(named) - len(ending)].rstrip("/")
                     roots[root] = (*roots.get(root, ()), file)
             if roots:
-                return _Found(roots)
+                return _NameMatch(roots)
         if is_star or self._endings[0] == ".java":
-            return _Found({})
-        return _Found(self._package(parts[:-1]), is_guess=True)
+            return _NameMatch({})
+        return _NameMatch(self._package(parts[:-1]), is_guess=True)
 
     def _package(self, parts: Sequence[str]) -> dict[str, tuple[str, ...]]:
         named = "/".join(parts)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from codebatch_workers.resolution.tree import Tree, join, parent, relative_to
+from codebatch_workers.resolution.tree import PathTree, join, parent, relative_to
 
 # A file that a `#[path]` moves may declare others that are moved, and so on.
 _PASSES_MAX = 8
@@ -31,7 +31,7 @@ class Modules:
     """Finds the files of modules."""
 
     def __init__(
-        self, tree: Tree, declared: Mapping[str, Sequence[Declared]], directory_of: Callable[[str], str]
+        self, tree: PathTree, declared: Mapping[str, Sequence[Declared]], directory_of: Callable[[str], str]
     ) -> None:
         """`declared` has what files declare; `directory_of` names the module of a file that no `#[path]` moves."""
         self._tree = tree

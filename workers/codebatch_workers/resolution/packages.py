@@ -9,7 +9,7 @@ from functools import cached_property
 import msgspec
 
 from codebatch_workers.resolution.documents import Document, mapping, read_json, string, strings
-from codebatch_workers.resolution.tree import Tree, ancestors, join, parent, relative_to
+from codebatch_workers.resolution.tree import PathTree, ancestors, join, parent, relative_to
 from codebatch_workers.resolution.tsconfig import best_match, bounded
 
 PACKAGE = "package.json"
@@ -21,7 +21,7 @@ _LOCAL = ("workspace:", "file:", "link:", "portal:")
 _MAIN_FIELDS = {True: ("types", "typings", "main", "module", "source"), False: ("main", "module", "source", "types")}
 
 
-class Package(msgspec.Struct, frozen=True):
+class NpmPackage(msgspec.Struct, frozen=True):
     """A directory with a package.json."""
 
     directory: str
@@ -97,35 +97,35 @@ def _leaves(value: object) -> Iterator[str]:
             pending.extend((one, depth + 1) for one in reversed(inner))
 
 
-class Packages:
+class NpmPackages:
     """The packages of a tree. Those below `node_modules` are found by their place alone."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: PathTree) -> None:
         self._tree = tree
-        self._read: dict[str, Package] = {}
+        self._read: dict[str, NpmPackage] = {}
         self._workspaces: dict[str, list[tuple[bool, re.Pattern[str]]]] = {}
 
-    def at(self, directory: str) -> Package | None:
+    def at(self, directory: str) -> NpmPackage | None:
         """The package whose package.json stands in a directory."""
         file = join(directory, PACKAGE)
         if file not in self._tree.paths:
             return None
         if directory not in self._read:
-            self._read[directory] = Package(directory, read_json(self._tree, file))
+            self._read[directory] = NpmPackage(directory, read_json(self._tree, file))
         return self._read[directory]
 
-    def around(self, directory: str) -> Package | None:
+    def around(self, directory: str) -> NpmPackage | None:
         """The package that a directory belongs to."""
         file = self._tree.nearest_file(directory, PACKAGE)
         return None if file is None else self.at(parent(file))
 
-    def named(self, name: str) -> Sequence[Package]:
+    def named(self, name: str) -> Sequence[NpmPackage]:
         """The packages of the tree that have a name, by directory."""
         return self._by_name.get(name, ())
 
     @cached_property
-    def _by_name(self) -> dict[str, list[Package]]:
-        found: dict[str, list[Package]] = {}
+    def _by_name(self) -> dict[str, list[NpmPackage]]:
+        found: dict[str, list[NpmPackage]] = {}
         files = [file for file in self._tree.all_named(PACKAGE) if "node_modules" not in file.split("/")]
         for file in files[:_PACKAGES_MAX]:
             package = self.at(parent(file))
@@ -133,7 +133,7 @@ class Packages:
                 found.setdefault(package.name, []).append(package)
         return found
 
-    def is_linked(self, user: Package | None, package: Package) -> bool:
+    def is_linked(self, user: NpmPackage | None, package: NpmPackage) -> bool:
         """Whether a package manager would link one package of the tree to another, rather than fetch it."""
         if user is None:
             return False

@@ -15,8 +15,8 @@ import msgspec
 from codebatch_workers.resolution.documents import Document, at, mapping, read_text, read_toml, string, strings
 from codebatch_workers.resolution.tree import (
     EXTERNAL,
+    PathTree,
     Resolved,
-    Tree,
     ancestors,
     exact,
     fitting,
@@ -70,7 +70,7 @@ class _Project(msgspec.Struct, frozen=True, kw_only=True):
 class PythonImports:
     """Resolves `a.b.c` and `..a.b`; the last name may be one in the module before it."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: PathTree) -> None:
         self._tree = tree
         self._projects: dict[str, _Project] = {}
         self._packages: dict[str, str | None] = {}

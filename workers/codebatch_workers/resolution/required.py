@@ -8,8 +8,8 @@ from functools import cached_property
 from codebatch_workers.resolution.documents import at, read_json, strings
 from codebatch_workers.resolution.tree import (
     EXTERNAL,
+    PathTree,
     Resolved,
-    Tree,
     ancestors,
     exact,
     fitting,
@@ -28,7 +28,7 @@ _PLACES_MAX = 64
 class ShellSources:
     """Resolves the file that `source` names. The shell looks in its own directory, which need not be the script's."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: PathTree) -> None:
         self._tree = tree
 
     def resolve(self, path: str, target: str) -> Resolved:
@@ -40,7 +40,7 @@ class ShellSources:
 class RubyRequires:
     """Resolves `./a` from the file's directory (`require_relative`), and `a/b` below the `lib` of a gem."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: PathTree) -> None:
         self._tree = tree
 
     def resolve(self, path: str, target: str) -> Resolved:
@@ -87,7 +87,7 @@ class LuaRequires:
     place is one of them.
     """
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: PathTree) -> None:
         self._tree = tree
 
     def resolve(self, path: str, target: str) -> Resolved:
@@ -117,7 +117,7 @@ class LuaRequires:
 class PhpImports:
     r"""Resolves `./a.php` from the file's directory (`__DIR__`), `a.php`, and `A\B` by Composer's autoloading."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: PathTree) -> None:
         self._tree = tree
 
     def resolve(self, path: str, target: str) -> Resolved:

@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Protocol, cast
 
-from codebatch_workers.resolution.tree import EXTERNAL, Resolved, Tree, is_secondary, parent
+from codebatch_workers.resolution.tree import EXTERNAL, PathTree, Resolved, is_secondary, parent
 
 if TYPE_CHECKING:
-    from codebatch_workers.resolution.jvm import Definitions
+    from codebatch_workers.resolution.jvm import JvmDefinitions
     from codebatch_workers.resolution.modules import Declared
     from codebatch_workers.resolution.python import PythonImports
     from codebatch_workers.resolution.rust import RustImports
@@ -44,14 +44,14 @@ class Resolver:
         self,
         paths: Iterable[str],
         read: Callable[[str], bytes | None],
-        definitions: Callable[[], Mapping[str, Definitions]] = dict,
+        definitions: Callable[[], Mapping[str, JvmDefinitions]] = dict,
         modules: Callable[[], Mapping[str, Sequence[Declared]]] = dict,
     ) -> None:
         """`paths` are those of all files; `read` gives the content of one, None where it cannot be had.
 
         `definitions` gives what files of Java, Kotlin and Scala define; it is asked once, if any of them imports.
         """
-        self._tree = Tree(paths, read)
+        self._tree = PathTree(paths, read)
         self._definitions = cache(definitions)
         self._modules = cache(modules)
         self._rules: dict[str, _Imports | None] = {}
@@ -125,7 +125,7 @@ class Resolver:
         """The rule of a language whose files load others by name."""
         from codebatch_workers.resolution.required import LuaRequires, PhpImports, RubyRequires, ShellSources
 
-        rules: dict[str, Callable[[Tree], _Imports]] = {
+        rules: dict[str, Callable[[PathTree], _Imports]] = {
             "bash": ShellSources,
             "lua": LuaRequires,
             "php": PhpImports,

@@ -9,12 +9,12 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping, Sequence
 
-from codebatch_workers.resolution.cargo import Package, Packages
+from codebatch_workers.resolution.cargo import CargoPackage, CargoPackages
 from codebatch_workers.resolution.modules import Declared, Modules
 from codebatch_workers.resolution.tree import (
     EXTERNAL,
+    PathTree,
     Resolved,
-    Tree,
     ancestors,
     exact,
     fitting,
@@ -30,10 +30,10 @@ _STANDARD = frozenset({"alloc", "core", "proc_macro", "std", "test"})
 class RustImports:
     """Resolves `crate::a::B`, `self::…`, `super::…`, `a::b`, and the file that a `#[path]` names."""
 
-    def __init__(self, tree: Tree, declared: Mapping[str, Sequence[Declared]]) -> None:
+    def __init__(self, tree: PathTree, declared: Mapping[str, Sequence[Declared]]) -> None:
         """`declared` has the modules that files declare, by path."""
         self._tree = tree
-        self._packages = Packages(tree)
+        self._packages = CargoPackages(tree)
         self._roots_of: dict[str, tuple[str, list[str]]] = {}
         self._modules = Modules(tree, declared, self._module_directory)
 
@@ -80,12 +80,12 @@ class RustImports:
         found = self._descend(here, rest)
         return exact(found) if found is not None else file
 
-    def _child(self, path: str, directory: str, package: Package | None, parts: Sequence[str]) -> str | None:
+    def _child(self, path: str, directory: str, package: CargoPackage | None, parts: Sequence[str]) -> str | None:
         """A module that is declared in this file; before the edition of 2018, in the crate's root."""
         is_2015 = package is not None and package.is_2015
         return self._descend(directory if is_2015 else self._modules.name(path), parts)
 
-    def _of_other_crate(self, package: Package | None, parts: Sequence[str]) -> Resolved:
+    def _of_other_crate(self, package: CargoPackage | None, parts: Sequence[str]) -> Resolved:
         name = parts[0]
         if package is not None:
             # A dependency may have the name of the library itself, which is no name inside of it.
@@ -107,7 +107,7 @@ class RustImports:
         libraries = self._tree.ending_with(f"{name}/src/lib.rs")
         return [(parent(path), (path,)) for path in libraries]
 
-    def _in_library(self, package: Package, parts: Sequence[str]) -> Resolved:
+    def _in_library(self, package: CargoPackage, parts: Sequence[str]) -> Resolved:
         if package.library is None:
             return EXTERNAL
         return self._in_crate(parent(package.library), [package.library], parts)
@@ -146,7 +146,7 @@ class RustImports:
 
     # -- Crates -------------------------------------------------------------------------------------------------------
 
-    def _crate(self, path: str, package: Package | None) -> tuple[str, list[str]]:
+    def _crate(self, path: str, package: CargoPackage | None) -> tuple[str, list[str]]:
         """The directory of the root of a file's crate, and the root; several where no rule tells."""
         if package is None:
             return self._conventional_crate(path)
@@ -157,7 +157,7 @@ class RustImports:
             self._roots_of[module] = self._find_roots(module, package)
         return self._roots_of[module]
 
-    def _find_roots(self, module: str, package: Package) -> tuple[str, list[str]]:
+    def _find_roots(self, module: str, package: CargoPackage) -> tuple[str, list[str]]:
         for above in ancestors(parent(module)):
             roots = package.roots_in.get(above)
             if roots is not None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from codebatch_workers.resolution.packages import Package, Packages
+from codebatch_workers.resolution.packages import NpmPackage, NpmPackages
 from codebatch_workers.resolution.tree import (
     EXTERNAL,
+    PathTree,
     Resolved,
-    Tree,
     ancestors,
     exact,
     fitting,
@@ -21,7 +21,7 @@ from codebatch_workers.resolution.tree import (
     parent,
     relative_to,
 )
-from codebatch_workers.resolution.tsconfig import Configuration, Configurations, best_match
+from codebatch_workers.resolution.tsconfig import CompilerConfigurations, CompilerOptions, best_match
 
 _TYPED = (".ts", ".tsx", ".d.ts", ".mts", ".cts", ".d.mts", ".d.cts")
 _PLAIN = (".js", ".jsx", ".mjs", ".cjs", ".json")
@@ -49,10 +49,10 @@ BUILTIN = frozenset(_BUILTIN_NAMES.split())
 class ScriptFiles:
     """What both languages ask of a tree."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: PathTree) -> None:
         self.tree = tree
-        self.packages = Packages(tree)
-        self.configurations = Configurations(tree, self._directory_of_package)
+        self.packages = NpmPackages(tree)
+        self.configurations = CompilerConfigurations(tree, self._directory_of_package)
 
     def _directory_of_package(self, name: str) -> str | None:
         named = self.packages.named(name)
@@ -141,7 +141,7 @@ class ScriptImports:
                     return found
         return self._file(join(place, "index"))
 
-    def _by_paths(self, configuration: Configuration, target: str) -> str | None:
+    def _by_paths(self, configuration: CompilerOptions, target: str) -> str | None:
         match = best_match(configuration.paths, target)
         if match is not None:
             pattern, star = match
@@ -202,7 +202,7 @@ class ScriptImports:
             return exact(path)
         return fitting([path])
 
-    def _entry(self, package: Package, subpath: str) -> tuple[str, bool] | None:
+    def _entry(self, package: NpmPackage, subpath: str) -> tuple[str, bool] | None:
         """The file that a name in a package means, and whether the package says so itself."""
         targets = package.targets(subpath, is_typed=self._is_typed)
         for place in targets:
@@ -219,7 +219,7 @@ class ScriptImports:
                 return found, False
         return None
 
-    def _source(self, package: Package, built: str) -> str | None:
+    def _source(self, package: NpmPackage, built: str) -> str | None:
         """The source of a file that a build would make: `dist/esm/a.d.ts` is `src/a.ts`."""
         ending = next((each for each in _ENDINGS if built.endswith(each)), "")
         stem = built[: len(built) - len(ending)]

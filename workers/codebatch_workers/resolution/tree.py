@@ -146,7 +146,7 @@ def _turn(path: str) -> str:
     return "/".join(reversed(path.split("/")))
 
 
-class Tree:
+class PathTree:
     """The paths of one snapshot, of which content is had through `read`: None where there is none to have."""
 
     def __init__(self, paths: Iterable[str], read: Callable[[str], bytes | None]) -> None:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from codebatch_workers.resolution.documents import Document, at, mapping, read_json, string, strings
-from codebatch_workers.resolution.tree import Tree, join, parent, relative_to
+from codebatch_workers.resolution.tree import PathTree, join, parent, relative_to
 
 _NAMES = ("tsconfig.json", "jsconfig.json")
 # A chain of `extends` is followed so far, and so many files of it are read.
@@ -18,7 +18,7 @@ _PLACES_MAX = 64
 _STARRED_MAX = 1_000
 
 
-class Configuration(msgspec.Struct, frozen=True, kw_only=True):
+class CompilerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options that say where modules are; directories are paths of the tree."""
 
     base_url: str | None = None
@@ -29,24 +29,24 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     root_dir: str | None = None
 
 
-class Configurations:
+class CompilerConfigurations:
     """Finds and reads the configuration of each directory. `find_package` gives the directory of a package by name."""
 
-    def __init__(self, tree: Tree, find_package: Callable[[str], str | None]) -> None:
+    def __init__(self, tree: PathTree, find_package: Callable[[str], str | None]) -> None:
         self._tree = tree
         self._find_package = find_package
-        self._read: dict[str, Configuration] = {}
+        self._read: dict[str, CompilerOptions] = {}
 
-    def of(self, directory: str) -> Configuration:
+    def of(self, directory: str) -> CompilerOptions:
         """The configuration of the nearest file above; of one that only refers to others, of the first with paths."""
         file = self._tree.nearest_file(directory, *_NAMES)
         if file is None:
-            return Configuration()
+            return CompilerOptions()
         if file not in self._read:
             self._read[file] = self._load(file)
         return self._read[file]
 
-    def _load(self, file: str) -> Configuration:
+    def _load(self, file: str) -> CompilerOptions:
         configuration, document = self._extended(file)
         if configuration.paths or configuration.base_url is not None:
             return configuration
@@ -60,7 +60,7 @@ class Configurations:
                     return referred
         return configuration
 
-    def _extended(self, file: str) -> tuple[Configuration, Document]:
+    def _extended(self, file: str) -> tuple[CompilerOptions, Document]:
         """The options of a file on top of those that it extends, later ones on earlier ones; and what it holds."""
         own = read_json(self._tree, file)
         chain: list[tuple[str, Document]] = []
@@ -75,7 +75,7 @@ class Configurations:
                 if other is not None and other not in seen:
                     seen.add(other)
                     pending.append((other, read_json(self._tree, other)))
-        configuration = Configuration()
+        configuration = CompilerOptions()
         for here, document in reversed(chain):
             configuration = _with_options(configuration, parent(here), parent(file), at(document, "compilerOptions"))
         return configuration, own
@@ -94,7 +94,7 @@ class Configurations:
         return self._tree.first((place, f"{place}.json", join(place, _NAMES[0])))
 
 
-def _with_options(configuration: Configuration, directory: str, leaf: str, options: Document) -> Configuration:
+def _with_options(configuration: CompilerOptions, directory: str, leaf: str, options: Document) -> CompilerOptions:
     """A configuration with the options of one file on top. `leaf` is the directory of the file that extends it."""
 
     def place(written: object) -> str | None:

@@ -10,7 +10,14 @@ from codebatch.model.analysis.search_result import Searched
 from codebatch.model.task import Json
 from codebatch_workers.syntax.language.languages import language_of_path
 from codebatch_workers.syntax.language.linguist_names import language_named
-from codebatch_workers.syntax.patterns.finders import Finder, Place, Refused, TooManySteps, pattern_finder, query_finder
+from codebatch_workers.syntax.patterns.finders import (
+    Finder,
+    Match,
+    PatternError,
+    TooManySteps,
+    pattern_finder,
+    query_finder,
+)
 from codebatch_workers.syntax.source import NOTEBOOK_ENDING, SourceFile
 
 SOURCE_BYTES_MAX = 1_000
@@ -34,7 +41,7 @@ def finder(kind: str, text: str, language: str) -> Finder:
     make = query_finder if kind == "query" else pattern_finder
     try:
         return make(text, language)
-    except Refused as error:
+    except PatternError as error:
         if error.place is None:
             raise InvalidInput(str(error), hint=error.hint) from error
         raise InvalidQuery(str(error), hint=error.hint, text=text, place=error.place) from error
@@ -70,7 +77,7 @@ def find_in(
     )
 
 
-def _row(file: SourceFile, place: Place) -> dict[str, Json]:
+def _row(file: SourceFile, place: Match) -> dict[str, Json]:
     line, column = file.position(place.start)
     end_line, end_column = file.position(place.end)
     start = file.line_starts[line - 1]

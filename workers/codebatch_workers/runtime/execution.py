@@ -28,7 +28,7 @@ from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.entry_points import check_planned, load_declaration, load_implementation, look_again
 from codebatch.plugins.user_tasks import said
 from codebatch.protocol.record_frames import FrameWriter
-from codebatch.store.damage import missing_where_unsound
+from codebatch.store.damage import treating_damage_as_missing
 from codebatch.store.objects.pack_writer import PackWriter
 from codebatch.store.results.outcomes import EncodedOutcome, encode_outcome, failed_outcome, join_parts
 from codebatch.system.files.memory_scratch import try_memory_scratch
@@ -36,15 +36,22 @@ from codebatch.system.processes.process_state import ProcessState
 from codebatch_workers.api.protocols import (
     BatchedFileTask,
     FileTask,
+    IncrementalTask,
     ProjectTask,
+    ReportingTask,
     TaskEnvironment,
-    TellingTask,
-    UpdatingTask,
 )
 from codebatch_workers.runtime.previous_batch import BatchBefore
 from codebatch_workers.runtime.project import BatchProject
-from codebatch_workers.runtime.record_validation import Task, check_records, check_task, named
-from codebatch_workers.runtime.results import NOTHING_SAID, Failed, Kept, Result, Sealed, UnitResults
+from codebatch_workers.runtime.record_validation import Task, check_task, named, validate_records
+from codebatch_workers.runtime.results import (
+    NOTHING_SAID,
+    EncodedRecords,
+    Result,
+    ReusedRecords,
+    TaskFailure,
+    UnitResults,
+)
 from codebatch_workers.runtime.shard_parts import Adopt, Keep, adopt_none, keep_nothing, made_part, updated_part
 from codebatch_workers.runtime.task_calls import call_guarded
 from codebatch_workers.runtime.user_tasks import OwnTasks
@@ -53,7 +60,7 @@ from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import look_for_notes, without_unwanted
 
 _BUILT_IN = "codebatch_workers.tasks."
-_NEED_FAILED = Failed(reason="needs", evidence="a task that it needs failed on this file")
+_NEED_FAILED = TaskFailure(reason="needs", evidence="a task that it needs failed on this file")
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -86,7 +93,7 @@ class TaskRunner:
         self._unchecked: set[str] = set()
         self._finding: set[str] = set()
         self._shared: dict[str, object] = {}
-        self._check = partial(check_records, has_object=None if objects is None else objects.holds)
+        self._check = partial(validate_records, has_object=None if objects is None else objects.holds)
         self._own = OwnTasks(catalogue, store, self._check)
         self._encoder = msgspec.json.Encoder()
         self._frames = FrameWriter()
@@ -119,7 +126,7 @@ class TaskRunner:
                 if begin is not None:
                     begin(name)
                 result = self._call(name, self._run, name, view)
-            if isinstance(result, Failed):
+            if isinstance(result, TaskFailure):
                 failed.add(name)
             results[name] = result
         for view in views.values():
@@ -132,13 +139,13 @@ class TaskRunner:
 
         None of the results is kept from another batch.
         """
-        sound = [index for index, result in enumerate(results) if not isinstance(result, Failed)]
+        sound = [index for index, result in enumerate(results) if not isinstance(result, TaskFailure)]
         task = self._task(name) if sound else None
         completed = self._batched(name, files, results, sound) if isinstance(task, BatchedFileTask) else list(results)
         self._restore_after(name)
         for index in sound if name in self._finding else ():
             result = completed[index]
-            if not isinstance(result, Failed) and Diagnostic in map(type, result):
+            if not isinstance(result, TaskFailure) and Diagnostic in map(type, result):
                 completed[index] = call_guarded(self._told, name, files[index].seeing(self._seen[name]), result)
         return completed
 
@@ -153,13 +160,13 @@ class TaskRunner:
         except BaseException:
             for index in sound:
                 answers = call_guarded(self._ask, name, files, results, [index])
-                completed[index] = answers if isinstance(answers, Failed) else answers[0]
+                completed[index] = answers if isinstance(answers, TaskFailure) else answers[0]
         return completed
 
     def _ask(
         self, name: str, files: Sequence[SourceFile], results: Sequence[Result], indexes: Sequence[int]
     ) -> list[list[Record]]:
-        partial = [result for index in indexes if not isinstance(result := results[index], Failed)]
+        partial = [result for index in indexes if not isinstance(result := results[index], TaskFailure)]
         asked = [files[index].seeing(self._seen[name]) for index in indexes]
         answers = cast("BatchedFileTask", self._task(name)).complete(asked, partial)
         if len(answers) != len(indexes):
@@ -185,24 +192,24 @@ class TaskRunner:
         (name,) = unit.tasks
         register = Register(unit.shard, unit.start, name, unit.round)
         updated = call_guarded(self._updated_parts, name, project, shards, before, adopt)
-        evidence = updated.evidence if isinstance(updated, Failed) else ""
-        parts = None if isinstance(updated, Failed) else updated
+        evidence = updated.evidence if isinstance(updated, TaskFailure) else ""
+        parts = None if isinstance(updated, TaskFailure) else updated
         if parts is None:
             said = self._call(name, self._run_project, name, project)
-            if isinstance(said, Failed):
+            if isinstance(said, TaskFailure):
                 return failed_outcome(
                     PROJECT_PATH, register, said.reason, self._frames, evidence=said.evidence, inputs=inputs
                 )
             unkeyed = self._own.unkeyed(name)
             parts = [made_part(name, shard, said, self._frames, unkeyed, self._keep) for shard in shards]
             task = self._task(name)
-            evidence = evidence or (task.told if isinstance(task, TellingTask) and name not in self._foreign else "")
+            evidence = evidence or (task.told if isinstance(task, ReportingTask) and name not in self._foreign else "")
         if self._objects is not None:
             self._objects.seal()
         whole = Outcome(shard=unit.shard, task=name, start=0, end=1, type="result", inputs=inputs)
         return join_parts(whole, parts, evidence=evidence)
 
-    def _run_project(self, name: str, project: BatchProject) -> dict[int, Sealed]:
+    def _run_project(self, name: str, project: BatchProject) -> dict[int, EncodedRecords]:
         task = self._task(name)
         assert isinstance(task, ProjectTask)
         by_item: dict[int, list[Record]] = {}
@@ -221,19 +228,21 @@ class TaskRunner:
     ) -> list[EncodedOutcome] | None:
         """What a task says that goes on from an older batch; None where it does not, or that one cannot be read."""
         task = self._task(name)
-        base = before() if isinstance(task, UpdatingTask) and name not in self._foreign else None
+        base = before() if isinstance(task, IncrementalTask) and name not in self._foreign else None
         if base is None:
             return None
-        with missing_where_unsound():
-            updated = cast("UpdatingTask", task).update(project, base)
+        with treating_damage_as_missing():
+            updated = cast("IncrementalTask", task).update(project, base)
             if updated is not None:
                 by_item = {project.place_of(file.path): records for file, records in updated}
                 said = self._sealed(name, project, by_item)
                 return [updated_part(name, shard, said, self._frames, base, adopt, self._keep) for shard in shards]
         return None
 
-    def _sealed(self, name: str, project: BatchProject, by_item: Mapping[int, list[Record]]) -> dict[int, Sealed]:
-        sealed: dict[int, Sealed] = {}
+    def _sealed(
+        self, name: str, project: BatchProject, by_item: Mapping[int, list[Record]]
+    ) -> dict[int, EncodedRecords]:
+        sealed: dict[int, EncodedRecords] = {}
         for item, records in by_item.items():
             told = records
             if Diagnostic in map(type, records):
@@ -251,20 +260,20 @@ class TaskRunner:
         failed: dict[str, set[int]] = {}
         for name in unit.tasks:
             sealed = [
-                result if isinstance(result, (Failed, Kept)) else call_guarded(self._seal, result)
+                result if isinstance(result, (TaskFailure, ReusedRecords)) else call_guarded(self._seal, result)
                 for result in done.results[name]
             ]
             for index in set[int]().union(*(failed.get(need, ()) for need in self._planned[name].needs)):
-                if not isinstance(sealed[index], Kept):
+                if not isinstance(sealed[index], ReusedRecords):
                     sealed[index] = _NEED_FAILED
-            failed[name] = {index for index, result in enumerate(sealed) if isinstance(result, Failed)}
+            failed[name] = {index for index, result in enumerate(sealed) if isinstance(result, TaskFailure)}
             start = 0
             for index in (*sorted(failed[name]), len(sealed)):
                 if start < index:
-                    results = cast("list[Sealed | Kept]", sealed[start:index])
+                    results = cast("list[EncodedRecords | ReusedRecords]", sealed[start:index])
                     yield self._encode_range(unit, name, done.start + start, results, done.kept.get(name))
                 if index < len(sealed):
-                    failure = cast("Failed", sealed[index])
+                    failure = cast("TaskFailure", sealed[index])
                     register = Register(unit.shard, done.start + index, name, unit.round)
                     yield failed_outcome(
                         done.items[index].path, register, failure.reason, self._frames, evidence=failure.evidence
@@ -276,11 +285,11 @@ class TaskRunner:
         unit: Unit,
         name: str,
         start: int,
-        results: Sequence[Sealed | Kept],
+        results: Sequence[EncodedRecords | ReusedRecords],
         all_kept: tuple[int, Counts] | None,
     ) -> EncodedOutcome:
-        kept = [result.lines for result in results if isinstance(result, Kept)]
-        done = [result for result in results if isinstance(result, Sealed)]
+        kept = [result.lines for result in results if isinstance(result, ReusedRecords)]
+        done = [result for result in results if isinstance(result, EncodedRecords)]
         counts = count_records([each.records for each in done], [each.types for each in done])
         if kept:
             number, known = all_kept or (0, counts)
@@ -299,7 +308,7 @@ class TaskRunner:
         self._keep(encoded, results)
         return encoded
 
-    def _seal(self, records: list[Record]) -> Sealed:
+    def _seal(self, records: list[Record]) -> EncodedRecords:
         """The lines of a result. Raises what tells that it cannot be written (text that is no Unicode, too much)."""
         if not records:
             return NOTHING_SAID
@@ -307,7 +316,7 @@ class TaskRunner:
         if len(lines) > ITEM_BYTES_MAX:
             raise ValueError("more than 4 GiB of records for one file")
         # The types now, while the processor's caches hold the records.
-        return Sealed(lines, records, list(map(type, records)))
+        return EncodedRecords(lines, records, list(map(type, records)))
 
     def _told(self, name: str, file: SourceFile, records: list[Record]) -> list[Record]:
         """What is recorded of findings in a file: they bear their task's name, but for those that notes hush."""
@@ -321,7 +330,7 @@ class TaskRunner:
         given = self._check(given, file) if name in self._unchecked else given
         return with_cells(file, given)
 
-    def _call(self, name: str, call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | Failed:
+    def _call(self, name: str, call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | TaskFailure:
         """Like `call_guarded`, for a call that runs a task."""
         result = call_guarded(call, *arguments, **options)
         self._restore_after(name)

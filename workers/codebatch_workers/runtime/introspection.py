@@ -15,12 +15,12 @@ from codebatch.model.entry import display_path
 from codebatch.model.task import Json
 from codebatch_workers.lint.config import RULE_ID, LintConfig
 from codebatch_workers.lint.examples import EXAMPLES
-from codebatch_workers.lint.explanations import Explained, explain_ruff, judged_of, summaries_of_ruff, why_so_grave
+from codebatch_workers.lint.explanations import ExplainedRule, explain_ruff, judged_of, summaries_of_ruff, why_so_grave
 from codebatch_workers.lint.path_settings import is_on, severity_of
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.lint.rule_examples import rule_example
 from codebatch_workers.lint.settings import AllSettings
-from codebatch_workers.lint.unreported import Asked, Wanted, Why, why_withheld
+from codebatch_workers.lint.unreported import UnreportedFinding, UnreportedQuery, Why, why_withheld
 from codebatch_workers.runtime.code_search import WIDE, find_in, finder, named_language
 from codebatch_workers.runtime.rule_trials import RuleTrials
 from codebatch_workers.symbols.references import references
@@ -30,7 +30,7 @@ from codebatch_workers.syntax.language.languages import (
     has_grammar,
     language_of_path,
 )
-from codebatch_workers.syntax.patterns.finders import Refused, check_language
+from codebatch_workers.syntax.patterns.finders import PatternError, check_language
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.syntax_tree import encode_tree
 from codebatch_workers.tasks.lint import rules_of
@@ -116,9 +116,9 @@ def why_untold(
     except (msgspec.ValidationError, ValueError):
         return None
     files = [
-        Asked(
+        UnreportedQuery(
             SourceFile(path, content, executable=False, contexts=contexts),
-            [Wanted(*each) for each in wanted],
+            [UnreportedFinding(*each) for each in wanted],
             is_marked,
         )
         for path, content, contexts, wanted, is_marked in asked
@@ -136,7 +136,7 @@ def explain_rule(settings: Mapping[str, Json], code: str) -> dict[str, Json]:
     config = msgspec.convert(dict(settings), LintConfig)
     default = {**SEVERITIES, **{rule.code: rule.severity for rule in rules_of(config)}}[code]
     judged = judged_of(code)
-    known = explain_ruff(code) if code in SEVERITIES else Explained(example=_example_of_ours(config, code))
+    known = explain_ruff(code) if code in SEVERITIES else ExplainedRule(example=_example_of_ours(config, code))
     why = why_so_grave(judged, is_configured=severity_of(code, (config,), default) != default)
     said = {name: value for name, value in msgspec.structs.asdict(known).items() if name != "summary" or value}
     return {**said, "judgements": dict(judged), "severity_reason": why}
@@ -160,7 +160,7 @@ def example_rule(settings: Mapping[str, Json], rule_id: str, language: str) -> d
     name = named_language(language)
     try:
         check_language(name)
-    except Refused as error:
+    except PatternError as error:
         raise InvalidInput(str(error), hint=error.hint) from error
     example = rule_example(name)
     looked_for = {"pattern": example.pattern} if example.pattern else {"query": example.query}

@@ -10,11 +10,11 @@ from codebatch.model.analysis.result_key import Items, same_items
 from codebatch.model.entry import Entry
 from codebatch.model.record import Record
 from codebatch.model.shard import Shard
-from codebatch_workers.api.before import Change
+from codebatch_workers.api.before import FileChange
 from codebatch_workers.runtime.record_lines import decode_kinds
 
 if TYPE_CHECKING:
-    from codebatch.store.results.bases import Base, ShardPlace
+    from codebatch.store.results.bases import ReuseBase, ShardPlace
 
 
 class BatchBefore:
@@ -22,7 +22,7 @@ class BatchBefore:
 
     def __init__(
         self,
-        base: Base,
+        base: ReuseBase,
         old: Items,
         new: Items,
         *,
@@ -40,14 +40,14 @@ class BatchBefore:
         self._places = same_items(new, old, contexts)
         kept = frozenset(self._places)
         gone = {entry.path: place for place, entry in enumerate(old.entries) if place not in kept}
-        changes = {path: Change(old.entries[place], None) for path, place in gone.items()}
+        changes = {path: FileChange(old.entries[place], None) for path, place in gone.items()}
         for item, place in enumerate(self._places):
             if place < 0:
                 path = new.entries[item].path
                 self._places[item] = gone.get(path, -1)
-                changes[path] = Change(changes[path].before if path in gone else None, new.entries[item])
+                changes[path] = FileChange(changes[path].before if path in gone else None, new.entries[item])
         self._gone = gone
-        self.changes: Sequence[Change] = [changes[path] for path in sorted(changes)]
+        self.changes: Sequence[FileChange] = [changes[path] for path in sorted(changes)]
 
     def records_of(self, file: Entry, task: str, *kinds: str) -> list[Record]:
         """See `Before.records_of`."""

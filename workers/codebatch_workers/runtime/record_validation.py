@@ -25,7 +25,7 @@ _encode = msgspec.json.Encoder().encode
 _decoder = msgspec.json.Decoder(Record)
 
 
-def check_records(
+def validate_records(
     given: object, file: SourceFile | None = None, *, has_object: Callable[[str], bool] | None = None
 ) -> list[Record]:
     """The same as a list. Raises TypeError or ValueError that names the first one that is no record of the file's.

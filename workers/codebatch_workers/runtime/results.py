@@ -9,20 +9,20 @@ from codebatch.model.record import FailureReason, Record
 from codebatch.model.record_counts import Counts
 
 
-class Failed(msgspec.Struct, frozen=True, kw_only=True):
+class TaskFailure(msgspec.Struct, frozen=True, kw_only=True):
     """A task that could not do an item, and what is known of why."""
 
     reason: FailureReason
     evidence: str
 
 
-class Kept(msgspec.Struct, frozen=True):
+class ReusedRecords(msgspec.Struct, frozen=True):
     """The record lines that an older batch has of an item: they are taken over as they are."""
 
     lines: bytes
 
 
-class Sealed(msgspec.Struct, frozen=True):
+class EncodedRecords(msgspec.Struct, frozen=True):
     """The lines of some records of one file, these, and their types."""
 
     lines: bytes
@@ -30,9 +30,9 @@ class Sealed(msgspec.Struct, frozen=True):
     types: list[type[Record]]
 
 
-NOTHING_SAID = Sealed(b"", [], [])
+NOTHING_SAID = EncodedRecords(b"", [], [])
 
-Result = list[Record] | Failed
+Result = list[Record] | TaskFailure
 
 
 class UnitResults(msgspec.Struct, kw_only=True):
@@ -43,7 +43,7 @@ class UnitResults(msgspec.Struct, kw_only=True):
 
     start: int
     items: list[Entry] = msgspec.field(default_factory=list)
-    results: dict[str, list[Result | Kept]] = msgspec.field(default_factory=dict)
+    results: dict[str, list[Result | ReusedRecords]] = msgspec.field(default_factory=dict)
     kept: dict[str, tuple[int, Counts]] = msgspec.field(default_factory=dict)
 
     @property

@@ -11,13 +11,13 @@ from codebatch.model.analysis.record_counting import count_lines
 from codebatch.model.record_counts import Counts, add_counts, subtract_counts
 from codebatch.protocol.messages import Served
 from codebatch.store.batches.store import StoreDir
-from codebatch.store.damage import missing_where_unsound
+from codebatch.store.damage import treating_damage_as_missing
 
 if TYPE_CHECKING:
-    from codebatch.store.results.bases import Base
+    from codebatch.store.results.bases import ReuseBase
 
 
-class Found(msgspec.Struct, frozen=True):
+class ReusedLines(msgspec.Struct, frozen=True):
     """By task and item of a shard, record lines as they are to be committed.
 
     `counts`: of each task how many items these are of, and the counts of all of them.
@@ -39,11 +39,11 @@ class Bases:
 
     def __init__(self, store: StoreDir) -> None:
         self._store = store
-        self._bases: dict[str, Base | None] = {}
+        self._bases: dict[str, ReuseBase | None] = {}
 
-    def find(self, served: Sequence[Served], start: int, end: int) -> Found:
+    def find(self, served: Sequence[Served], start: int, end: int) -> ReusedLines:
         """All that is served of items [start, end). What cannot be read, or is not what was written, is not served."""
-        found = Found({}, {})
+        found = ReusedLines({}, {})
         items: dict[str, dict[str, set[int]]] = {}
         for run in served:
             first, last = max(run.start, start), min(run.end, end)
@@ -51,29 +51,29 @@ class Bases:
             if base is None or first >= last:
                 continue
             skipped = run.first + first - run.start
-            with missing_where_unsound():
+            with treating_damage_as_missing():
                 lines = base.lines(run.task, skipped, skipped + last - first)
                 found.lines.update(((run.task, first + place), each) for place, each in enumerate(lines))
                 of_bases = items.setdefault(run.task, {})
                 of_bases.setdefault(run.base, set()).update(range(skipped, skipped + last - first))
         for task, of_bases in items.items():
-            with missing_where_unsound():
+            with treating_damage_as_missing():
                 counts = [_counts(base, task, taken) for id_, taken in of_bases.items() if (base := self.base(id_))]
                 found.counts[task] = (sum(map(len, of_bases.values())), add_counts(counts))
         return found
 
-    def base(self, batch_id: str) -> Base | None:
+    def base(self, batch_id: str) -> ReuseBase | None:
         """An older batch; None where it is gone or cannot be read."""
         if batch_id not in self._bases:
             from codebatch.store.results.bases import open_base  # 4 ms of a worker that is told of none
 
             self._bases[batch_id] = None
-            with missing_where_unsound():
+            with treating_damage_as_missing():
                 self._bases[batch_id] = open_base(self._store, batch_id)
         return self._bases[batch_id]
 
 
-def _counts(base: Base, task: str, items: Collection[int]) -> Counts:
+def _counts(base: ReuseBase, task: str, items: Collection[int]) -> Counts:
     """The counts of what a task says of some items of a base, which has results of them. Raises StoreCorrupt.
 
     Counted are the items, or the others of their results, whichever are fewer.

@@ -12,7 +12,7 @@ from codebatch.model.shard import Shard
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store.results.outcomes import EncodedOutcome, encode_outcome
 from codebatch_workers.runtime.previous_batch import BatchBefore
-from codebatch_workers.runtime.results import NOTHING_SAID, Kept, Sealed
+from codebatch_workers.runtime.results import NOTHING_SAID, EncodedRecords, ReusedRecords
 
 if TYPE_CHECKING:
     from codebatch.store.results.bases import ShardPlace
@@ -25,16 +25,16 @@ def adopt_none(_shard: Shard, _task: str, _place: ShardPlace) -> None:
     """Where there are no results to give a name among."""
 
 
-Keep = Callable[[EncodedOutcome, Sequence[Sealed | Kept]], None]
+Keep = Callable[[EncodedOutcome, Sequence[EncodedRecords | ReusedRecords]], None]
 """Keeps for the index what an outcome posts, by what it is made of."""
 
 
-def keep_nothing(_encoded: EncodedOutcome, _said: Sequence[Sealed | Kept]) -> None:
+def keep_nothing(_encoded: EncodedOutcome, _said: Sequence[EncodedRecords | ReusedRecords]) -> None:
     """Where no index is to be made."""
 
 
 def made_part(
-    task: str, shard: Shard, said: Mapping[int, Sealed], frames: FrameWriter, unkeyed: str, keep: Keep
+    task: str, shard: Shard, said: Mapping[int, EncodedRecords], frames: FrameWriter, unkeyed: str, keep: Keep
 ) -> EncodedOutcome:
     """The part of a shard where nothing but this is said of files; by their items. `unkeyed` is as in `Outcome`."""
     each = [said.get(item, NOTHING_SAID) for item in range(shard.start, shard.end)]
@@ -47,7 +47,7 @@ def made_part(
 def updated_part(
     task: str,
     shard: Shard,
-    said: Mapping[int, Sealed],
+    said: Mapping[int, EncodedRecords],
     frames: FrameWriter,
     before: BatchBefore,
     adopt: Adopt,
@@ -66,7 +66,7 @@ def updated_part(
     for place, each in new.items():
         lines[place] = each
     encoded = encode_outcome(_outcome(task, shard, count_lines(b"".join(lines))), lines, frames)
-    keep(encoded, list(map(Kept, lines)))
+    keep(encoded, list(map(ReusedRecords, lines)))
     return encoded
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from codebatch.errors import ObjectMissing
 from codebatch.model.entry import Entry
-from codebatch_workers.runtime.results import Failed
+from codebatch_workers.runtime.results import TaskFailure
 from codebatch_workers.syntax.source import SourceFile
 
 # How far files are read ahead.
@@ -14,23 +14,25 @@ _AHEAD_ITEMS = 32
 _AHEAD_BYTES = 1024 * 1024
 
 
-def load_source(entry: Entry, read: Callable[[Entry], bytes], contexts: Mapping[str, bytes]) -> SourceFile | Failed:
+def load_source(
+    entry: Entry, read: Callable[[Entry], bytes], contexts: Mapping[str, bytes]
+) -> SourceFile | TaskFailure:
     """A file's content from the snapshot, never from the work tree."""
     try:
         content = read(entry)
     except ObjectMissing as error:
-        return Failed(reason="object", evidence=error.message)
+        return TaskFailure(reason="object", evidence=error.message)
     return SourceFile(path=entry.path, content=content, executable=entry.executable, contexts=contexts)
 
 
 def iter_sources(
     entries: Iterable[tuple[Entry, Mapping[str, bytes]]], read: Callable[[Entry], bytes]
-) -> Iterator[SourceFile | Failed]:
+) -> Iterator[SourceFile | TaskFailure]:
     """Files with their contexts, each as `load_source` has it; read some at a time, a large one alone.
 
     After the parsing of a file a processor's caches hold nothing more of what reading takes.
     """
-    loaded: list[SourceFile | Failed] = []
+    loaded: list[SourceFile | TaskFailure] = []
     size = 0
     for entry, contexts in entries:
         if loaded and (len(loaded) == _AHEAD_ITEMS or size + entry.size > _AHEAD_BYTES):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from codebatch.errors import ObjectMissing, StoreError
-from codebatch_workers.runtime.results import Failed
+from codebatch_workers.runtime.results import TaskFailure
 
 EVIDENCE_CHARACTERS_MAX = 4000
 
@@ -15,18 +15,18 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def call_guarded(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | Failed:
+def call_guarded(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | TaskFailure:
     """Return the answer of a task. Whatever it raises, except an error of the store, is a failure."""
     try:
         return call(*arguments, **options)
     except ObjectMissing as error:
-        return Failed(reason="object", evidence=error.message)
+        return TaskFailure(reason="object", evidence=error.message)
     except StoreError:
         raise  # What other tasks said cannot be read: no fault of this one, and no outcome.
     except MemoryError:
-        return Failed(reason="memory", evidence=_evidence())
+        return TaskFailure(reason="memory", evidence=_evidence())
     except BaseException:
-        return Failed(reason="exception", evidence=_evidence())
+        return TaskFailure(reason="exception", evidence=_evidence())
 
 
 def _evidence() -> str:

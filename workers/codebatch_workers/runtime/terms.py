@@ -18,7 +18,7 @@ from codebatch.model.plan import Plan
 from codebatch.store.results.outcomes import EncodedOutcome
 from codebatch.store.results.shard_files import make_trailer, read_trailer
 from codebatch.system.files.files import Files
-from codebatch_workers.runtime.results import Kept, Sealed
+from codebatch_workers.runtime.results import EncodedRecords, ReusedRecords
 from codebatch_workers.runtime.shard_parts import Keep
 
 
@@ -26,7 +26,7 @@ def terms_keeper(files: Files, store_root: Path, plan: Plan) -> Keep:
     """Writes terms files of the shards of a plan. What it cannot write it leaves: nothing but speed rests on them."""
     shard_items = {shard.id: shard.items for shard in plan.shards}
 
-    def keep(encoded: EncodedOutcome, said: Sequence[Sealed | Kept]) -> None:
+    def keep(encoded: EncodedOutcome, said: Sequence[EncodedRecords | ReusedRecords]) -> None:
         outcome = encoded.outcome
         if len(said) != shard_items[outcome.shard] or KINDS_POSTED.isdisjoint(outcome.counts.kinds):
             return
@@ -38,7 +38,7 @@ def terms_keeper(files: Files, store_root: Path, plan: Plan) -> Keep:
     return keep
 
 
-def posted_by_frames(said: Iterable[Sealed | Kept], sizes: Iterable[int]) -> Iterator[Posted]:
+def posted_by_frames(said: Iterable[EncodedRecords | ReusedRecords], sizes: Iterable[int]) -> Iterator[Posted]:
     """What each frame posts of those, of so many bytes, that hold what is said of the items of a shard.
 
     A record is a line: so of an item that lies in several frames its lines tell which of its records are in each.
@@ -46,7 +46,7 @@ def posted_by_frames(said: Iterable[Sealed | Kept], sizes: Iterable[int]) -> Ite
     """
     more = iter(sizes)
     left = next(more, 1)  # Of nothing there are no frames.
-    inside: list[Sealed | Kept] = []
+    inside: list[EncodedRecords | ReusedRecords] = []
     for each in said:
         length = len(each.lines)
         start = record = 0
@@ -61,25 +61,25 @@ def posted_by_frames(said: Iterable[Sealed | Kept], sizes: Iterable[int]) -> Ite
             left -= length - start
 
 
-def _record_at(each: Sealed | Kept, end: int, start: int, record: int) -> int:
+def _record_at(each: EncodedRecords | ReusedRecords, end: int, start: int, record: int) -> int:
     """Which record of an item begins at a byte of it, where another one does at `start`: the shorter way is counted."""
-    if isinstance(each, Kept):
+    if isinstance(each, ReusedRecords):
         return 0
     if len(each.lines) - end < end - start:
         return len(each.records) - each.lines.count(b"\n", end)
     return record + each.lines.count(b"\n", start, end)
 
 
-def _part(each: Sealed | Kept, lines: slice, records: slice) -> Sealed | Kept:
+def _part(each: EncodedRecords | ReusedRecords, lines: slice, records: slice) -> EncodedRecords | ReusedRecords:
     """Some lines of an item, or the records that they are."""
-    if isinstance(each, Kept):
-        return Kept(each.lines[lines])
-    return Sealed(b"", each.records[records], each.types[records])
+    if isinstance(each, ReusedRecords):
+        return ReusedRecords(each.lines[lines])
+    return EncodedRecords(b"", each.records[records], each.types[records])
 
 
-def _posted(inside: Sequence[Sealed | Kept]) -> Posted:
-    ready = [each for each in inside if isinstance(each, Sealed)]
-    kept = [each.lines for each in inside if isinstance(each, Kept)] if len(ready) < len(inside) else ()
+def _posted(inside: Sequence[EncodedRecords | ReusedRecords]) -> Posted:
+    ready = [each for each in inside if isinstance(each, EncodedRecords)]
+    kept = [each.lines for each in inside if isinstance(each, ReusedRecords)] if len(ready) < len(inside) else ()
     return posted_by(
         list(chain.from_iterable([each.records for each in ready])),
         list(chain.from_iterable([each.types for each in ready])),

@@ -10,7 +10,7 @@ import msgspec
 from codebatch.model.plan import PlannedTask
 from codebatch.model.record import Record
 from codebatch.plugins.catalogue import TaskCatalogue
-from codebatch.plugins.input_audit import Watch
+from codebatch.plugins.input_audit import InputAudit
 from codebatch.plugins.key_coverage import KeyCoverage
 from codebatch.plugins.user_tasks import OwnTask
 from codebatch_workers.api.project import Project
@@ -27,7 +27,7 @@ class _Function:
         name: str,
         function: Callable[..., object],
         config: msgspec.Struct | None,
-        watch: Watch | None,
+        watch: InputAudit | None,
         check: Check,
     ) -> None:
         self._name = name

@@ -18,7 +18,7 @@ from codebatch.model.plan import contexts_seen, items_of
 from codebatch.model.shard import ProjectWork, Shard
 from codebatch.model.task import PIPELINES
 from codebatch.plugins.catalogue import TaskCatalogue
-from codebatch.plugins.input_audit import Watch
+from codebatch.plugins.input_audit import InputAudit
 from codebatch.protocol.launch import Launch
 from codebatch.protocol.messages import (
     PROTOCOL_VERSION,
@@ -39,7 +39,7 @@ from codebatch.store.batches import journal
 from codebatch.store.batches.batches import open_batch, snapshot_of
 from codebatch.store.batches.holders import Holder, HolderFile
 from codebatch.store.batches.store import open_store
-from codebatch.store.damage import missing_where_unsound
+from codebatch.store.damage import treating_damage_as_missing
 from codebatch.store.objects.pack_writer import PackWriter
 from codebatch.store.results.ledgers import load_ledger
 from codebatch.store.results.outcomes import Committer, EncodedOutcome, Outcomes, lost_outcomes
@@ -54,7 +54,7 @@ from codebatch.system.processes.progress_cell import (
     PHASE_ITEM,
     PHASE_LEASE,
     PHASE_PROJECT,
-    Cell,
+    ProgressCell,
     Step,
 )
 from codebatch_workers.runtime.channel import Channel, give_up
@@ -62,8 +62,8 @@ from codebatch_workers.runtime.execution import TaskRunner
 from codebatch_workers.runtime.outcome_events import outcome_event
 from codebatch_workers.runtime.previous_batch import BatchBefore
 from codebatch_workers.runtime.project import BatchProject
-from codebatch_workers.runtime.results import Failed, Kept, Result, UnitResults
-from codebatch_workers.runtime.reused_results import Bases, Found
+from codebatch_workers.runtime.results import Result, ReusedRecords, TaskFailure, UnitResults
+from codebatch_workers.runtime.reused_results import Bases, ReusedLines
 from codebatch_workers.runtime.sources import iter_sources
 from codebatch_workers.runtime.terms import terms_keeper
 from codebatch_workers.syntax.source import SourceFile
@@ -85,7 +85,7 @@ class Worker:
         *,
         pid: int,
         files: Files | None = None,
-        cell: Cell | None = None,
+        cell: ProgressCell | None = None,
         runner: TaskRunner | None = None,
         now_ns: Callable[[], int] = running_ns,
     ) -> None:
@@ -112,11 +112,15 @@ class Worker:
             parent=launch.coordinator,
         )
         self._holder = Holder(files, batch.root, about)
-        self._cell = cell or Cell(files, batch.root / layout.HOLDERS / layout.cell_name(launch.holder), create=True)
+        self._cell = cell or ProgressCell(
+            files, batch.root / layout.HOLDERS / layout.cell_name(launch.holder), create=True
+        )
         self._committer = Committer(files, batch.root, launch.holder)
         self._journal = journal.Journal(files, batch.root, launch.holder, wall_ns)
         self._runner = runner or TaskRunner(
-            TaskCatalogue(launch.own_tasks, Watch(str(store.root)) if launch.own_tasks else None, batch.about.imports),
+            TaskCatalogue(
+                launch.own_tasks, InputAudit(str(store.root)) if launch.own_tasks else None, batch.about.imports
+            ),
             self._plan.tasks,
             Path.cwd(),
             PackWriter(self._objects),
@@ -226,7 +230,7 @@ class Worker:
                 self._step(unit.start, unit.end, PHASE_COMMIT)
                 return unit.start, unit.end, [encoded]
 
-    def _execute(self, unit: Unit, first: int, found: Found) -> UnitResults:
+    def _execute(self, unit: Unit, first: int, found: ReusedLines) -> UnitResults:
         kept = found.lines
         done = UnitResults(start=unit.start, results={name: [] for name in unit.tasks}, kept=found.counts)
         start = first + unit.start
@@ -248,14 +252,16 @@ class Worker:
                 results, sources[item - unit.start] = self._do_item(entry, next(loaded), wanted[item])
             done.items.append(entry)
             for name in unit.tasks:
-                done.results[name].append(results[name] if name in results else Kept(kept[name, item]))
+                done.results[name].append(results[name] if name in results else ReusedRecords(kept[name, item]))
             self._items_done += 1
-            if not self._items_done % _DESCRIPTORS_EVERY or any(isinstance(each, Failed) for each in results.values()):
+            if not self._items_done % _DESCRIPTORS_EVERY or any(
+                isinstance(each, TaskFailure) for each in results.values()
+            ):
                 self._look_at_descriptors()
         self._step(done.start, done.end, PHASE_BATCHED)
         for name in unit.tasks:
             of_task = done.results[name]
-            asked = {place: result for place, result in enumerate(of_task) if not isinstance(result, Kept)}
+            asked = {place: result for place, result in enumerate(of_task) if not isinstance(result, ReusedRecords)}
             self._begin_task(name)
             completed = self._runner.complete(name, [sources[place] for place in asked], list(asked.values()))
             for place, result in zip(asked, completed, strict=True):
@@ -263,10 +269,10 @@ class Worker:
         return done
 
     def _do_item(
-        self, entry: Entry, source: SourceFile | Failed, tasks: Sequence[str]
+        self, entry: Entry, source: SourceFile | TaskFailure, tasks: Sequence[str]
     ) -> tuple[dict[str, Result], SourceFile]:
         """One file through the tasks that nothing is kept of."""
-        if isinstance(source, Failed):
+        if isinstance(source, TaskFailure):
             empty = SourceFile(path=entry.path, content=b"", executable=entry.executable, contexts={})
             return dict.fromkeys(tasks, source), empty
         results = self._runner.run_item(source, tasks, self._begin_task)
@@ -314,10 +320,10 @@ class Worker:
         """The older batch from which a project task may go on; None where it is gone or cannot be read."""
         base = self._bases.base(batch_id)
         if base is not None:
-            from codebatch.store.results.bases import Beside
+            from codebatch.store.results.bases import SnapshotItems
 
-            with missing_where_unsound():
-                old = base.items(Beside(self._snapshot, self._items))
+            with treating_damage_as_missing():
+                old = base.items(SnapshotItems(self._snapshot, self._items))
                 new = Items(self._items, self._plan.contexts)
                 return BatchBefore(base, old, new, task=name, needs=needs, contexts=contexts, read=self._read)
         return None

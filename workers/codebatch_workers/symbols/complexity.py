@@ -48,7 +48,7 @@ _BETWEEN = frozenset(
 _LOGICAL_MAX = 2_000
 
 
-class Function(msgspec.Struct, gc=False):
+class FunctionMetrics(msgspec.Struct, gc=False):
     """The numbers of one function, or of what is outside of all. Offsets are of its node."""
 
     start: int
@@ -59,19 +59,21 @@ class Function(msgspec.Struct, gc=False):
     parameters: int = 0
 
 
-def functions_of(captures: Mapping[str, Sequence[Node]], utf8: bytes, language: str) -> tuple[Function, list[Function]]:
+def functions_of(
+    captures: Mapping[str, Sequence[Node]], utf8: bytes, language: str
+) -> tuple[FunctionMetrics, list[FunctionMetrics]]:
     """What is outside of all functions, of complexity 0 where it decides nothing; and the functions, by position.
 
     In C, where functions cannot be nested, one in another is an `if` that a macro before it made look like one.
     """
     are_nested = language != "c"
     are_all_named = language not in ("c", "cpp")
-    outside = Function(0, len(utf8), 0)
-    functions: list[Function] = []
+    outside = FunctionMetrics(0, len(utf8), 0)
+    functions: list[FunctionMetrics] = []
     runs = _run_starts(captures.get("logical", ()), utf8)
     continued = {node.start_byte for node in captures.get("elseif", ())}
     # Ends of what is open, with the function that is then in force and the depth in it.
-    stack: list[tuple[int, Function, int]] = []
+    stack: list[tuple[int, FunctionMetrics, int]] = []
     function, depth = outside, 0
     for start, minus_end, code in _spans(captures):
         while stack and stack[-1][0] <= start:
@@ -90,11 +92,11 @@ def functions_of(captures: Mapping[str, Sequence[Node]], utf8: bytes, language: 
             function.cognitive += 1
         elif code == _FUNCTION and (are_nested or function is outside):
             stack.append((-minus_end, function, depth))
-            function, depth = Function(start, -minus_end, 1), 0
+            function, depth = FunctionMetrics(start, -minus_end, 1), 0
             functions.append(function)
         elif code == _ASIDE:
             stack.append((-minus_end, function, depth))
-            function = Function(start, -minus_end, 0)
+            function = FunctionMetrics(start, -minus_end, 0)
         elif code == _BRANCH and start in continued:
             function.complexity += 1  # Its `else` has cost what it costs the reader.
         else:

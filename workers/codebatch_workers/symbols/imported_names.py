@@ -15,7 +15,7 @@ PREFIX_CHARS_MAX = 1024
 """What nested imports (`use a::{b::{c}}`) have in common: what is longer is made to hurt."""
 
 
-class Import(msgspec.Struct, frozen=True, gc=False):
+class ImportedName(msgspec.Struct, frozen=True, gc=False):
     """One thing imported: its name as written, where, and the node of the local name that it binds, if any.
 
     Where one statement binds several names of one target, the target stands in the first and is empty in the others.
@@ -30,7 +30,7 @@ class Import(msgspec.Struct, frozen=True, gc=False):
     module_file: str = ""
 
 
-ImportsOf = Callable[["Node", bytes], list[Import]]
+ImportsOf = Callable[["Node", bytes], list[ImportedName]]
 
 
 def node_text(node: Node, utf8: bytes) -> str:

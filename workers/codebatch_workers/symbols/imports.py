@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from codebatch_workers.symbols.imported_names import PREFIX_CHARS_MAX, Import, ImportsOf, literal_text, node_text
+from codebatch_workers.symbols.imported_names import PREFIX_CHARS_MAX, ImportedName, ImportsOf, literal_text, node_text
 from codebatch_workers.symbols.named_files import imports_of_lua, imports_of_php, imports_of_ruby
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 
-def imports_of_python(node: Node, utf8: bytes) -> list[Import]:
+def imports_of_python(node: Node, utf8: bytes) -> list[ImportedName]:
     """`import a.b` is `a.b` and binds `a`; `from ..a import b as c` is `..a.b` and binds `c`."""
     module = node.child_by_field_name("module_name")
     prefix = ""
@@ -32,62 +32,64 @@ def imports_of_python(node: Node, utf8: bytes) -> list[Import]:
         elif not prefix:
             bound = name.named_children[0] if name.named_child_count else name
         target = prefix + node_text(dotted, utf8)
-        found.append(Import(target, dotted, bound, is_module=not prefix and "." in target))
+        found.append(ImportedName(target, dotted, bound, is_module=not prefix and "." in target))
     if module is not None and not found:
         found.extend(
-            Import(f"{prefix}*", child, None) for child in node.named_children if child.type == "wildcard_import"
+            ImportedName(f"{prefix}*", child, None) for child in node.named_children if child.type == "wildcard_import"
         )
     return found
 
 
-def imports_of_script(node: Node, utf8: bytes) -> list[Import]:
+def imports_of_script(node: Node, utf8: bytes) -> list[ImportedName]:
     """What `import a = b.c` names, and binds; the query tells of all other imports itself."""
     if node.type != "import_alias":
         return []
     names = node.named_children
-    return [Import(node_text(names[1], utf8), names[1], names[0])] if len(names) > 1 else []
+    return [ImportedName(node_text(names[1], utf8), names[1], names[0])] if len(names) > 1 else []
 
 
 _IMPORTED = re.compile(rb'\s*(?:/\*.*?\*/\s*)*(?:"([^"\n]+)"|<([^>\n]+)>)', re.DOTALL)
 
 
-def imports_of_c(node: Node, utf8: bytes) -> list[Import]:
+def imports_of_c(node: Node, utf8: bytes) -> list[ImportedName]:
     """The path between the quotes or brackets; a macro as written. Of `#import` the grammar reads a text alone."""
     if node.type == "preproc_call":
         argument = node.child_by_field_name("argument")
         match = None if argument is None else _IMPORTED.match(utf8, argument.start_byte, argument.end_byte)
         if argument is None or match is None:
             return []
-        return [Import((match[1] or match[2]).decode("utf-8", "replace"), argument, None)]
+        return [ImportedName((match[1] or match[2]).decode("utf-8", "replace"), argument, None)]
     path = node.child_by_field_name("path")
     if path is None:
         return []
     is_literal = path.type in ("string_literal", "system_lib_string")
-    return [Import(literal_text(path, utf8) if is_literal else node_text(path, utf8), path, None)]
+    return [ImportedName(literal_text(path, utf8) if is_literal else node_text(path, utf8), path, None)]
 
 
-def imports_of_go(node: Node, utf8: bytes) -> list[Import]:
+def imports_of_go(node: Node, utf8: bytes) -> list[ImportedName]:
     """The path; only an explicit name is bound, for the package's own is not in this file."""
     path = node.child_by_field_name("path")
     if path is None:
         return []
     name = node.child_by_field_name("name")
     return [
-        Import(literal_text(path, utf8), path, name if name is not None and name.type == "package_identifier" else None)
+        ImportedName(
+            literal_text(path, utf8), path, name if name is not None and name.type == "package_identifier" else None
+        )
     ]
 
 
-def imports_of_java(node: Node, utf8: bytes) -> list[Import]:
+def imports_of_java(node: Node, utf8: bytes) -> list[ImportedName]:
     """`import a.b.C` binds `C`; `import a.b.*` binds nothing."""
     name = next((child for child in node.named_children if child.type in ("scoped_identifier", "identifier")), None)
     if name is None:
         return []
     if any(child.type == "asterisk" for child in node.named_children):
-        return [Import(f"{node_text(name, utf8)}.*", name, None)]
-    return [Import(node_text(name, utf8), name, name.child_by_field_name("name") or name)]
+        return [ImportedName(f"{node_text(name, utf8)}.*", name, None)]
+    return [ImportedName(node_text(name, utf8), name, name.child_by_field_name("name") or name)]
 
 
-def imports_of_rust(node: Node, utf8: bytes) -> list[Import]:
+def imports_of_rust(node: Node, utf8: bytes) -> list[ImportedName]:
     """Every leaf of a `use` tree: `use a::{b, c::*}` is `a::b` and `a::c::*`; `mod a;` is `self::a`.
 
     `self` and `super` are the file's, also in a module inside: `use super::a` in `mod tests {…}` is `self::a`.
@@ -99,16 +101,20 @@ def imports_of_rust(node: Node, utf8: bytes) -> list[Import]:
         target = "::".join(["self", *_modules_around(node, utf8), node_text(name, utf8)])
         files = _module_files(node, name, utf8)
         if not files:
-            return [Import(target, name, None, is_module=True)]
+            return [ImportedName(target, name, None, is_module=True)]
         # Of several, conditions choose one. Each edge has a place of its own.
         places = [name, *(place for place, _ in files[1:])]
         return [
-            Import(target, place, None, is_module=True, module_file=file)
+            ImportedName(target, place, None, is_module=True, module_file=file)
             for place, (_, file) in zip(places, files, strict=True)
         ]
     if node.type == "extern_crate_declaration":
         name = node.child_by_field_name("name")
-        return [] if name is None else [Import(node_text(name, utf8), name, node.child_by_field_name("alias") or name)]
+        return (
+            []
+            if name is None
+            else [ImportedName(node_text(name, utf8), name, node.child_by_field_name("alias") or name)]
+        )
     found = _rust_leaves(node, utf8)
     if any(each.target.startswith(("self", "super")) for each in found):
         inner = _modules_around(node, utf8)
@@ -195,9 +201,9 @@ def _path_attributes(node: Node, utf8: bytes) -> list[tuple[Node, str]]:
 _PATH_ATTRIBUTE = re.compile(rb'#\s*\[\s*(?:cfg_attr\s*\(.*?,\s*)?path\s*=\s*(?:r(#*))?"([^"\\]+)"', re.DOTALL)
 
 
-def _rust_leaves(node: Node, utf8: bytes) -> list[Import]:
+def _rust_leaves(node: Node, utf8: bytes) -> list[ImportedName]:
     tree = node.child_by_field_name("argument")
-    found: list[Import] = []
+    found: list[ImportedName] = []
     pending = [("", tree)] if tree is not None else []
     while pending:
         prefix, part = pending.pop()
@@ -215,31 +221,31 @@ def _rust_leaves(node: Node, utf8: bytes) -> list[Import]:
     return found
 
 
-def _rust_leaf(prefix: str, part: Node, utf8: bytes) -> Import:
+def _rust_leaf(prefix: str, part: Node, utf8: bytes) -> ImportedName:
     if part.type == "use_wildcard":
-        return Import(prefix + node_text(part, utf8), part, None)
+        return ImportedName(prefix + node_text(part, utf8), part, None)
     if part.type == "use_as_clause":
         path = part.child_by_field_name("path") or part
         name = node_text(path, utf8)
         target = prefix.removesuffix("::") if prefix and name == "self" else prefix + name
-        return Import(target, path, part.child_by_field_name("alias"))
+        return ImportedName(target, path, part.child_by_field_name("alias"))
     if part.type == "self":
-        return Import(prefix.removesuffix("::"), part, None)
-    return Import(prefix + node_text(part, utf8), part, part.child_by_field_name("name") or part)
+        return ImportedName(prefix.removesuffix("::"), part, None)
+    return ImportedName(prefix + node_text(part, utf8), part, part.child_by_field_name("name") or part)
 
 
-def imports_of_kotlin(node: Node, utf8: bytes) -> list[Import]:
+def imports_of_kotlin(node: Node, utf8: bytes) -> list[ImportedName]:
     """`import a.b.C as D` is `a.b.C`; `import a.b.*` is as written."""
     name = next((child for child in node.named_children if child.type == "qualified_identifier"), None)
     if name is None:
         return []
     star = ".*" if node_text(node, utf8).endswith(".*") else ""
-    return [Import(f"{node_text(name, utf8)}{star}", name, None)]
+    return [ImportedName(f"{node_text(name, utf8)}{star}", name, None)]
 
 
-def imports_of_scala(node: Node, utf8: bytes) -> list[Import]:
+def imports_of_scala(node: Node, utf8: bytes) -> list[ImportedName]:
     """`import a.{B, C => D}, e._` is `a.B`, `a.C` and `e.*`."""
-    found: list[Import] = []
+    found: list[ImportedName] = []
     prefix = ""
     leaf: Node | None = None
     for child in node.children:
@@ -255,12 +261,12 @@ def imports_of_scala(node: Node, utf8: bytes) -> list[Import]:
     return [*found, *_scala_leaf(prefix, leaf, utf8)]
 
 
-def _scala_leaf(prefix: str, leaf: Node | None, utf8: bytes) -> list[Import]:
+def _scala_leaf(prefix: str, leaf: Node | None, utf8: bytes) -> list[ImportedName]:
     if leaf is None or len(prefix) > PREFIX_CHARS_MAX:
         return []
     name = leaf.child_by_field_name("name") or leaf
     last = "*" if name.type == "namespace_wildcard" or node_text(name, utf8) == "given" else node_text(name, utf8)
-    return [Import(prefix + last, name, None)]
+    return [ImportedName(prefix + last, name, None)]
 
 
 IMPORTS: dict[str, ImportsOf] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from codebatch_workers.symbols.imported_names import PREFIX_CHARS_MAX, Import, literal_text, node_text
+from codebatch_workers.symbols.imported_names import PREFIX_CHARS_MAX, ImportedName, literal_text, node_text
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -30,7 +30,7 @@ _RUBY_PART = re.compile(r'"([^"]*)"|\'([^\']*)\'')
 _RUBY_FILE_BYTES_MAX = 1024
 
 
-def imports_of_ruby(node: Node, utf8: bytes) -> list[Import]:
+def imports_of_ruby(node: Node, utf8: bytes) -> list[ImportedName]:
     """What `require`, `load` and `autoload` name by a plain string; of `require_relative` with `./` before it.
 
     So too what they name from the file's own directory (`__dir__`, `__FILE__`).
@@ -44,11 +44,11 @@ def imports_of_ruby(node: Node, utf8: bytes) -> list[Import]:
         return []
     if named[0].type != "string" or [child.type for child in named[0].named_children] != ["string_content"]:
         place = _ruby_place(utf8[named[0].start_byte : named[0].end_byte][:_RUBY_FILE_BYTES_MAX])
-        return [] if place is None else [Import(f"./{place}", named[0], None)]
+        return [] if place is None else [ImportedName(f"./{place}", named[0], None)]
     target = literal_text(named[0], utf8)
     if node_text(method, utf8) == "require_relative" and not target.startswith((".", "/")):
         target = f"./{target}"
-    return [Import(target, named[0], None)]
+    return [ImportedName(target, named[0], None)]
 
 
 def _ruby_place(written: bytes) -> str | None:
@@ -69,7 +69,7 @@ def _ruby_place(written: bytes) -> str | None:
 _LUA_CALLERS = {"pcall": 1, "xpcall": 2}
 
 
-def imports_of_lua(node: Node, utf8: bytes) -> list[Import]:
+def imports_of_lua(node: Node, utf8: bytes) -> list[ImportedName]:
     """What `require` names by a plain string, be it called by `pcall`."""
     name = node.child_by_field_name("name")
     named = _arguments(node)
@@ -78,7 +78,7 @@ def imports_of_lua(node: Node, utf8: bytes) -> list[Import]:
         return []
     named = named[skipped : skipped + 1]
     content = named[0].child_by_field_name("content") if named and named[0].type == "string" else None
-    return [] if content is None else [Import(node_text(content, utf8), content, None)]
+    return [] if content is None else [ImportedName(node_text(content, utf8), content, None)]
 
 
 _PHP_FILE_BYTES_MAX = 1024
@@ -119,11 +119,11 @@ def _without_comments(node: Node, utf8: bytes, most: int) -> bytes:
     return (found + utf8[start : node.end_byte])[:most]
 
 
-def imports_of_php(node: Node, utf8: bytes) -> list[Import]:
+def imports_of_php(node: Node, utf8: bytes) -> list[ImportedName]:
     r"""`use A\{B, C as D}` is `A\B` and `A\C`; `require "a.php"` is `a.php`, with `__DIR__` before it `./a.php`."""
     if node.type != "namespace_use_declaration":
         file = _php_file(_without_comments(node, utf8, _PHP_FILE_BYTES_MAX))
-        return [] if file is None else [Import(file, node, None)]
+        return [] if file is None else [ImportedName(file, node, None)]
     group = node.child_by_field_name("body")
     namespace = next((child for child in node.named_children if child.type == "namespace_name"), None)
     prefix = f"{node_text(namespace, utf8)}\\" if group is not None and namespace is not None else ""
@@ -131,7 +131,7 @@ def imports_of_php(node: Node, utf8: bytes) -> list[Import]:
         return []
     names = [clause.named_children[0] for clause in (group or node).named_children if clause.named_child_count]
     return [
-        Import((prefix + node_text(name, utf8)).lstrip("\\"), name, None)
+        ImportedName((prefix + node_text(name, utf8)).lstrip("\\"), name, None)
         for name in names
         if name.type in ("name", "qualified_name")
     ]

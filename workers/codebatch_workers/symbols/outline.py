@@ -46,7 +46,7 @@ from codebatch_workers.symbols.details import (
     visible_to_all,
 )
 from codebatch_workers.symbols.macros import Bodies, Macro, macros
-from codebatch_workers.symbols.relations import Relations, Scope
+from codebatch_workers.symbols.relations import EnclosingScope, Relations
 from codebatch_workers.syntax.accessor_names import accessor_name
 from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_MACROS
 from codebatch_workers.syntax.names import (
@@ -86,7 +86,7 @@ _CONSTANT = re.compile(r"_*[A-Z][A-Z0-9_]*\Z")
 _PROPERTY_DECORATOR = re.compile(r"(?:.*[._])?property\Z|.+\.(?:setter|getter|deleter)\Z", re.DOTALL)
 
 
-class _Span(msgspec.Struct, frozen=True, gc=False):
+class _EnclosingNode(msgspec.Struct, frozen=True, gc=False):
     """A node that encloses others."""
 
     start: int
@@ -97,7 +97,7 @@ class _Span(msgspec.Struct, frozen=True, gc=False):
     is_macro: bool = False
 
 
-class _Found(msgspec.Struct, frozen=True, gc=False):
+class _FoundDefinition(msgspec.Struct, frozen=True, gc=False):
     start: int
     end: int
     name: str
@@ -131,9 +131,9 @@ def _build(file: SourceFile) -> Outline:
     return definitions(file).build()
 
 
-def definitions(file: SourceFile) -> Definitions:
+def definitions(file: SourceFile) -> ScopeDefinitions:
     """The scopes of a file that has a tree in a language with definitions; `analyze` names functions by them."""
-    return file.derived(Definitions)
+    return file.derived(ScopeDefinitions)
 
 
 @cache
@@ -143,7 +143,7 @@ def _meaning(capture: str) -> tuple[str, SymbolType]:
     return kind, cast("SymbolType", symbol_type.replace("assigned", "function"))
 
 
-class Definitions:
+class ScopeDefinitions:
     """The scopes of a file, found when made, and what is found in them, found by `build`."""
 
     def __init__(self, file: SourceFile) -> None:
@@ -157,8 +157,8 @@ class Definitions:
         self.reserved = RESERVED.get(self.language) if is_lenient else None
         self.separator = _SEPARATORS.get(self.language, ".")
         self.starts: list[int] = [0]
-        self.scopes: list[Scope] = [Scope("", "file")]
-        self.found: dict[int, _Found] = {}
+        self.scopes: list[EnclosingScope] = [EnclosingScope("", "file")]
+        self.found: dict[int, _FoundDefinition] = {}
         self.first: set[tuple[str, str]] = set()
         self.macros: list[Macro] = []
         self._marks = NAME_MARKS.get(self.language, ())
@@ -206,10 +206,10 @@ class Definitions:
 
     def _find_scopes(self) -> None:
         """Fill `starts` and `scopes`: from each offset in `starts` on, the scope at the same index is in force."""
-        stack: list[tuple[int, Scope]] = []
+        stack: list[tuple[int, EnclosingScope]] = []
         current = self.scopes[0]
         # A definition whose body is an expression: `f = () => …`. The function that ends with it is its body.
-        assigned: _Span | None = None
+        assigned: _EnclosingNode | None = None
         spans, written = self._spans()
         for span in spans:
             while stack and stack[-1][0] <= span.start:
@@ -223,7 +223,7 @@ class Definitions:
             elif assigned is not None and span.minus_end == assigned.minus_end:
                 assigned = None
             elif span.symbol_type == "function":
-                inner = Scope(current.qualified, "function")
+                inner = EnclosingScope(current.qualified, "function")
             stack.append((-span.minus_end, current))
             self._enter(span.start, inner)
             current = inner
@@ -231,18 +231,18 @@ class Definitions:
             end, current = stack.pop()
             self._enter(end, current)
 
-    def _enter(self, offset: int, scope: Scope) -> None:
+    def _enter(self, offset: int, scope: EnclosingScope) -> None:
         if self.starts[-1] == offset:
             self.scopes[-1] = scope
         else:
             self.starts.append(offset)
             self.scopes.append(scope)
 
-    def _spans(self) -> tuple[list[_Span], set[tuple[int, int]]]:
+    def _spans(self) -> tuple[list[_EnclosingNode], set[tuple[int, int]]]:
         """What encloses others, outer before inner; start and end, negative, of what is written as a function."""
         properties = self._property_functions()
         # By start and end, negative.
-        spans: dict[tuple[int, int], _Span] = {}
+        spans: dict[tuple[int, int], _EnclosingNode] = {}
         for capture, nodes in self.captures.items():
             kind, symbol_type = _meaning(capture)
             if kind != "def":
@@ -256,15 +256,17 @@ class Definitions:
                 if start in properties:
                     name = msgspec.structs.replace(name, symbol_type="property")
                 is_macro = self.language in LANGUAGES_WITH_MACROS and is_macro_block(node)
-                spans[start, minus_end] = _Span(start, minus_end, name.symbol_type, name, is_macro)
+                spans[start, minus_end] = _EnclosingNode(start, minus_end, name.symbol_type, name, is_macro)
         functions = {(node.start_byte, -node.end_byte) for node in self.captures.get("function", ())}
         blocks = {(node.start_byte, -node.end_byte) for node in self.captures.get("block", ())}
         for start, minus_end in (functions | blocks) - spans.keys():
-            spans[start, minus_end] = _Span(start, minus_end, "function", None)
+            spans[start, minus_end] = _EnclosingNode(start, minus_end, "function", None)
         for node in self.captures.get("accessor", ()):
             start, minus_end = node.start_byte, -node.end_byte
             text = accessor_name(node, self.utf8)
-            spans[start, minus_end] = _Span(start, minus_end, "property", Name(-1, start, "property", "", text))
+            spans[start, minus_end] = _EnclosingNode(
+                start, minus_end, "property", Name(-1, start, "property", "", text)
+            )
         for node in self.captures.get("impl", ()):
             of = node.child_by_field_name("type")
             if of is not None:
@@ -273,17 +275,17 @@ class Definitions:
                 )
                 name = Name(-1, -1, "class", "", owner)
                 start, minus_end = node.start_byte, -node.end_byte
-                spans[start, minus_end] = _Span(start, minus_end, "class", name)
+                spans[start, minus_end] = _EnclosingNode(start, minus_end, "class", name)
         return [spans[place] for place in sorted(spans)], functions
 
-    def _define(self, span: _Span, name: Name, outer: Scope) -> Scope:
+    def _define(self, span: _EnclosingNode, name: Name, outer: EnclosingScope) -> EnclosingScope:
         """Record a definition that encloses others, and answer the scope that it opens."""
         if name.start < 0:
-            return Scope(self._join(outer.qualified, name.text), span.symbol_type, name.end)
+            return EnclosingScope(self._join(outer.qualified, name.text), span.symbol_type, name.end)
         found = self._add(name, span.symbol_type, outer, -span.minus_end)
-        return Scope(found.qualified, found.symbol_type, found.start) if found else outer
+        return EnclosingScope(found.qualified, found.symbol_type, found.start) if found else outer
 
-    def _scope_at(self, offset: int) -> Scope:
+    def _scope_at(self, offset: int) -> EnclosingScope:
         return self.scopes[bisect_right(self.starts, offset) - 1]
 
     def _join(self, outer: str, name: str) -> str:
@@ -302,7 +304,7 @@ class Definitions:
 
     # -- Symbols ------------------------------------------------------------------------------------------------------
 
-    def _add(self, name: Name, symbol_type: SymbolType, scope: Scope, end: int) -> _Found | None:
+    def _add(self, name: Name, symbol_type: SymbolType, scope: EnclosingScope, end: int) -> _FoundDefinition | None:
         """Record a symbol; None where its name is no name, or already is one."""
         # Asked for every name of a tree: what is wanted twice is looked up once.
         start, name_end, owner, utf8 = name.start, name.end, name.owner, self.utf8
@@ -325,7 +327,7 @@ class Definitions:
         if end < name_end or end in self._comments or utf8[end - 1] in self._behind:
             end = self._without_comments(name_end, end)
         qualified = self._join(outer, text) if outer else text
-        found = self.found[start] = _Found(start, end, text, symbol_type, outer, qualified)
+        found = self.found[start] = _FoundDefinition(start, end, text, symbol_type, outer, qualified)
         return found
 
     def _without_comments(self, least: int, end: int) -> int:
@@ -364,7 +366,7 @@ class Definitions:
             for name in names:
                 self._add_first(name, symbol_type, scope)
 
-    def _add_first(self, name: Name, symbol_type: SymbolType, scope: Scope) -> None:
+    def _add_first(self, name: Name, symbol_type: SymbolType, scope: EnclosingScope) -> None:
         """Record the first assignment to a name in a scope: that is where it is defined."""
         text = self.utf8[name.start : name.end].decode("utf-8", "replace")
         key = (scope.qualified, text)
@@ -389,7 +391,7 @@ class Definitions:
             scope = self._scope_at(start)
             if scope.symbol_type not in ("method", "constructor", "property"):
                 continue
-            owner = Scope(scope.qualified.rpartition(".")[0], "class")
+            owner = EnclosingScope(scope.qualified.rpartition(".")[0], "class")
             self._add_first(Name(name.start_byte, end, "field", ""), "field", owner)
 
     def _add_parameter_fields(self) -> None:
@@ -398,7 +400,7 @@ class Definitions:
             start, end = node.start_byte, node.end_byte
             scope = self._scope_at(start)
             if scope.symbol_type == "constructor" or self.language == "php":
-                owner = Scope(scope.qualified.rpartition(".")[0], "class")
+                owner = EnclosingScope(scope.qualified.rpartition(".")[0], "class")
                 self._add(Name(start, end, "field", ""), "field", owner, end)
 
     def _add_macros(self) -> Bodies:

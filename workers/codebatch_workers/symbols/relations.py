@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from codebatch.model.record import Edge, EdgeType
-from codebatch_workers.symbols.imported_names import Import
+from codebatch_workers.symbols.imported_names import ImportedName
 from codebatch_workers.symbols.imports import IMPORTS
 from codebatch_workers.symbols.load_time import is_declaration_file, is_deferred, is_type_only
 from codebatch_workers.symbols.macros import Bodies, Macro
@@ -30,7 +30,7 @@ _COMMENTS = frozenset({"line_comment", "block_comment", "comment"})
 _BASE = re.compile(rb"[\w.$:\x80-\xff]+\Z")
 
 
-class Scope(msgspec.Struct, frozen=True, gc=False):
+class EnclosingScope(msgspec.Struct, frozen=True, gc=False):
     """What encloses a place. `start` is where its name stands, -1 where it has none in the source."""
 
     qualified: str
@@ -41,7 +41,7 @@ class Scope(msgspec.Struct, frozen=True, gc=False):
 class Relations:
     """The edges of a file, and the names that its imports bind, each with its scope."""
 
-    def __init__(self, file: SourceFile, starts: Sequence[int], scopes: Sequence[Scope]) -> None:
+    def __init__(self, file: SourceFile, starts: Sequence[int], scopes: Sequence[EnclosingScope]) -> None:
         """From each offset in `starts` on, the scope at the same index is in force."""
         self.file = file
         self.utf8 = file.utf8
@@ -51,7 +51,7 @@ class Relations:
         self._scopes = scopes
         self._comments = self.captures.get("comment", ())
         self._comment_starts = [node.start_byte for node in self._comments]
-        self.bound: list[tuple[Node, Scope]] = []
+        self.bound: list[tuple[Node, EnclosingScope]] = []
         self._found: list[tuple[int, EdgeType, str, str]] = []
         self._of_macros: list[tuple[int, EdgeType, str, str]] = []
         self._modules: dict[int, str] = {}
@@ -62,7 +62,7 @@ class Relations:
         self._add_calls()
         self._add_special()
 
-    def _scope_at(self, offset: int) -> Scope:
+    def _scope_at(self, offset: int) -> EnclosingScope:
         return self._scopes[bisect_right(self._starts, offset) - 1]
 
     def _add_imports(self) -> None:
@@ -78,7 +78,7 @@ class Relations:
         for node in self.captures.get("bound", ()):
             self.bound.append((node, self._scope_at(node.start_byte)))
 
-    def _add_import(self, imported: Import, scope: Scope) -> None:
+    def _add_import(self, imported: ImportedName, scope: EnclosingScope) -> None:
         if imported.target:
             start = imported.node.start_byte
             self._found.append((start, "imports", scope.qualified, imported.target[:NAME_BYTES_MAX]))

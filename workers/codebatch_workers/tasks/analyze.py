@@ -20,7 +20,7 @@ from codebatch.model.record import Metric, Record
 from codebatch.model.task import NoConfig
 from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.duplicates.fingerprints import fingerprints
-from codebatch_workers.symbols.complexity import Function, functions_of
+from codebatch_workers.symbols.complexity import FunctionMetrics, functions_of
 from codebatch_workers.symbols.outline import definitions
 from codebatch_workers.syntax.language.languages import LANGUAGES_OF_DATA
 from codebatch_workers.syntax.source import SourceFile
@@ -78,13 +78,13 @@ def metrics(file: SourceFile) -> dict[str, int]:
     return _metrics(file, *_functions(file))
 
 
-def _functions(file: SourceFile) -> tuple[Function, list[Function]]:
+def _functions(file: SourceFile) -> tuple[FunctionMetrics, list[FunctionMetrics]]:
     if file.tree is None or file.language in LANGUAGES_OF_DATA:
-        return Function(0, 0, 0), []
+        return FunctionMetrics(0, 0, 0), []
     return functions_of(file.captures, file.utf8, file.language)
 
 
-def _metrics(file: SourceFile, outside: Function, functions: Sequence[Function]) -> dict[str, int]:
+def _metrics(file: SourceFile, outside: FunctionMetrics, functions: Sequence[FunctionMetrics]) -> dict[str, int]:
     found = {"bytes": len(file.content)}
     if file.is_binary:
         return found
@@ -95,7 +95,7 @@ def _metrics(file: SourceFile, outside: Function, functions: Sequence[Function])
     return found
 
 
-def _structure(file: SourceFile, outside: Function, functions: Sequence[Function]) -> dict[str, int]:
+def _structure(file: SourceFile, outside: FunctionMetrics, functions: Sequence[FunctionMetrics]) -> dict[str, int]:
     captures = file.captures
     complexities = [each.complexity for each in functions]
     cognitives = [each.cognitive for each in functions]

@@ -26,7 +26,14 @@ from codebatch.model.task import NoConfig
 from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import TaskEnvironment
-from codebatch_workers.resolution import DOCUMENT_BYTES_MAX, Declared, Definitions, Resolver, decisive_part, is_decisive
+from codebatch_workers.resolution import (
+    DOCUMENT_BYTES_MAX,
+    Declared,
+    JvmDefinitions,
+    Resolver,
+    decisive_part,
+    is_decisive,
+)
 
 # Of each file the others that it imports, and whether such an import counts for cycles.
 _Graph = dict[str, dict[str, bool]]
@@ -148,7 +155,7 @@ def _modules_of(imports: Iterable[Edge]) -> list[Declared]:
     return [Declared(record.target, record.module_file) for record in imports if record.is_module]
 
 
-def _definitions(project: Project) -> dict[str, Definitions]:
+def _definitions(project: Project) -> dict[str, JvmDefinitions]:
     """What the files of Java, Kotlin and Scala define, by path."""
     states = {
         _name(file): record.parse
@@ -156,7 +163,7 @@ def _definitions(project: Project) -> dict[str, Definitions]:
         for record in records
         if isinstance(record, File) and record.lang in _JVM
     }
-    found = {path: Definitions("", frozenset(), states[path] != "ok") for path in states}
+    found = {path: JvmDefinitions("", frozenset(), states[path] != "ok") for path in states}
     for file, records in project.records("symbols", "symbol", holding='"scope":""'):
         path = _name(file)
         if path in states:
@@ -164,22 +171,22 @@ def _definitions(project: Project) -> dict[str, Definitions]:
     return found
 
 
-def _defined(path: str, records: Iterable[Record], *, is_partial: bool) -> Definitions:
+def _defined(path: str, records: Iterable[Record], *, is_partial: bool) -> JvmDefinitions:
     symbols = [record for record in records if isinstance(record, Symbol) and not record.scope]
     packages = [record.qualified for record in symbols if record.symbol_type == "module"]
-    return Definitions(
+    return JvmDefinitions(
         package=".".join(packages) if path.endswith(".scala") else next(iter(packages), ""),
         names=frozenset(record.name for record in symbols if record.symbol_type not in ("import", "module")),
         is_partial=is_partial,
     )
 
 
-def _defined_before(before: Before, file: Entry) -> Definitions:
+def _defined_before(before: Before, file: Entry) -> JvmDefinitions:
     states = [record.parse for record in before.records_of(file, "parse", "file") if isinstance(record, File)]
     return _defined(_name(file), before.records_of(file, "symbols", "symbol"), is_partial=states != ["ok"])
 
 
-def _defined_now(project: Project, file: Entry) -> Definitions:
+def _defined_now(project: Project, file: Entry) -> JvmDefinitions:
     states = [record.parse for record in project.records_of(file, "parse", "file") if isinstance(record, File)]
     return _defined(_name(file), project.records_of(file, "symbols", "symbol"), is_partial=states != ["ok"])
 

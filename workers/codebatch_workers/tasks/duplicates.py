@@ -32,7 +32,7 @@ from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.duplicates.code_lines import code_lines
 from codebatch_workers.duplicates.fingerprints import GRAM, LINES_MIN
 from codebatch_workers.duplicates.plain_data import is_data
-from codebatch_workers.duplicates.repeats import Repeat, Span, Text, find_repeats, repeated
+from codebatch_workers.duplicates.repeats import CodeText, Repeat, Span, maximal_repeats, repeated
 from codebatch_workers.syntax.cells import with_cells
 from codebatch_workers.syntax.source import NOTEBOOK_ENDING
 
@@ -51,7 +51,7 @@ class FingerprintedFile(msgspec.Struct, frozen=True):
     fingerprints: Fingerprints
 
 
-class _Source(msgspec.Struct, frozen=True):
+class _SourceContent(msgspec.Struct, frozen=True):
     """A content: the items that have it, where its comments are, and which of all fingerprints are its."""
 
     items: list[int]
@@ -166,7 +166,7 @@ class _Finder:
         self._gaps = bytearray()
         self._sources = self._load(files)
         self._items_of = [source.items for source in self._sources]
-        self._text = Text()
+        self._text = CodeText()
         # Of each content of a repeat, by its first place and its lines.
         self._groups: dict[tuple[int, int], str] = {}
         self._copies: dict[tuple[int, int], int] = {}
@@ -175,13 +175,13 @@ class _Finder:
     def run(self) -> Iterator[tuple[int, list[Record]]]:
         """See `find_duplicates`."""
         self._lay_out()
-        found = dict(find_repeats(self._text))
+        found = dict(maximal_repeats(self._text))
         owners = {item: owner for owner in found for item in self._items_of[owner]}
         for item in sorted(owners):
             yield item, list(self._records(item, found[owners[item]]))
 
-    def _load(self, files: Iterable[FingerprintedFile]) -> list[_Source]:
-        sources: dict[tuple[Digest, bytes], _Source] = {}
+    def _load(self, files: Iterable[FingerprintedFile]) -> list[_SourceContent]:
+        sources: dict[tuple[Digest, bytes], _SourceContent] = {}
         for file in files:
             self._paths[file.item] = file.path
             said = file.fingerprints
@@ -190,7 +190,7 @@ class _Finder:
                 start = len(self._hashes)
                 self._hashes.frombytes(said.hashes)
                 self._gaps += said.gaps
-                source = _Source([], said.comments, start, len(self._hashes))
+                source = _SourceContent([], said.comments, start, len(self._hashes))
                 sources[file.object, said.comments] = source
             source.items.append(file.item)
         return list(sources.values())

@@ -1,7 +1,7 @@
 """Findings of another program, out of the files that it wrote: `diagnostic` records, by place.
 
-What is of no file of the batch, or of a line that its file does not have, is no record. It is counted (`LeftOut`), and
-`told` says how much that was.
+A finding in no file of the batch, or at a line that its file does not have, is not a record. Such findings are counted
+(`ExcludedRecords`); `told` describes the counts.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from codebatch.model.analysis.imports import ImportConfig, ImportFormat, LeftOut, split_files
+from codebatch.model.analysis.imports import ExcludedRecords, ImportConfig, ImportFormat, split_files
 from codebatch.model.entry import Entry
 from codebatch.model.record import Diagnostic
 from codebatch_workers.api.project import Project
@@ -18,7 +18,7 @@ from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.exchange.checkstyle import read_checkstyle
 from codebatch_workers.exchange.jsonl import read_jsonl
 from codebatch_workers.exchange.paths import Paths
-from codebatch_workers.exchange.places import Places
+from codebatch_workers.exchange.places import LocationConverter
 from codebatch_workers.exchange.rdjson import read_rdjson
 from codebatch_workers.exchange.reported import MESSAGE_CHARACTERS_MAX, Report, Reported, Unreadable, bounded
 from codebatch_workers.exchange.sarif import read_sarif
@@ -68,7 +68,7 @@ class Imported:
             else:
                 of_file.setdefault(path, []).append(each)
         records = [record for path in sorted(of_file) for record in self._records(project, files[path], of_file[path])]
-        left_out = LeftOut(
+        left_out = ExcludedRecords(
             unknown_files=no_file,
             unknown_locations=len(report.findings) - no_file - len(records),
             dismissed=report.dismissed,
@@ -81,7 +81,7 @@ class Imported:
     def _records(self, project: Project, entry: Entry, reported: list[Reported]) -> list[Diagnostic]:
         file = project.source(entry)
         path, path_b64 = file.path_fields
-        places = Places(file)
+        places = LocationConverter(file)
         records = [
             Diagnostic(
                 path=path,

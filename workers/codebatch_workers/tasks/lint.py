@@ -24,7 +24,7 @@ from codebatch_workers.lint.python.ruff import SYNTAX_ERROR, Ruff, is_for_ruff, 
 from codebatch_workers.lint.python.ruff_project import ProjectRuff, project_severity
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.lint.rule import TextRule
-from codebatch_workers.lint.settings import AllSettings, Settings
+from codebatch_workers.lint.settings import AllSettings, RuleSettings
 from codebatch_workers.lint.severities import is_hint_here, severity_in
 from codebatch_workers.lint.text_rules import RULES_BY_CODE, TEXT_RULES, todo_finder
 from codebatch_workers.syntax.findings import diagnostic
@@ -63,7 +63,7 @@ class _Profile(msgspec.Struct, frozen=True, kw_only=True):
     rules: tuple[TextRule, ...]
     lasting_rules: tuple[TextRule, ...]
     ruff: Mapping[str, Severity]
-    settings: tuple[Settings, ...]
+    settings: tuple[RuleSettings, ...]
 
 
 class Lint:
@@ -150,7 +150,7 @@ class Lint:
         key = file.file_class, places
         profile = self._profiles.get(key)
         if profile is None:
-            settings: tuple[Settings, ...] = (self._config, *(self._patterns[index][1] for index in places))
+            settings: tuple[RuleSettings, ...] = (self._config, *(self._patterns[index][1] for index in places))
             rules = tuple(self._text_rules(settings, file.file_class))
             profile = self._profiles[key] = _Profile(
                 file_class=file.file_class,
@@ -161,7 +161,7 @@ class Lint:
             )
         return profile
 
-    def _text_rules(self, settings: Sequence[Settings], file_class: FileClass) -> Iterator[TextRule]:
+    def _text_rules(self, settings: Sequence[RuleSettings], file_class: FileClass) -> Iterator[TextRule]:
         for rule in self._rules:
             if is_on(rule.code, settings, default=rule.is_on):
                 # How bad what a rule of the user's finds is, the user has said.
@@ -169,7 +169,7 @@ class Lint:
                 default = severity_in(file_class, rule.code, rule.severity) if is_ours else rule.severity
                 yield replace(rule, severity=severity_of(rule.code, settings, default))
 
-    def _ruff_severities(self, settings: Sequence[Settings], file_class: FileClass) -> Mapping[str, Severity]:
+    def _ruff_severities(self, settings: Sequence[RuleSettings], file_class: FileClass) -> Mapping[str, Severity]:
         return {
             code: severity_of(code, settings, severity_in(file_class, code, severity))
             for code, severity in SEVERITIES.items()

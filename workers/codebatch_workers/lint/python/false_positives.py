@@ -21,26 +21,26 @@ from codebatch_workers.lint.python.deferred_names import (
 from codebatch_workers.lint.python.exports import is_export, is_for_others, may_be_names
 from codebatch_workers.lint.python.injected_names import (
     around,
+    is_bound_in_previous_iteration,
     is_given,
-    is_of_turn_before,
-    is_of_who_runs_it,
     is_plainly_given,
+    is_provided_by_runner,
 )
 from codebatch_workers.lint.python.intended_patterns import (
     is_except_of_python_2,
-    is_export_or_one_of_several,
     is_field,
     is_fixture,
     is_handler,
+    is_ignored_for_type_checker,
     is_mapping,
     is_named_again,
     is_of_except_by_condition,
     is_other_logger,
     is_read_between,
+    is_reexport_or_alternative,
     is_replaced_by_itself,
     is_safe_loader,
     is_set_by_class,
-    is_told_to_type_checker,
     is_twice_negated,
     is_unread,
     is_width_given,
@@ -127,7 +127,7 @@ def is_doubtful_by_file(file: SourceFile, found: Diagnostic) -> bool:
             return is_for_others(file)
         case "F821":
             name = file.utf8[start:end]
-            return is_given_by_runner(file, name) or is_of_who_runs_it(file, name)
+            return is_given_by_runner(file, name) or is_provided_by_runner(file, name)
         case code if code in _OF_WHOLE_FILES and file.tree is not None:
             return len([each for each in file.tree.root_node.named_children if each.type != "comment"]) == 1
     return False
@@ -168,7 +168,7 @@ def _is_plainly_read(_file: SourceFile, _found: Diagnostic, text: bytes) -> bool
 
 
 def _is_plainly_given(file: SourceFile, found: Diagnostic, text: bytes) -> bool | None:
-    is_plain = is_told_to_type_checker(file, found) or is_plainly_given(file, text)
+    is_plain = is_ignored_for_type_checker(file, found) or is_plainly_given(file, text)
     return None if is_plain is False and may_be_bound_later(file, text) else is_plain
 
 
@@ -289,7 +289,7 @@ def _is_exact(_file: SourceFile, _found: Diagnostic, text: bytes) -> bool | None
 
 
 def _is_of_turn_before(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
-    return is_of_turn_before(file, node)
+    return is_bound_in_previous_iteration(file, node)
 
 
 def _is_kept_or_read(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
@@ -324,7 +324,7 @@ _DOUBTS: Mapping[str, _Doubt] = {
     "PLE0237": is_set_by_class,
     "PLE0302": _is_of_interface,
     "PLE0604": _may_be_names,
-    "PLW0127": is_export_or_one_of_several,
+    "PLW0127": is_reexport_or_alternative,
     "PLW0128": _is_thrown_away,
     "RUF040": _is_bytes,
     "S503": _is_negotiated,

@@ -68,8 +68,8 @@ def is_given(file: SourceFile, node: Node) -> bool:
     return (
         _is_text_of_others(file, node)
         or _is_of_python_2(file, node)
-        or is_of_turn_before(file, node)
-        or is_of_who_runs_it(file, file.utf8[node.start_byte : node.end_byte])
+        or is_bound_in_previous_iteration(file, node)
+        or is_provided_by_runner(file, file.utf8[node.start_byte : node.end_byte])
     )
 
 
@@ -119,7 +119,7 @@ def _sets_or_fills(file: SourceFile, name: bytes) -> bool:
     return file.derived(_sets_names) or (not file.derived(_defines) and name in file.derived(_filled))
 
 
-def is_of_who_runs_it(file: SourceFile, name: bytes) -> bool:
+def is_provided_by_runner(file: SourceFile, name: bytes) -> bool:
     """A name in a module that sets names by text or runs another one, or that only fills what others define."""
     if not file.derived(_may_run):
         return _sets_or_fills(file, name)
@@ -142,7 +142,7 @@ def _defines_and_runs(file: SourceFile) -> tuple[bool, bool]:
     return any(is_one or each.type.startswith(_IMPORTS) for is_one, each in top), runs
 
 
-def is_of_turn_before(file: SourceFile, node: Node) -> bool:
+def is_bound_in_previous_iteration(file: SourceFile, node: Node) -> bool:
     """A name that the loop around binds further down, for its next turn."""
     loop = None
     for each in around(node):

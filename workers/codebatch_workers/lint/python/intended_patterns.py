@@ -103,14 +103,14 @@ def _quoted(file: SourceFile) -> Counter[bytes]:
     return Counter(_QUOTED.findall(file.utf8))
 
 
-def is_told_to_type_checker(file: SourceFile, found: Diagnostic) -> bool:
+def is_ignored_for_type_checker(file: SourceFile, found: Diagnostic) -> bool:
     """A name that a checker of types was told not to look for."""
     start = file.line_starts[found.line - 1]
     end = file.utf8.find(b"\n", start)
     return _MARK_OF_TYPES.search(file.utf8, start, end if end >= 0 else len(file.utf8)) is not None
 
 
-def is_export_or_one_of_several(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
+def is_reexport_or_alternative(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
     """A name that a module or class has from elsewhere and gives to others; or one of several that others change."""
     assignment = next((each for each in around(node) if each.type == "assignment"), None)
     if assignment is None:

@@ -42,21 +42,21 @@ _LINE_END = re.compile(rb"\r\n?|\n")
 _OK_STATUS = (0, 1)
 
 
-class _Location(msgspec.Struct, frozen=True):
+class _RuffLocation(msgspec.Struct, frozen=True):
     row: int
     column: int
 
 
-class Finding(msgspec.Struct, frozen=True):
+class RuffFinding(msgspec.Struct, frozen=True):
     filename: str
     message: str
-    location: _Location | None
-    end_location: _Location | None
+    location: _RuffLocation | None
+    end_location: _RuffLocation | None
     code: str | None = None
     cell: int | None = None
 
 
-_decoder = msgspec.json.Decoder(list[Finding])
+_decoder = msgspec.json.Decoder(list[RuffFinding])
 
 
 class RuffError(Exception):
@@ -139,12 +139,12 @@ class Ruff:
         for file in files:
             key = self.beside(file) if _place(file.path) == file.path else file
             together.setdefault(key, []).append(file)
-        found: dict[SourceFile, list[Finding]] = {}
+        found: dict[SourceFile, list[RuffFinding]] = {}
         for group in together.values():
             found.update(zip(group, self._ask(scratch, group), strict=True))
         return [_diagnostics(file, found[file]) for file in files]
 
-    def _ask(self, scratch: Path, files: Sequence[SourceFile]) -> Iterable[list[Finding]]:
+    def _ask(self, scratch: Path, files: Sequence[SourceFile]) -> Iterable[list[RuffFinding]]:
         """What ruff finds in files that stand beside each other."""
         directory = os.fsencode(os.path.realpath(scratch)) + b"/ruff"
         if os.path.lexists(directory):
@@ -153,7 +153,7 @@ class Ruff:
         try:
             tree.write(self.beside(files[0]))
             names = tree.materialise(files)
-            found: dict[str, list[Finding]] = {os.fsdecode(directory + b"/" + name): [] for name in names}
+            found: dict[str, list[RuffFinding]] = {os.fsdecode(directory + b"/" + name): [] for name in names}
             for chunk in _chunks(names):
                 for finding in self._call(directory, chunk):
                     if finding.filename not in found or finding.code == UNREADABLE:
@@ -171,7 +171,7 @@ class Ruff:
         """What every call says before `--` and the names of files."""
         return arguments([*self.codes, UNREADABLE])
 
-    def _call(self, directory: bytes, names: Sequence[bytes]) -> list[Finding]:
+    def _call(self, directory: bytes, names: Sequence[bytes]) -> list[RuffFinding]:
         done = subprocess.run(
             [self._binary, *self.arguments(), *self._besides, "--", *names],
             cwd=directory,
@@ -303,7 +303,7 @@ def _keeps_directories(place: bytes, path: bytes) -> bool:
     return place.count(b"/") == path.count(b"/")
 
 
-def _diagnostics(file: SourceFile, findings: Sequence[Finding]) -> list[Diagnostic]:
+def _diagnostics(file: SourceFile, findings: Sequence[RuffFinding]) -> list[Diagnostic]:
     """Records by position."""
     if not findings:
         return []
@@ -312,7 +312,7 @@ def _diagnostics(file: SourceFile, findings: Sequence[Finding]) -> list[Diagnost
     records = []
     for finding in findings:
         code = finding.code or SYNTAX_ERROR
-        start = finding.location or _Location(1, 1)
+        start = finding.location or _RuffLocation(1, 1)
         end = finding.end_location or start
         line, column = lines.position(start) if lines else (start.row, start.column)
         end_line, end_column = lines.position(end) if lines else (end.row, end.column)
@@ -347,7 +347,7 @@ class _RuffLines:
         self.file = file
         self.starts: Sequence[int] = [0, *(match.end() for match in _LINE_END.finditer(file.utf8))]
 
-    def position(self, location: _Location) -> tuple[int, int]:
+    def position(self, location: _RuffLocation) -> tuple[int, int]:
         row = min(location.row, len(self.starts))
         start = self.starts[row - 1]
         line, column = self.file.position(start)

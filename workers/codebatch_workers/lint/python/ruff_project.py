@@ -12,7 +12,7 @@ from pathlib import Path
 
 from codebatch.model.record import Severity
 from codebatch_workers.api.protocols import MemoryDirectory
-from codebatch_workers.lint.python.ruff import UNREADABLE, WITHOUT_SOURCES, Finding, Ruff
+from codebatch_workers.lint.python.ruff import UNREADABLE, WITHOUT_SOURCES, Ruff, RuffFinding
 from codebatch_workers.lint.python.ruff_files import CONTEXT, ruff_files_of
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.syntax.source import SourceFile
@@ -58,7 +58,7 @@ class ProjectRuff(Ruff):
         """The files that configure ruff for a file."""
         return ruff_files_of(file.contexts.get(CONTEXT, b""))
 
-    def _ask(self, scratch: Path, files: Sequence[SourceFile]) -> Iterable[list[Finding]]:
+    def _ask(self, scratch: Path, files: Sequence[SourceFile]) -> Iterable[list[RuffFinding]]:
         (scratch / "pyproject.toml").write_text(f'[project]\nrequires-python = ">={DEFAULT_VERSION}"\n')
         return super()._ask(scratch, files)
 

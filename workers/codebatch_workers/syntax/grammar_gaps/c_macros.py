@@ -66,7 +66,7 @@ _OTHERS = frozenset(
 _NO_FUNCTIONS = _OTHERS | _ATTRIBUTES
 
 
-class StandIn(NamedTuple):
+class MacroStandIn(NamedTuple):
     """What stands for a part of the text: these bytes, and blanks for the rest."""
 
     start: int
@@ -85,8 +85,8 @@ class _Token(msgspec.Struct, frozen=True):
         return self.kind == "word" and self.text not in _NO_NAMES
 
     @property
-    def blank(self) -> StandIn:
-        return StandIn(self.start, self.end)
+    def blank(self) -> MacroStandIn:
+        return MacroStandIn(self.start, self.end)
 
 
 def without_macros(utf8: bytes) -> bytes:
@@ -98,7 +98,7 @@ def without_macros(utf8: bytes) -> bytes:
     return utf8 if text is None else bytes(text)
 
 
-def stand_ins(utf8: bytes) -> Iterator[StandIn]:
+def stand_ins(utf8: bytes) -> Iterator[MacroStandIn]:
     """Without overlaps, in no order."""
     done = 0
     for match in _HEAD.finditer(b"\n" + utf8):
@@ -113,7 +113,7 @@ def stand_ins(utf8: bytes) -> Iterator[StandIn]:
         if spans and plain is not None and plain[1] not in _NO_FUNCTIONS and _PARAMETERS.match(plain[2]):
             done, before = plain.end(), match.start(1) - 1
             for first, last in spans:
-                yield StandIn(before + first, before + last)
+                yield MacroStandIn(before + first, before + last)
         else:
             tokens, done = _tokens(utf8, start)
             yield from _mended(tokens)
@@ -156,12 +156,12 @@ def _tokens(utf8: bytes, start: int) -> tuple[list[_Token], int]:
     return [], end
 
 
-def _mended(tokens: Sequence[_Token]) -> Iterator[StandIn]:
+def _mended(tokens: Sequence[_Token]) -> Iterator[MacroStandIn]:
     """The stand-ins of one head."""
     while (after := _after_statement(tokens)) > 0:
         for token in tokens[: after - 2]:
             yield token.blank
-        yield StandIn(tokens[after - 1].end, tokens[after - 1].end + 1, b";")
+        yield MacroStandIn(tokens[after - 1].end, tokens[after - 1].end + 1, b";")
         tokens = tokens[after:]
     if len(tokens) < len(("name", ";")):
         return
@@ -169,8 +169,8 @@ def _mended(tokens: Sequence[_Token]) -> Iterator[StandIn]:
     around = _around_type(items)
     if around:
         macro, brackets = items[around - 1], items[around]
-        yield StandIn(macro.start, brackets.start + 1)
-        yield StandIn(brackets.end - 1, brackets.end)
+        yield MacroStandIn(macro.start, brackets.start + 1)
+        yield MacroStandIn(brackets.end - 1, brackets.end)
     elif all(token.kind != "brackets" for token in items):
         yield from _of_variable(items) if end.kind != "{" else ()
     elif items[0].kind == "word":
@@ -201,7 +201,7 @@ def _after_statement(tokens: Sequence[_Token]) -> int:
     return first + 1 if rest[0].text in _STORAGE or is_head else 0
 
 
-def _of_variable(items: Sequence[_Token]) -> Iterator[StandIn]:
+def _of_variable(items: Sequence[_Token]) -> Iterator[MacroStandIn]:
     """`EXPORT const table_t TABLE[`, `int name UNUSED;`."""
     at = _attributed(items) or len(items) - 1
     for token in (*_superfluous(items[:at]), *items[at + 1 :]):
@@ -218,12 +218,12 @@ def _attributed(items: Sequence[_Token]) -> int:
     return quiet[-1] if len(quiet) > (not _is_typed(items)) else 0
 
 
-def _of_function(items: Sequence[_Token], end: bytes) -> Iterator[StandIn]:
+def _of_function(items: Sequence[_Token], end: bytes) -> Iterator[MacroStandIn]:
     if _is_wrapped(items):
         # `f OF((int a))`.
         *items, macro, brackets = items
-        yield StandIn(macro.start, brackets.start + 1)
-        yield StandIn(brackets.end - 1, brackets.end)
+        yield MacroStandIn(macro.start, brackets.start + 1)
+        yield MacroStandIn(brackets.end - 1, brackets.end)
         items = [*items, replace(brackets, text=b"()")]
     brackets_at = [index for index, token in enumerate(items) if token.kind == "brackets"]
     first = brackets_at[0]
@@ -255,7 +255,7 @@ def _is_wrapped(items: Sequence[_Token]) -> bool:
     )
 
 
-def _of_old_style(before: Sequence[_Token]) -> Iterator[StandIn]:
+def _of_old_style(before: Sequence[_Token]) -> Iterator[MacroStandIn]:
     """Before the name of a function whose parameters are declared behind its brackets."""
     for token in (*_superfluous(before), *(token for token in before if token.kind == "star")):
         yield token.blank
@@ -292,7 +292,7 @@ def _are_attributes(after: Sequence[_Token]) -> bool:
     )
 
 
-def _before_name(before: Sequence[_Token], *, is_in_brackets: bool) -> Iterator[StandIn]:
+def _before_name(before: Sequence[_Token], *, is_in_brackets: bool) -> Iterator[MacroStandIn]:
     """Those of what stands before a function's name."""
     called = [index for index, token in enumerate(before) if token.kind == "brackets" and index]
     plain = [token for index, token in enumerate(before) if token.kind != "brackets" and index + 1 not in called]

@@ -30,7 +30,7 @@ _COMMAND = re.compile(
 )
 
 
-class Cell(msgspec.Struct, frozen=True):
+class NotebookCell(msgspec.Struct, frozen=True):
     """A code cell: its number among all cells of the notebook, and where its lines are in the module, from 1."""
 
     number: int
@@ -41,7 +41,7 @@ class Cell(msgspec.Struct, frozen=True):
 class Notebook(msgspec.Struct, frozen=True, dict=True):
     """The code cells of a notebook, and the number of lines of the module that they make."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[NotebookCell, ...]
     line_count: int
     cell_count: int
 
@@ -104,13 +104,13 @@ def read_notebook(utf8: bytes) -> Notebook | None:
     ]
     line_count = utf8.count(b"\n") + (not utf8.endswith(b"\n"))
     if _stand_on_lines_of_their_own([rows for _, _, rows in code]):
-        placed = tuple(Cell(number, rows[0] + 1, lines) for number, lines, rows in code if lines)
+        placed = tuple(NotebookCell(number, rows[0] + 1, lines) for number, lines, rows in code if lines)
         return Notebook(placed, line_count, len(cells))
-    made: list[Cell] = []
+    made: list[NotebookCell] = []
     first = 1
     for number, lines, _ in code:
         if lines:
-            made.append(Cell(number, first, lines))
+            made.append(NotebookCell(number, first, lines))
             first += len(lines)
     return Notebook(tuple(made), first - 1, len(cells))
 

@@ -47,7 +47,7 @@ class PatternMatcher:
 
     def iter_matches(self, nodes: Sequence[Node], utf8: bytes) -> Iterator[tuple[Node, Mapping[str, tuple[int, int]]]]:
         """Those of some nodes that are like the pattern, each with where its names are. Raises TooManySteps."""
-        comparison = _Comparison(self._twice, utf8)
+        comparison = _FileComparison(self._twice, utf8)
         for node in nodes:
             ways = comparison.node(self.pattern, node, {self._unbound: None})
             if ways:
@@ -59,7 +59,7 @@ class PatternMatcher:
                 yield node, places
 
 
-class _Comparison:
+class _FileComparison:
     """What is compared in one file."""
 
     def __init__(self, twice: Mapping[str, int], utf8: bytes) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from codebatch.model.text.suggestions import closest
 from codebatch_workers.syntax.language.languages import grammar
-from codebatch_workers.syntax.patterns.reading import Refused
+from codebatch_workers.syntax.patterns.reading import PatternError
 
 if TYPE_CHECKING:
     from tree_sitter import Query
@@ -23,19 +23,19 @@ _ALWAYS_THERE = ("", "+")
 def read_query(text: str, language: str) -> tuple[Query, str]:
     """A query, and the capture that is the place of a match: `@match`, else the last that does not begin with `_`.
 
-    One without captures is of its node as a whole. Raises Refused.
+    One without captures is of its node as a whole. Raises PatternError.
     """
     if len(text.encode("utf-8", "surrogatepass")) > QUERY_BYTES_MAX:
-        raise Refused(f"the query is longer than {QUERY_BYTES_MAX:,} bytes", hint="shorten the query")
+        raise PatternError(f"the query is longer than {QUERY_BYTES_MAX:,} bytes", hint="shorten the query")
     query = _compile(text, language)
     if not query.pattern_count:
-        raise Refused("the query is empty", hint="for example: '(call function: (identifier) @name)'")
+        raise PatternError("the query is empty", hint="for example: '(call function: (identifier) @name)'")
     if not query.capture_count:
         query = _compile(f"{text}\n@{_MATCH}", language)
     names = [query.capture_name(index) for index in range(query.capture_count)]
     shown = [name for name in names if not name.startswith("_")]
     if not shown:
-        raise Refused(
+        raise PatternError(
             "no node is reported, because all captures of the query start with `_`",
             hint=f"mark the node to report with the capture `@{_MATCH}`",
         )
@@ -65,14 +65,14 @@ def _compile(text: str, language: str) -> Query:
         raise _refusal(str(error), text, language) from error
 
 
-def _refusal(error: str, text: str, language: str) -> Refused:
+def _refusal(error: str, text: str, language: str) -> PatternError:
     found = _ERROR.match(error)
     if "EOF" in error:
         lines = text.split("\n")
         place = (len(lines) - 1, len(lines[-1]))
-        return Refused("the query ends too early", hint="close all brackets and quotes", place=place)
+        return PatternError("the query ends too early", hint="close all brackets and quotes", place=place)
     if found is None:
-        return Refused(f"the query is not valid for {language}: {error}", hint="see: codebatch ast FILE")
+        return PatternError(f"the query is not valid for {language}: {error}", hint="see: codebatch ast FILE")
     what, row, column, name = found["what"], int(found["row"]), int(found["column"]), (found["name"] or "").strip()
     line = text.split("\n")[row] if row < text.count("\n") + 1 else ""
     # tree-sitter counts bytes.
@@ -87,4 +87,4 @@ def _refusal(error: str, text: str, language: str) -> Refused:
     meant = closest(name, known) if name else None
     hint = f"did you mean {meant!r}?" if meant else "list nodes and fields with: codebatch ast FILE"
     told = f"{what[:1].lower()}{what[1:]}{f' {name!r}' if name else ''}"
-    return Refused(f"{told} (row {row + 1}, column {place[1] + 1} of the query)", hint=hint, place=place)
+    return PatternError(f"{told} (row {row + 1}, column {place[1] + 1} of the query)", hint=hint, place=place)

@@ -86,7 +86,7 @@ _CONTEXTS: Mapping[str, Sequence[tuple[str, str]]] = {
 }
 
 
-class Refused(ValueError):
+class PatternError(ValueError):
     """What cannot be looked for. `hint` says what to do, `place` where it is: a row and a column, from 0."""
 
     def __init__(self, message: str, *, hint: str, place: tuple[int, int] | None = None) -> None:
@@ -117,7 +117,7 @@ class PatternNode(NamedTuple):
 
 
 def read_pattern(pattern: str, language: str) -> PatternNode:
-    """The node that a pattern is, in a language whose grammar is here. Raises Refused."""
+    """The node that a pattern is, in a language whose grammar is here. Raises PatternError."""
     text = pattern.strip()
     _check(text, language)
     if language in LANGUAGES_WITH_MACROS and text.endswith("};"):
@@ -126,7 +126,7 @@ def read_pattern(pattern: str, language: str) -> PatternNode:
     if best.node is None:
         raise _refusal(best, text, language)
     if best.node.hole:
-        raise Refused(f"`{text}` alone would match every node", hint="add the code around it, or use --query")
+        raise PatternError(f"`{text}` alone would match every node", hint="add the code around it, or use --query")
     return best.node
 
 
@@ -134,8 +134,8 @@ def _read(text: str, language: str) -> _Read:
     """What comes of a pattern in the best of the contexts."""
     holes = [(match[1], match.start(), match.end()) for match in _HOLE.finditer(text)]
     if len(holes) > METAVARIABLES_MAX:
-        raise Refused(f"the pattern has more than {METAVARIABLES_MAX} metavariables", hint="use --query")
-    reader = _Reader(text, holes, language)
+        raise PatternError(f"the pattern has more than {METAVARIABLES_MAX} metavariables", hint="use --query")
+    reader = _PatternReader(text, holes, language)
     read = (reader.read(context) for context in _CONTEXTS.get(language, (_ALONE,)))
     return min(read, key=lambda each: each.faults)
 
@@ -152,7 +152,7 @@ class _Read(NamedTuple):
     is_deep: bool = False
 
 
-class _Reader:
+class _PatternReader:
     """Reads one pattern in several contexts, with several stand-ins."""
 
     def __init__(self, text: str, holes: Sequence[tuple[str, int, int]], language: str) -> None:
@@ -262,31 +262,31 @@ def _count_errors(root: Node) -> int:
 
 def _check(text: str, language: str) -> None:
     if not text:
-        raise Refused("the pattern is empty", hint="write code, with $X for any one node: 'print($X)'")
+        raise PatternError("the pattern is empty", hint="write code, with $X for any one node: 'print($X)'")
     if len(text.encode("utf-8", "surrogatepass")) > PATTERN_BYTES_MAX:
-        raise Refused(
+        raise PatternError(
             f"the pattern is longer than {PATTERN_BYTES_MAX:,} bytes", hint="search for a part of the pattern"
         )
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise Refused("the pattern is not valid UTF-8", hint="write the pattern in UTF-8")
+        raise PatternError("the pattern is not valid UTF-8", hint="write the pattern in UTF-8")
     if language in LANGUAGES_OF_PROSE:
-        raise Refused(f"patterns are not supported for {language}, in which any text is valid", hint="use --query")
+        raise PatternError(f"patterns are not supported for {language}, in which any text is valid", hint="use --query")
 
 
-def _refusal(read: _Read, text: str, language: str) -> Refused:
+def _refusal(read: _Read, text: str, language: str) -> PatternError:
     if read.is_deep:
-        return Refused(
+        return PatternError(
             f"the pattern is nested more than {PATTERN_DEPTH_MAX} levels deep", hint="search for a part of the pattern"
         )
     if read.unread:
         told = f"`{read.unread}` is inside a string, a comment or a longer word"
-        return Refused(f"{told}, but a metavariable must be a whole node", hint="use --query with #match?")
+        return PatternError(f"{told}, but a metavariable must be a whole node", hint="use --query with #match?")
     hint = "write a whole expression, statement or definition, or use --query"
     if _NO_HOLE.search(text):
         hint = "metavariables are upper-case: $X is one node, $$$ARGS any number of nodes; otherwise use --query"
     if read.faults[1]:
-        return Refused(f"the pattern is not valid {language} by itself", hint=hint)
-    return Refused(
+        return PatternError(f"the pattern is not valid {language} by itself", hint=hint)
+    return PatternError(
         f"the pattern must be exactly one syntax node of {language}, not several nodes or a part of a node",
         hint=hint,
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from codebatch.errors import StoreCorrupt
-from codebatch.operations.queries.batch_query import Answer, Question
+from codebatch.operations.queries.batch_query import Answer, BatchQuery
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # What checks types brings it along, and nothing else needs it.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     )
     from codebatch.query.fields import JsonRecord
     from codebatch.query.filters.filters import RecordFilter
-    from codebatch.query.filters.record_options import OutputFilters, OutputsWanted, Several, Wanted
+    from codebatch.query.filters.record_options import OutputFilters, OutputRecordOptions, RecordOptions, Several
     from codebatch.query.filters.shaping import Groups
 
 R = TypeVar("R", bound="Record", covariant=True)
@@ -78,19 +78,19 @@ class Records(Answer[Iterable["JsonRecord"]], Generic[R]):
             yield record
 
 
-class Nouns(ABC):
+class RecordQueries(ABC):
     """What gives records. Every method raises InvalidInput for what cannot be asked, and StoreCorrupt."""
 
     @property
     @abstractmethod
-    def question(self) -> Question:
+    def question(self) -> BatchQuery:
         """The batch, as use cases take it. Raises InvalidInput where its store was closed."""
 
     @abstractmethod
     def check(self, answer: AnyAnswer) -> AnyAnswer:
         """The same answer. Raises BatchIncomplete where it is not whole, and only a whole one is wanted."""
 
-    def outputs(self, *, for_machines: bool = True, **wanted: Unpack[OutputsWanted]) -> Records[Record]:
+    def outputs(self, *, for_machines: bool = True, **wanted: Unpack[OutputRecordOptions]) -> Records[Record]:
         """Records of every kind; where none is named, and not `for_machines`, without those that nobody else reads."""
         return self._ask(wanted, None, for_machines=for_machines)
 
@@ -100,7 +100,7 @@ class Nouns(ABC):
         severity: Severity | Sequence[Severity] | None = None,
         code: Several = None,
         tool: Several = None,
-        **wanted: Unpack[Wanted],
+        **wanted: Unpack[RecordOptions],
     ) -> Records[Diagnostic]:
         """What was found wrong. `code` is exact, but for a `*` at the end."""
         return self._ask(wanted, "diagnostic", severity=severity, code=code, tool=tool)
@@ -110,28 +110,28 @@ class Nouns(ABC):
         *,
         name: Several = None,
         symbol_type: SymbolType | Sequence[SymbolType] | None = None,
-        **wanted: Unpack[Wanted],
+        **wanted: Unpack[RecordOptions],
     ) -> Records[Symbol]:
         """What is defined where, imports among it. `name` is exact, but for a `*` at the end."""
         return self._ask(wanted, "symbol", name=name, symbol_type=symbol_type)
 
-    def edges(self, **wanted: Unpack[Wanted]) -> Records[Edge]:
+    def edges(self, **wanted: Unpack[RecordOptions]) -> Records[Edge]:
         """Imports, calls, inheritance, and which file depends on which."""
         return self._ask(wanted, "edge")
 
-    def metrics(self, *, metric: Several = None, **wanted: Unpack[Wanted]) -> Records[Metric]:
+    def metrics(self, *, metric: Several = None, **wanted: Unpack[RecordOptions]) -> Records[Metric]:
         """Numbers about files and functions."""
         return self._ask(wanted, "metric", metric=metric)
 
-    def files(self, **wanted: Unpack[Wanted]) -> Records[File]:
+    def files(self, **wanted: Unpack[RecordOptions]) -> Records[File]:
         """What each file is."""
         return self._ask(wanted, "file")
 
-    def failures(self, **wanted: Unpack[Wanted]) -> Records[Failure]:
+    def failures(self, **wanted: Unpack[RecordOptions]) -> Records[Failure]:
         """What a task could not do."""
         return self._ask(wanted, "failure")
 
-    def duplicates(self, **wanted: Unpack[Wanted]) -> Records[Duplicate]:
+    def duplicates(self, **wanted: Unpack[RecordOptions]) -> Records[Duplicate]:
         """Blocks of code that stand at several places."""
         return self._ask(wanted, "duplicate")
 
@@ -144,15 +144,21 @@ class Nouns(ABC):
         task = filters.get("task")
         return self.check(count_by(self.question, asked, by, task=task, kinds=asked.named_kinds))
 
-    def _ask(self, wanted: Wanted, kind: str | None, *, for_machines: bool = True, **own: Several) -> Records[R]:
+    def _ask(self, wanted: RecordOptions, kind: str | None, *, for_machines: bool = True, **own: Several) -> Records[R]:
         from msgspec import structs
 
         from codebatch.operations.queries.records import search
         from codebatch.query.fields import chosen
-        from codebatch.query.filters.record_options import KINDS_FOR_PEOPLE, OutputsWanted, Wanted, filter_of, shape_of
+        from codebatch.query.filters.record_options import (
+            KINDS_FOR_PEOPLE,
+            OutputRecordOptions,
+            RecordOptions,
+            filter_of,
+            shape_of,
+        )
 
         own = {"kind": kind, **own} if kind else own
-        asked = filter_of(wanted, Wanted if kind else OutputsWanted, own)
+        asked = filter_of(wanted, RecordOptions if kind else OutputRecordOptions, own)
         shape, task = shape_of(wanted), wanted.get("task")
         named = asked.named_kinds
         if not asked.kinds and not for_machines:
