@@ -1,4 +1,4 @@
-"""The words of what users read: help, messages, documents and the docstrings of the public API.
+"""The words of what people read: help, messages, documents, and the docstrings of the public API and of all modules.
 
 `language-exceptions.json` counts the violations that are left, by text. The counts may only shrink: after a text was
 improved, run `python -m tests.test_language` to write the lower counts.
@@ -13,11 +13,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import click
 
 import codebatch
 import codebatch.errors
+import codebatch.work
+import codebatch_workers.api
 from codebatch.cli import cli
 
 ROOT = Path(__file__).parent.parent
@@ -96,8 +99,13 @@ def _literals(node: ast.expr) -> Iterator[str]:
 
 
 def _public_docstrings() -> Iterator[tuple[str, str]]:
-    for name in codebatch.__all__:
-        each = getattr(codebatch, name)
+    for package in (codebatch, codebatch.work, codebatch_workers.api):
+        yield from _docstrings_of(package)
+
+
+def _docstrings_of(package: ModuleType) -> Iterator[tuple[str, str]]:
+    for name in package.__all__:
+        each = getattr(package, name)
         if isinstance(each, type) and "codebatch" in each.__module__:
             yield name, vars(each).get("__doc__") or ""
             for member, value in vars(each).items():
@@ -105,6 +113,13 @@ def _public_docstrings() -> Iterator[tuple[str, str]]:
                     yield f"{name}.{member}", value.__doc__ or ""
         elif inspect.isfunction(each):
             yield name, each.__doc__ or ""
+
+
+def _docstrings_in(path: Path) -> Iterator[str]:
+    """Yield the docstrings of a module, and of its classes and functions."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield ast.get_docstring(node) or ""
 
 
 def _documents() -> list[Path]:
@@ -131,6 +146,8 @@ def counted() -> dict[str, list[str]]:
     for path in sorted((ROOT / "codebatch").rglob("*.py")) + sorted((ROOT / "workers").rglob("*.py")):
         for text in _messages(path):
             add(f"messages: {path.relative_to(ROOT)}", violations(text))
+        for text in _docstrings_in(path):
+            add(f"docstrings: {path.relative_to(ROOT)}", violations(text, limit=None, is_description=True))
     for path in _documents():
         add(f"document: {path.relative_to(ROOT)}", violations(path.read_text(encoding="utf-8"), limit=None))
     for name, text in _public_docstrings():

@@ -32,7 +32,7 @@ WIRE_FORMATS = {
 """Modules whose class names are the names of members, messages or events in a format of SPEC.md."""
 BANNED_NAMES = {"utils.py", "util.py", "helpers.py", "common.py", "misc.py", "manager.py"}
 TOP_LEVEL = {
-    ".ci", ".git", ".github", ".gitignore", "LICENSE", "README.md", "SPEC.md",
+    ".ci", ".git", ".git-blame-ignore-revs", ".github", ".gitignore", "LICENSE", "README.md", "SPEC.md",
     "bench", "codebatch", "pyproject.toml", "schemas", "tests", "workers",
 }  # fmt: skip
 
