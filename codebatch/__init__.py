@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import importlib
 
-# As typing has it, which takes as long as all that is imported before Ctrl-C is heard by us (__main__.py).
+# Defined here because importing typing would double the time before the handler of Ctrl-C is set (__main__.py).
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
@@ -217,9 +217,9 @@ _NAMES = {
     "store.batches.batches": "BatchDir",
     "store.batches.store": "StoreDir",
 }
-"""By module."""
+"""Public names by module."""
 
-if not TYPE_CHECKING:  # Who checks types is to see a name that there is not.
+if not TYPE_CHECKING:  # Type checkers must report unknown names, so they must not see `__getattr__`.
 
     def __getattr__(name: str) -> object:
         for module, names in _NAMES.items():

@@ -1,8 +1,8 @@
-"""`codebatch`, and `python -m codebatch`: the first lines of the process, before anything that takes time is imported.
+"""Entry point of `codebatch` and `python -m codebatch`: code that runs before slow imports.
 
-What a parent process left us is put right here: a child's exit status must be ours to know (SIGCHLD ignored: it is
-lost), and no signal may be blocked. One that is ignored stays ignored (nohup). A standard input that is closed has
-nothing to read, and its descriptor is no other file's.
+It resets inherited state: SIGCHLD, because the exit status of children is lost if it is ignored, and blocked signals.
+An ignored SIGINT stays ignored (nohup). A closed standard input is replaced by an empty one, so that no other file gets
+its descriptor.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _INTERRUPTED_JSON = (
 
 
 def main() -> None:
-    """The console script. Ends the process."""
-    gc.set_threshold(50_000, 20, 50)  # While modules are made there is no garbage to collect.
+    """Run the console script. Ends the process."""
+    gc.set_threshold(50_000, 20, 50)  # Imports create many objects but no garbage.
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, _end)
+        signal.signal(signal.SIGINT, _exit_interrupted)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     if sys.stdin is None:
@@ -35,15 +35,18 @@ def main() -> None:
     run_command_line(sys.argv[1:])
 
 
-def _end(*_: object) -> None:
-    """Ctrl-C while we import: nothing was begun."""
+def _exit_interrupted(*_: object) -> None:
+    """Exit after Ctrl-C during imports, when nothing has begun."""
     with contextlib.suppress(OSError):
         os.write(2, _INTERRUPTED_JSON if _asks_for_json(sys.argv) else _INTERRUPTED)
     os._exit(130)
 
 
 def _asks_for_json(arguments: list[str]) -> bool:
-    """As `wants_json` of the command line says, which may not be imported now, but for short options in one word."""
+    """Return whether the arguments request JSON, like `wants_json` of the command line, which is not imported yet.
+
+    Short options in one word are not recognized.
+    """
     pairs = zip(arguments, arguments[1:])  # noqa: B905, RUF007 - of unequal length; itertools is not imported yet
     return not {"--json", "-ojson", "--output=json"}.isdisjoint(arguments) or any(
         pair in (("-o", "json"), ("--output", "json")) for pair in pairs

@@ -1,8 +1,8 @@
-"""One tree of errors. The class says who is at fault: the caller, the store, the source, the batch, or we.
+"""All errors. The class depends on the cause: the caller, the store, the source, the batch, or a bug.
 
-`code` is what `--json` prints, `exit_status` what the process ends with, which only of a signal is not the class's. The
-table in SPEC.md "Exit statuses" is made of these classes. What is met in several places has a class below the cause's,
-which takes the facts as fields and makes the text and the hint of them.
+`code` is what `--json` prints. `exit_status` is the exit status of the process; it differs from the class's only after
+a signal. The table in SPEC.md "Exit statuses" is generated from these classes. An error that is raised in several
+places has a subclass, which takes the facts as fields and builds the message and the hint.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import ClassVar
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, as opposed to a KeyboardInterrupt that some task raises."""
+    """Ctrl-C by the user, as opposed to a KeyboardInterrupt raised by a task."""
 
 
 class CodebatchError(Exception):
@@ -115,12 +115,12 @@ class InvalidConfiguration(InvalidInput):
 class InvalidWork(InvalidConfiguration):
     """The task lists contain `count` errors. The first errors are listed, each with a hint."""
 
-    def __init__(self, told: Sequence[tuple[str, str | None]], count: int) -> None:
-        lines = [message if hint is None else f"{message}; {hint}" for message, hint in told]
-        if count > len(told):
-            lines.append(f"and {count - len(told):,} more")
-        self._lines = (told[0][0],) if count == 1 else (f"{count:,} problems found", *lines)
-        super().__init__("\n".join(self._lines), hint=told[0][1] if count == 1 else None)
+    def __init__(self, problems: Sequence[tuple[str, str | None]], count: int) -> None:
+        lines = [message if hint is None else f"{message}; {hint}" for message, hint in problems]
+        if count > len(problems):
+            lines.append(f"and {count - len(problems):,} more")
+        self._lines = (problems[0][0],) if count == 1 else (f"{count:,} problems found", *lines)
+        super().__init__("\n".join(self._lines), hint=problems[0][1] if count == 1 else None)
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -182,9 +182,9 @@ class UnsupportedFileSystem(StoreError):
     """A file system that cannot do what the store needs. `lacks` is the operation, for example "make hard links"."""
 
     def __init__(self, path: str, lacks: str, reason: str | None = None) -> None:
-        told = f": {reason}" if reason else ""
+        suffix = f": {reason}" if reason else ""
         super().__init__(
-            f"the file system of {path} cannot {lacks}, which the store needs{told}",
+            f"the file system of {path} cannot {lacks}, which the store needs{suffix}",
             hint="put the store on a local disk with --store PATH",
         )
         self.path = path
@@ -296,7 +296,10 @@ class NothingLeft(NothingToDo):
 
 
 def error_of(code: str, message: str, hint: str | None) -> CodebatchError:
-    """The error that another process of ours met, as far as it was told: its class by code, and its text."""
+    """Return the error of another process: the class by code, with message and hint.
+
+    InternalError for unknown codes.
+    """
     kinds: list[type[CodebatchError]] = [CodebatchError]
     for kind in kinds:
         kinds += kind.__subclasses__()

@@ -1,1 +1,1 @@
-"""Queries of git repositories. Neither the tree nor the user's settings change the answers."""
+"""Queries of git repositories. Neither the tree nor the user's settings affect the results."""

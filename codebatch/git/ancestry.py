@@ -1,7 +1,7 @@
-"""Which commits came before one, as git tells it. Asked as `git.py` asks.
+"""Ancestors of commits in a git work tree, queried as in repository.py.
 
-What is asked for comes from a store or an environment, and what git answers from a repository that anyone may have
-made: a commit is one by its form alone, and whatever else is said is no answer.
+Commits in queries come from a store or the environment, and results from an untrusted repository. So every commit is
+checked for its form, and other texts are rejected.
 """
 
 from __future__ import annotations
@@ -20,55 +20,55 @@ _COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z", re.ASCII)
 
 
 class Repository(NamedTuple):
-    """A git work tree: the program, and a directory in it."""
+    """A git work tree: the path of the git program, and a directory in the work tree."""
 
     git: str
     directory: bytes
 
     @property
     def is_shallow(self) -> bool:
-        """Tell whether the clone lacks what was before some commit. False if git does not say."""
+        """True if the clone lacks history before some commit. False if git does not report it."""
         try:
             return find_head(self.git, self.directory).is_shallow
         except GitError:
             return False
 
     def parents(self, commit: str) -> list[str]:
-        """The commits that one names as those before it, be they there or not. Raises GitError."""
-        head = self._ask("cat-file", "commit", _checked(commit)).partition(b"\n\n")[0]
-        named = (line.removeprefix(b"parent ") for line in head.split(b"\n") if line.startswith(b"parent "))
-        return [_checked(name.decode("ascii", "replace")) for name in named]
+        """Return the parents of a commit, even if they are missing from the repository. Raises GitError."""
+        head = self._query("cat-file", "commit", _checked(commit)).partition(b"\n\n")[0]
+        names = (line.removeprefix(b"parent ") for line in head.split(b"\n") if line.startswith(b"parent "))
+        return [_checked(name.decode("ascii", "replace")) for name in names]
 
     def find(self, reference: str) -> str | None:
-        """Return the full hash of the one commit that a reference resolves to, None if there is none.
+        """Return the full hash of the commit that a reference resolves to, or None.
 
-        What could be an option, or cannot be printed, is not given to git.
+        References that look like an option or contain unprintable characters are not passed to git.
         """
         if not reference or reference.startswith("-") or not reference.isprintable():
             return None
         try:
-            return _one(self._ask("rev-parse", "--verify", "--quiet", f"{reference}^{{commit}}"))
+            return _first_commit(self._query("rev-parse", "--verify", "--quiet", f"{reference}^{{commit}}"))
         except GitError:
             return None
 
     def merge_base(self, one: str, other: str) -> str:
-        """The best common ancestor of two commits. Raises GitError where there is none, or it is not known."""
+        """Return the best common ancestor of two commits. Raises GitError if there is none or it is unknown."""
         try:
-            return _one(self._ask("merge-base", _checked(one), _checked(other)))
+            return _first_commit(self._query("merge-base", _checked(one), _checked(other)))
         except GitError as error:
             raise GitError("they have no common commit in this clone") from error
 
     def ancestors(self, commit: str) -> Sequence[str]:
-        """A commit and those before it, the nearest first, at most ANCESTORS_MAX. Raises GitError."""
-        told = self._ask("rev-list", f"--max-count={ANCESTORS_MAX}", _checked(commit), "--")
-        return told.decode("ascii", "replace").split()
+        """Return a commit and its ancestors, nearest first, at most ANCESTORS_MAX. Raises GitError."""
+        output = self._query("rev-list", f"--max-count={ANCESTORS_MAX}", _checked(commit), "--")
+        return output.decode("ascii", "replace").split()
 
-    def _ask(self, *arguments: str) -> bytes:
+    def _query(self, *arguments: str) -> bytes:
         return ask_git(self.git, self.directory, arguments, _SECONDS, is_top=begins_in(self.directory))
 
 
 def is_commit(text: str) -> bool:
-    """Whether a text can be the full name of a commit."""
+    """Return whether a text has the form of a full commit hash."""
     return _COMMIT.match(text) is not None
 
 
@@ -78,5 +78,5 @@ def _checked(commit: str) -> str:
     return commit
 
 
-def _one(told: bytes) -> str:
-    return _checked(told.decode("ascii", "replace").partition("\n")[0])
+def _first_commit(output: bytes) -> str:
+    return _checked(output.decode("ascii", "replace").partition("\n")[0])

@@ -1,4 +1,4 @@
-"""Which lines a change touched, as git tells it. Asked as `git.py` asks, and without filters (`git_checkout.py`)."""
+"""Lines touched by a change, as reported by git: queried as in repository.py, and without filters (checkout.py)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codebatch.git.checkout import no_filters
 from codebatch.git.history import begins_in
 from codebatch.git.repository import GitError, ask_git
 
-_ASKED_SECONDS = 120.0
+_SECONDS_MAX = 120.0
 _DIFF = (
     "-c", "core.quotePath=false", "diff", "-U0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames",
     "--ignore-submodules=all", "--relative", "--src-prefix=a/", "--dst-prefix=b/", "-O/dev/null",
@@ -22,23 +22,23 @@ _ESCAPED = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t
 
 
 def touched_lines(repository: Repository, old: str, new: str | None) -> Mapping[bytes, list[range]]:
-    """Of each file that differs from a commit which lines are new or others, 1-based, in another, or else in the tree.
+    """Map each file that differs from the commit `old` to the new or changed lines, 1-based.
 
-    Raises GitError.
+    Lines are numbered as in the commit `new`, or if it is None, as in the work tree. Raises GitError.
     """
     if not all(map(is_commit, filter(None, (old, new)))):
         raise GitError("the commits to compare are unknown")
     git, directory = repository
     is_top = begins_in(directory)
     commits = (old, new) if new else (old,)
-    asked = (*no_filters(git, directory, is_top=is_top), *_DIFF, *commits, "--", ".")
-    found: dict[bytes, list[range]] = defaultdict(list)
-    for path, lines in _parsed(ask_git(git, directory, asked, _ASKED_SECONDS, is_top=is_top)):
-        found[path].append(lines)
-    return dict(found)
+    arguments = (*no_filters(git, directory, is_top=is_top), *_DIFF, *commits, "--", ".")
+    lines_by_path: dict[bytes, list[range]] = defaultdict(list)
+    for path, lines in _iter_hunks(ask_git(git, directory, arguments, _SECONDS_MAX, is_top=is_top)):
+        lines_by_path[path].append(lines)
+    return dict(lines_by_path)
 
 
-def _parsed(diff: bytes) -> Iterator[tuple[bytes, range]]:
+def _iter_hunks(diff: bytes) -> Iterator[tuple[bytes, range]]:
     path = b""
     lines = iter(diff.split(b"\n"))
     for line in lines:
@@ -46,17 +46,17 @@ def _parsed(diff: bytes) -> Iterator[tuple[bytes, range]]:
         if line.startswith(b"+++ "):
             path = _unquoted(line[4:].removesuffix(b"\t")).removeprefix(b"b/")
         elif hunk is not None:
-            gone, first, come = (1 if part is None else int(part) for part in hunk.groups())
-            for _ in range(gone + come):  # What is in a file may look like a header.
+            removed, first, added = (1 if part is None else int(part) for part in hunk.groups())
+            for _ in range(removed + added):  # Skip the lines of the hunk, because content may look like a header.
                 next(lines, None)
-            yield path, range(first, first + come)
+            yield path, range(first, first + added)
 
 
 def _unquoted(path: bytes) -> bytes:
-    """A path as it is; git quotes one that has control characters, quotation marks or backslashes."""
+    """Return a path without git's quoting, which is used for control characters, quotation marks and backslashes."""
     if not path.startswith(b'"'):
         return path
-    return _ESCAPE.sub(lambda found: _escaped(found[1]), path[1:-1])
+    return _ESCAPE.sub(lambda match: _escaped(match[1]), path[1:-1])
 
 
 def _escaped(text: bytes) -> bytes:

@@ -1,7 +1,7 @@
-"""The tree of a commit, in a scratch directory: a work tree of its own, in which nothing of the repository has a say.
+"""The tree of a commit in a scratch directory, as a separate work tree that the repository's settings do not affect.
 
-Of the repository its objects alone are read. The index, the files and the settings are the scratch directory's, and so
-nothing is written to the repository, and none of its hooks and filters is known.
+Only the objects of the repository are read. The index, files and settings are those of the scratch directory. So
+nothing is written to the repository, and none of its hooks and filters is active.
 """
 
 from __future__ import annotations
@@ -18,47 +18,48 @@ from codebatch.git.repository import GitError, ask_git, tracked
 from codebatch.model.text.quantities import human_bytes
 from codebatch.system.files.memory_scratch import try_memory_scratch
 
-_ASKED_SECONDS = 30.0
-_WRITTEN_SECONDS = 600.0
+_QUERY_SECONDS = 30.0
+_CHECKOUT_SECONDS = 600.0
 _PAGE_BYTES = 4096
-# What is left to others.
+# Space left free for other programs.
 _FREE_TIMES = 4
 _FREE_BYTES = 256 << 20
 
 
 @contextlib.contextmanager
 def tree_of(repository: Repository, commit: str) -> Iterator[bytes]:
-    """The directory of a repository as it is in a commit, for the time being.
+    """Yield the directory of a repository with the content of a commit, in a temporary work tree.
 
-    Raises GitError, also where its files would not be what a checkout has: of submodules, and of what goes through a
-    filter. Raises OSError where there is no room.
+    Raises GitError, also if the files would differ from a checkout: if the commit has submodules or files with a
+    filter. Raises OSError if the disk is full.
     """
     if not is_commit(commit):
         raise GitError(f"{commit[:80]!r} is not a commit")
     with _scratch(_tree_bytes(repository, commit)) as scratch:
         top = os.path.join(os.fsencode(os.path.realpath(scratch)), b"tree")
         _check_out(repository, commit, top)
-        directory = os.path.join(top, _ask(repository, "rev-parse", "--show-prefix")).rstrip(b"/")
+        directory = os.path.join(top, _query(repository, "rev-parse", "--show-prefix")).rstrip(b"/")
         if not os.path.isdir(directory):
             raise GitError(f"commit {commit[:12]} does not have this directory")
         yield directory
 
 
 def _tree_bytes(repository: Repository, commit: str) -> int:
-    """What the tree of a commit takes on a disk. Raises GitError, also where it has submodules."""
-    taken = 0
-    for line in _ask(repository, "ls-tree", "-r", "-l", "-z", "--full-tree", commit).split(b"\0"):
+    """Return an upper bound of the disk space of a commit's tree, in bytes. Raises GitError, also for submodules."""
+    size_bytes = 0
+    for line in _query(repository, "ls-tree", "-r", "-l", "-z", "--full-tree", commit).split(b"\0"):
         mode, *_, size = line.partition(b"\t")[0].split() or (b"", b"0")
         if mode == b"160000":
             raise GitError(f"commit {commit[:12]} has submodules, whose content is in other repositories")
-        taken += int(size) + _PAGE_BYTES if size.isdigit() else _PAGE_BYTES
-    return taken
+        size_bytes += int(size) + _PAGE_BYTES if size.isdigit() else _PAGE_BYTES
+    return size_bytes
 
 
 @contextlib.contextmanager
 def _scratch(size_bytes: int) -> Iterator[str]:
-    """An empty directory with room for that much, in memory where that has room for four times as much: to write
-    thousands of files costs a disk's file system eight times what it costs memory. Raises GitError without room.
+    """Yield an empty directory with room for `size_bytes`, removed afterwards. Raises GitError without room.
+
+    Memory is used if it has four times the space: writing thousands of files costs an eighth there.
     """
     in_memory = try_memory_scratch(free_bytes=size_bytes * _FREE_TIMES + _FREE_BYTES)
     if in_memory is not None:
@@ -78,17 +79,19 @@ def _scratch(size_bytes: int) -> Iterator[str]:
 
 def _check_out(repository: Repository, commit: str, top: bytes) -> None:
     git = repository.git
-    objects = os.path.join(repository.directory, _ask(repository, "rev-parse", "--git-path", "objects"))
+    objects = os.path.join(repository.directory, _query(repository, "rev-parse", "--git-path", "objects"))
     if b"\n" in objects:
         raise GitError("git does not support the path of its objects")
-    hashes = _ask(repository, "rev-parse", "--show-object-format").decode("ascii", "replace")
+    object_format = _query(repository, "rev-parse", "--show-object-format").decode("ascii", "replace")
     os.mkdir(top)
-    ask_git(git, top, ("init", "-q", "--template=", f"--object-format={hashes}", "."), _ASKED_SECONDS, is_top=False)
+    ask_git(
+        git, top, ("init", "-q", "--template=", f"--object-format={object_format}", "."), _QUERY_SECONDS, is_top=False
+    )
     with open(os.path.join(top, b".git/objects/info/alternates"), "wb") as file:
         file.write(os.path.realpath(objects) + b"\n")
-    ask_git(git, top, ("read-tree", commit), _ASKED_SECONDS, is_top=True)
-    ask_git(git, top, ("checkout-index", "-q", "-a"), _WRITTEN_SECONDS, is_top=True)
-    for path in tracked(git, top, _ASKED_SECONDS, is_top=True):
+    ask_git(git, top, ("read-tree", commit), _QUERY_SECONDS, is_top=True)
+    ask_git(git, top, ("checkout-index", "-q", "-a"), _CHECKOUT_SECONDS, is_top=True)
+    for path in tracked(git, top, _QUERY_SECONDS, is_top=True):
         if os.path.basename(path) == b".gitattributes" and _names_filter(os.path.join(top, path)):
             raise GitError(f"commit {commit[:12]} has files that need a git filter")
 
@@ -100,9 +103,9 @@ def _names_filter(path: bytes) -> bool:
         return b"filter=" in file.read()
 
 
-def _ask(repository: Repository, *arguments: str) -> bytes:
-    """What git says, which may hold any byte, without the line end behind it."""
-    told = ask_git(
-        repository.git, repository.directory, arguments, _ASKED_SECONDS, is_top=begins_in(repository.directory)
+def _query(repository: Repository, *arguments: str) -> bytes:
+    """Return git's output, which may contain any bytes, without the final newline."""
+    output = ask_git(
+        repository.git, repository.directory, arguments, _QUERY_SECONDS, is_top=begins_in(repository.directory)
     )
-    return told.removesuffix(b"\n")
+    return output.removesuffix(b"\n")

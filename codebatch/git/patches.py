@@ -1,7 +1,7 @@
-"""The hunks in what git writes with `--patch --unified=0 --full-index`, of chosen files of a commit and its parents.
+"""Parsing of hunks in the output of `git diff-tree --patch --unified=0 --full-index`.
 
-A line of content begins with a sign, a space or a backslash, so that no file can say what the lines about files and
-hunks say. What a path says does not matter: hunks are known by the names of the two versions.
+Content lines begin with a sign, a space or a backslash, so no file can forge the lines about files and hunks. Paths are
+ignored: hunks are identified by the hashes of both versions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from codebatch.model.text.lazy_patterns import LatePattern
 
 BLOB_BYTES = 12
-"""So many bytes of the name of a version are kept: enough to tell all versions apart."""
+"""Length to which blob hashes are truncated, in bytes: enough to distinguish all versions."""
 
 _PATCH = LatePattern(
     rb"^(?:index ([0-9a-f]+)\.\.([0-9a-f]+)|@@ -([0-9]+)(?:,([0-9]+))? \+([0-9]+)(?:,([0-9]+))? @@)", re.MULTILINE
@@ -21,7 +21,7 @@ _PATCH = LatePattern(
 
 
 class Hunk(NamedTuple):
-    """Lines of an old version in whose place there are others in the new one, each from a line to before a line."""
+    """Lines of an old version that were replaced by lines of the new one. Ends are exclusive."""
 
     old_start: int
     old_end: int
@@ -34,25 +34,25 @@ Pair = tuple[bytes, bytes]
 
 
 def blob_from_name(name: bytes) -> bytes:
-    """Return what is kept of the name of a version, which is hexadecimal."""
+    """Return the truncated bytes of a hexadecimal blob hash."""
     return bytes.fromhex(name.decode("ascii"))[:BLOB_BYTES]
 
 
 def parse_patch(blocks: Iterable[bytes]) -> dict[Pair, list[Hunk]]:
-    """Return the hunks of each pair, in the order of the patch. Each block is of whole lines."""
-    found: dict[Pair, list[Hunk]] = {}
+    """Return the hunks of each pair, in the order of the patch. Each block consists of whole lines."""
+    hunks_by_pair: dict[Pair, list[Hunk]] = {}
     hunks: list[Hunk] = []
     for block in blocks:
-        for each in _PATCH.finditer(block):
-            if each[1] is not None:
-                hunks = found[blob_from_name(each[1]), blob_from_name(each[2])] = []
+        for match in _PATCH.finditer(block):
+            if match[1] is not None:
+                hunks = hunks_by_pair[blob_from_name(match[1]), blob_from_name(match[2])] = []
             else:
-                hunks.append(Hunk(*_span(each[3], each[4]), *_span(each[5], each[6])))
-    return found
+                hunks.append(Hunk(*_span(match[3], match[4]), *_span(match[5], match[6])))
+    return hunks_by_pair
 
 
 def _span(start: bytes, count: bytes | None) -> tuple[int, int]:
-    """The first line of some and the line behind the last; of none git names the line before."""
+    """Return the first line and the line after the last. For an empty range git reports the line before."""
     lines = 1 if count is None else int(count)
     first = int(start) + (lines == 0)
     return first, first + lines

@@ -1,11 +1,11 @@
-"""What git says is in a work tree, asked so that neither the tree nor the user's settings have a say in how.
+"""Queries of git work trees that neither the tree nor the user's settings affect.
 
-A repository's own configuration may name programs (`core.fsmonitor`, hooks, transports) and the user's may name further
-ignore files. The first must not run, the second must not make one tree two snapshots: both are overridden, and every
-`GIT_*` of the environment is dropped. What git answers comes from an index that anyone may have written: a path that
-can be in no tree makes the answer void. And git may never answer: it waits for a fifo that is called `.gitignore`, or
-lies in its repository, and takes exponential time over some patterns. So nothing waits for it for long. Nor has it all
-memory for what never ends: a device in place of its attributes, a tree of ten trees of ten trees.
+A repository's configuration may name programs (`core.fsmonitor`, hooks, transports), which must not run. The user's
+configuration may name further ignore files, which must not change snapshots. Both are overridden, and all `GIT_*`
+variables are removed from the environment. git's output depends on an untrusted index: a path that no tree can contain
+makes the output invalid. git may also never return: it waits for a FIFO named `.gitignore` or in its repository, and
+takes exponential time over some patterns. So every query has a time limit. Memory is limited too, because of endless
+input: a device in place of the attributes file, or a tree of exponential size.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from codebatch.system.clock import running_ns
 from codebatch.system.processes.proc import waits_for_fifo
 
 GIT_MEMORY_BYTES_MAX = 4 << 30
-"""Of its own, beside the files that it maps: it reads a file of patterns or a tree whole, however long it is."""
+"""Limit of git's own memory, without mapped files: git reads files of patterns and trees of any size into memory."""
 
 _SETTINGS = (
     "core.attributesFile=",
@@ -41,57 +41,58 @@ _ENVIRONMENT = {
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": "/dev/null",
-    # A partial clone would fetch what is missing, through whatever transport its configuration names.
+    # A partial clone would fetch missing objects through the transport in its configuration.
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
-    # glibc would return the memory of each version of a file to the kernel, and ask for it again for the next one.
+    # Otherwise glibc returns the memory of each file version to the kernel and requests it again for the next one.
     "MALLOC_MMAP_THRESHOLD_": "67108864",
     "MALLOC_TRIM_THRESHOLD_": "268435456",
 }
-# git reads its index for this, and nothing else.
+# git reads only its index for this query.
 _TRACKED_SECONDS = 30.0
-# How often it is looked at whether git is stuck.
-_LOOK_SECONDS = 0.2
+# Interval of the checks whether git is blocked.
+_POLL_SECONDS = 0.2
 _LIST = ("ls-files", "-coz", "--deduplicate", "--exclude-per-directory=.gitignore")
 _UNREADABLE = LatePattern(rb"warning: (?:could not open directory|unable to access) '(.*?)/?': (.*)")
-# Empty, `.` and `..` as parts of a path, a slash at its beginning, and `.git` in whatever case.
+# Invalid components of paths: empty, `.`, `..`, and `.git` in any case. And a slash at the beginning.
 _NO_PATH = LatePattern(rb"(?:\A|[\0/])(?:\.\.?|\.git)(?=[/\0])|(?:\A|[\0/])/", re.IGNORECASE)
 _NAME_TOO_LONG = os.strerror(errno.ENAMETOOLONG)
 _WARNINGS = (b"warning: could not open directory", b"warning: unable to access")
-# Of `ls-files -v -s -z`: "H 100644 OBJECT 0<TAB>PATH<NUL>". Any other tag: unmerged, or git does not look at its file.
+# Output of `ls-files -v -s -z`: "H 100644 OBJECT 0<TAB>PATH<NUL>". Another tag: unmerged, or git ignores its file.
 _INDEXED = LatePattern(rb"[^\t\0]*\t([^\0]*)\0")
 _SUBMODULE = LatePattern(rb"(?:\A|\0)(?:H )?160000 (?:commit )?([0-9a-f]+)(?: \d)?\t([^\0]*)")
 _UNSEEN = LatePattern(rb"(?:\A|\0)(?!H )[^\0]")
 
 
 class GitError(Exception):
-    """git is not there, is too old, or cannot read this tree; the text says which."""
+    """git is missing, too old, or cannot read this tree. The text has the reason."""
 
 
 class GitSilent(GitError):
-    """git did not answer in time; it is still at it."""
+    """git did not finish within the time limit. It still runs."""
 
 
 class GitBlockedError(GitSilent):
-    """git waits for a FIFO in the place of a file. No process writes there, so git never answers."""
+    """git waits for a FIFO in the place of a file. No process writes there, so git would wait forever."""
 
     def __init__(self) -> None:
         super().__init__("git waits for a FIFO where it expects a file")
 
 
 class GitListing(msgspec.Struct, frozen=True):
-    """git's answer: paths below the directory it was asked in, each ended by NUL; and what it could not read."""
+    """git's listing: paths below a directory, each ended by NUL, and the unreadable paths with reasons."""
 
     raw: bytes
     unreadable: tuple[tuple[bytes, str], ...]
 
 
 class GitIndex(msgspec.Struct, frozen=True):
-    """What the index has below a directory. `submodules` are the commits that it names for some of the `paths`;
-    `is_seen`: git looks at the files of all paths, and has left none out of the work tree.
+    """The index of a repository below a directory. `submodules` maps some of the `paths` to commits.
+
+    `is_seen`: git compares the files of all paths, and none is left out of the work tree.
     """
 
     paths: frozenset[bytes]
@@ -100,71 +101,74 @@ class GitIndex(msgspec.Struct, frozen=True):
 
 
 class GitList:
-    """One running `git ls-files`. `wait` must be called, or `close`."""
+    """A running `git ls-files`. `wait` or `close` must be called."""
 
     def __init__(self, git: str, directory: bytes, *, is_top: bool) -> None:
-        """Start listing a directory. `is_top` says that the repository must begin there and nowhere above."""
+        """Start listing a directory. `is_top`: the repository must begin there and not above."""
         self._process = start_git(git, directory, _LIST, is_top=is_top)
 
     def wait(self, seconds: float) -> GitListing:
-        """The answer. Raises GitError; or GitSilent or GitBlockedError, after which it may be waited for again."""
+        """Return the listing. Raises GitError; after GitSilent or GitBlockedError it may be called again."""
         output, errors = finish_git(self._process, seconds)
-        found = [(each[1], each[2].decode("utf-8", "replace")) for each in _UNREADABLE.finditer(errors)]
-        # git cuts its warnings at 4096 bytes, and so the reason off a path that is too long for it.
-        if len(found) < sum(map(errors.count, _WARNINGS)) or any(reason == _NAME_TOO_LONG for _, reason in found):
+        unreadable = [(each[1], each[2].decode("utf-8", "replace")) for each in _UNREADABLE.finditer(errors)]
+        # git truncates warnings at 4096 bytes, which removes the reason if a path is too long.
+        if len(unreadable) < sum(map(errors.count, _WARNINGS)) or any(
+            reason == _NAME_TOO_LONG for _, reason in unreadable
+        ):
             raise GitError("this project has paths that are too long for git")
-        return GitListing(_checked(output), tuple(found))
+        return GitListing(_checked(output), tuple(unreadable))
 
     def close(self) -> None:
-        """End git if nobody waited for it."""
+        """End git if it still runs."""
         end_git(self._process)
 
 
 def find_git() -> str | None:
-    """git's path, None where there is none."""
+    """Return the path of git, or None if it is not installed."""
     for directory in filter(None, os.environ.get("PATH", os.defpath).split(os.pathsep)):
         path = os.path.join(directory, "git")
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return path
-    return None  # As shutil.which(3) says, which takes 3 ms to import.
+    return None  # Like shutil.which, which is slow to import.
 
 
 def gitlinks(git: str, directory: bytes, seconds: float, *, is_top: bool) -> set[bytes]:
-    """The paths below a directory that the index has as submodules. Raises GitError."""
-    found = set()
+    """Return the paths of submodules in the index, below a directory. Raises GitError."""
+    paths = set()
     for line in ask_git(git, directory, ("ls-files", "-sz"), seconds, is_top=is_top).split(b"\0"):
         mode, _, path = line.partition(b"\t")
         if mode.startswith(b"160000 "):
-            found.add(path)
-    return found
+            paths.add(path)
+    return paths
 
 
 def tracked(git: str, directory: bytes, seconds: float, *, is_top: bool) -> set[bytes]:
-    """The paths below a directory that the index has. Raises GitError.
+    """Return the paths in the index, below a directory. Raises GitError.
 
-    Here git looks at no file of the work tree, and at no pattern.
+    git reads no file of the work tree and no ignore patterns for this query.
     """
     names = set(_checked(ask_git(git, directory, ("ls-files", "-cz"), seconds, is_top=is_top)).split(b"\0"))
     return names - {b""}
 
 
 def read_index(git: str, directory: bytes, seconds: float, *, is_top: bool) -> GitIndex:
-    """The index, and whether a file of it may differ without git's telling: in a sparse checkout, or where somebody has
-    marked it so. Raises GitError.
+    """Return the index, and whether git compares all its files with the work tree.
+
+    git does not in a sparse checkout, or for files that are marked so in the index. Raises GitError.
     """
-    told = ask_git(git, directory, ("ls-files", "-v", "-s", "-z"), seconds, is_top=is_top)
-    paths = _INDEXED.findall(told)
+    output = ask_git(git, directory, ("ls-files", "-v", "-s", "-z"), seconds, is_top=is_top)
+    paths = _INDEXED.findall(output)
     _checked(b"\0".join((*paths, b"")))
-    return GitIndex(frozenset(paths), _submodules(told), _UNSEEN.search(told) is None)
+    return GitIndex(frozenset(paths), _submodules(output), _UNSEEN.search(output) is None)
 
 
 def committed_submodules(git: str, directory: bytes, seconds: float, *, is_top: bool) -> Mapping[bytes, bytes]:
-    """The commits that the newest commit names for submodules below a directory. Raises GitError."""
+    """Map the paths of submodules below a directory to their commits in HEAD. Raises GitError."""
     return _submodules(ask_git(git, directory, ("ls-tree", "-r", "-z", "HEAD"), seconds, is_top=is_top))
 
 
 def is_tracked(git: str, directory: bytes, path: bytes) -> bool:
-    """Whether the index of the repository that begins in a directory holds a path or anything below it.
+    """Return whether the index has a path or anything below it. The repository must begin in the directory.
 
     Raises GitError.
     """
@@ -174,14 +178,14 @@ def is_tracked(git: str, directory: bytes, path: bytes) -> bool:
 def start_git(
     git: str, directory: bytes, arguments: tuple[str | bytes, ...], *, is_top: bool, given: int = subprocess.DEVNULL
 ) -> subprocess.Popen[bytes]:
-    """git at work in a directory, with nothing of its settings. `end_git` must be called. Raises GitError.
+    """Start git in a directory without external settings. `end_git` must be called. Raises GitError.
 
-    `given` is the file that it reads as its input, by default none.
+    `given` is the file descriptor for standard input, by default none.
     """
     settings = [part for setting in _SETTINGS for part in ("-c", setting)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _ENVIRONMENT
-    # Named outright, a broken repository is an error and not a reason to look for another one further up; and neither
-    # `core.worktree` nor who owns the directory matters.
+    # With an explicit repository, a broken one is an error, and git does not search the parent directories. Also,
+    # `core.worktree` and the owner of the directory have no effect.
     where = ["--git-dir=.git", "--work-tree=."] if is_top else []
     try:
         process = subprocess.Popen(
@@ -194,37 +198,37 @@ def start_git(
         )
     except OSError as error:
         raise GitError(f"git cannot be started: {error.strerror}") from error
-    with contextlib.suppress(OSError, ValueError):  # It has ended, or may have less.
+    with contextlib.suppress(OSError, ValueError):  # git has ended, or has a lower hard limit.
         resource.prlimit(process.pid, resource.RLIMIT_DATA, (GIT_MEMORY_BYTES_MAX, GIT_MEMORY_BYTES_MAX))
     return process
 
 
 def finish_git(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes]:
-    """Return the output and the warnings of git at its end. Raises GitError, and GitSilent if that takes longer.
+    """Wait for the end of git and return its output and warnings. Raises GitError, and GitSilent after `seconds`.
 
-    Raises GitBlockedError, and soon, if git waits for a FIFO.
+    Raises GitBlockedError soon after git begins to wait for a FIFO.
     """
-    output, errors = _hear(process, running_ns() + round(seconds * 1e9))
+    output, errors = _communicate(process, running_ns() + round(seconds * 1e9))
     if process.returncode != 0:
         raise GitError(_first_line(errors) or f"git ended with status {process.returncode}")
     return output, errors
 
 
-def _hear(process: subprocess.Popen[bytes], end_ns: int) -> tuple[bytes, bytes]:
-    """Return what a process wrote, once it has ended. Raises GitSilent."""
+def _communicate(process: subprocess.Popen[bytes], end_ns: int) -> tuple[bytes, bytes]:
+    """Wait for the end of a process and return its output and warnings. Raises GitSilent, GitBlockedError."""
     while True:
-        left = max(0.0, (end_ns - running_ns()) / 1e9)
+        remaining = max(0.0, (end_ns - running_ns()) / 1e9)
         try:
-            return process.communicate(timeout=min(left, _LOOK_SECONDS))
+            return process.communicate(timeout=min(remaining, _POLL_SECONDS))
         except subprocess.TimeoutExpired as error:
             if waits_for_fifo(process.pid):
                 raise GitBlockedError from error
-            if left <= _LOOK_SECONDS:
+            if remaining <= _POLL_SECONDS:
                 raise GitSilent("git does not answer") from error
 
 
 def ask_git(git: str, directory: bytes, arguments: tuple[str | bytes, ...], seconds: float, *, is_top: bool) -> bytes:
-    """What git says, whole. Raises GitError, and GitSilent where that takes longer."""
+    """Run git and return its output. Raises GitError, and GitSilent after `seconds`."""
     process = start_git(git, directory, arguments, is_top=is_top)
     try:
         return finish_git(process, seconds)[0]
@@ -233,29 +237,29 @@ def ask_git(git: str, directory: bytes, arguments: tuple[str | bytes, ...], seco
 
 
 def end_git(process: subprocess.Popen[bytes]) -> None:
-    """End git if it runs still, and what it was read from."""
+    """End git if it still runs, and close its pipes."""
     if process.poll() is None:
         process.kill()
     if process.stdout is not None and not process.stdout.closed:
         process.communicate()
 
 
-def _submodules(told: bytes) -> Mapping[bytes, bytes]:
-    return {found[2]: found[1] for found in _SUBMODULE.finditer(told)}
+def _submodules(output: bytes) -> Mapping[bytes, bytes]:
+    return {match[2]: match[1] for match in _SUBMODULE.finditer(output)}
 
 
 def _checked(names: bytes) -> bytes:
-    """An answer in which each path can be one below the directory that was asked about. Raises GitError."""
-    wrong = _NO_PATH.search(names)
-    if wrong is not None:
-        start = names.rfind(b"\0", 0, wrong.start() + 1) + 1
+    """Return names unchanged if each is a possible path below the queried directory. Raises GitError otherwise."""
+    invalid = _NO_PATH.search(names)
+    if invalid is not None:
+        start = names.rfind(b"\0", 0, invalid.start() + 1) + 1
         name = names[start : names.find(b"\0", start)]
         raise GitError(f"git lists the invalid path {display_path(name)}")
     return names
 
 
 def _first_line(errors: bytes) -> str:
-    """Return the first line of an error. A line that ends with a colon has its subject in the next one."""
+    """Return the first line of an error. If it ends with a colon, the next line is appended."""
     first, *others = errors.decode("utf-8", "replace").strip().split("\n")
     more = f" {others[0].strip()}" if first.endswith(":") and others else ""
     return f"{first.removeprefix('fatal: ')}{more}"

@@ -1,7 +1,7 @@
-"""Linked git work trees, read from their files as gitrepository-layout(5) describes them; git is not asked.
+"""Linked git work trees, read from their files as described in gitrepository-layout(5), without running git.
 
-A linked work tree has a file `.git` that names `<common>/worktrees/<name>`. Anybody can write such a file, so it counts
-only if that directory's `gitdir` names the file in turn: nobody but the owner of the repository can make that so.
+A linked work tree has a file `.git` that names `<common>/worktrees/<name>`. Any user can write such a file. So it
+counts only if the file `gitdir` in that directory names it in turn: only the owner of the repository can write there.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ _FILE_BYTES_MAX = 8192
 
 
 def common_directory(top: bytes) -> bytes | None:
-    """Return the git directory that a work tree shares with its repository's other work trees, without links.
+    """Return the git directory that a work tree shares with the repository's other work trees, without links.
 
-    `top` is the top directory of the work tree, absolute. None if its `.git` is neither a directory nor a file that
-    names one. The file of a submodule, or of `git init --separate-git-dir`, names a git directory of its own.
+    `top` is the root of the work tree, absolute. None if its `.git` is neither a directory nor a file that names one.
+    The file of a submodule, or of `git init --separate-git-dir`, names a separate git directory.
     """
     path = os.path.join(top, b".git")
     if os.path.isdir(path):
@@ -31,7 +31,7 @@ def common_directory(top: bytes) -> bytes | None:
 
 
 def linked_common_directory(top: bytes) -> bytes | None:
-    """Return the common git directory if the work tree at `top` is a linked one, else None."""
+    """Return the common git directory if the work tree at `top` is linked, or None."""
     own = _named_directory(top)
     if own is None:
         return None
@@ -45,7 +45,7 @@ def linked_common_directory(top: bytes) -> bytes | None:
 
 
 def is_linked_beside(top: bytes, other: bytes | None) -> bool:
-    """Return whether `top` is a linked work tree of the repository that the work tree at `other` belongs to."""
+    """Return whether `top` is a linked work tree of the repository of the work tree at `other`."""
     if other is None or top == other:
         return False
     common = linked_common_directory(top)
@@ -53,7 +53,7 @@ def is_linked_beside(top: bytes, other: bytes | None) -> bool:
 
 
 def main_work_tree(top: bytes) -> bytes | None:
-    """Return the top of the main work tree if the one at `top` is linked to it, else None (also if it is bare)."""
+    """Return the root of the main work tree if the one at `top` is linked to it. None otherwise, and if it is bare."""
     common = linked_common_directory(top)
     if common is None or os.path.basename(common) != b".git" or not os.path.isdir(common):
         return None
@@ -61,13 +61,13 @@ def main_work_tree(top: bytes) -> bytes | None:
 
 
 def _named_directory(top: bytes) -> bytes | None:
-    """Return the git directory that the `.git` file of a work tree names, None if `.git` is no such file."""
+    """Return the git directory named by the `.git` file of a work tree, or None if `.git` is not such a file."""
     link = _line(os.path.join(top, b".git"))
     return os.path.join(top, link.removeprefix(_LINK)) if link is not None and link.startswith(_LINK) else None
 
 
 def _line(path: bytes) -> bytes | None:
-    """Return the content of a regular file of one line, None if there is none."""
+    """Return the content of a regular file with one line, or None if there is no such file."""
     try:
         return read_regular(path, bytes_max=_FILE_BYTES_MAX, is_link_followed=False).removesuffix(b"\n")
     except OSError:

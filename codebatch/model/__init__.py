@@ -1,1 +1,1 @@
-"""Values: digest, entry, shard, task, plan, outcome, record. Frozen; no I/O, no clock."""
+"""Value types: digest, entry, shard, task, plan, outcome, record. Immutable, without I/O or clocks."""

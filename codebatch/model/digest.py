@@ -1,4 +1,4 @@
-"""Digests: sha256 as lower-case hex, over bytes whose layout SPEC.md fixes."""
+"""Digests: sha256 as lower-case hex, over bytes whose layout SPEC.md defines."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ _canonical = msgspec.json.Encoder(order="sorted")
 
 
 def are_digests(texts: Sequence[str]) -> bool:
-    """Whether each of some texts is a digest: thousands in the time of a few matches of `DIGEST_PATTERN`."""
+    """Return whether all texts are digests. For thousands of texts much faster than `DIGEST_PATTERN`."""
     return {*map(len, texts)} <= {_LENGTH} and not "".join(texts).encode("utf-8", "replace").translate(None, _DIGITS)
 
 
 def digest_bytes(data: bytes | bytearray | memoryview) -> Digest:
-    """The digest of some bytes."""
+    """Return the digest of bytes."""
     return Digest(hashlib.sha256(data).hexdigest())
 
 
 def digest_document(document: object) -> Digest:
-    """The digest of a JSON document in canonical form: keys sorted, no white space, UTF-8."""
+    """Return the digest of a JSON document in canonical form: keys sorted, no white space, UTF-8."""
     return digest_bytes(_canonical.encode(document))
 
 
 def digest_pairs(pairs: Iterable[tuple[str, str]]) -> Digest:
-    """The digest of ordered pairs: each is `name SPACE digest LF` in UTF-8 (SPEC.md "Digests")."""
-    whole = hashlib.sha256()
+    """Return the digest of ordered pairs, each encoded as `name SPACE digest LF` in UTF-8 (SPEC.md "Digests")."""
+    hasher = hashlib.sha256()
     for name, digest in pairs:
-        whole.update(f"{name} {digest}\n".encode())
-    return Digest(whole.hexdigest())
+        hasher.update(f"{name} {digest}\n".encode())
+    return Digest(hasher.hexdigest())

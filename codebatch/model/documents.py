@@ -1,8 +1,8 @@
-"""Documents: how a store writes JSON, and the one door by which it comes back (SPEC.md "Documents").
+"""Encoding and decoding of the JSON documents of a store (SPEC.md "Documents").
 
 A document is one line: a JSON object whose last member is `checksum`, the sha256 in hex of all bytes before that
-member. It is over the file's own bytes and not over what they decode to, so a field that a later version adds is no
-damage, and any bit that changed is.
+member. The checksum covers the bytes of the file, not the decoded values. So a member that a later version adds is not
+damage, but any changed bit is.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _END = '"}\n'
 _DIGEST_BYTES = 64
 _TAIL_BYTES = len(_MEMBER) + _DIGEST_BYTES + len(_END)
 _UNDECODABLE = (msgspec.DecodeError, ValueError, RecursionError)
-"""msgspec tells bytes that are no UTF-8 by UnicodeDecodeError, and deep nesting by RecursionError."""
+"""msgspec raises UnicodeDecodeError for bytes that are not UTF-8, and RecursionError for deep nesting."""
 
 
 InstantNs = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-"""Nanoseconds since 1970. What is beyond 64 bits is no time, and nothing could show it."""
+"""Nanoseconds since 1970, limited to 64 bits because other times cannot be displayed."""
 
 
 class DocumentError(ValueError):
-    """The bytes are not a document that was written so. The text goes behind "… is damaged: "."""
+    """The bytes are not a valid document. The text completes the message "… is damaged: "."""
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of what is written as a document. Each gives `format` its default: the one that this version reads."""
+    """Base of documents. Each subclass sets the default of `format` to the format that this version reads."""
 
     format: int
 
@@ -43,18 +43,18 @@ D = TypeVar("D", bound=Document)
 
 
 def encode_document(document: Document) -> bytes:
-    """The bytes of the document's file."""
+    """Return the bytes of a document's file."""
     return encode_members(document)
 
 
 def encode_members(*objects: msgspec.Struct) -> bytes:
-    """The bytes of a document that has the members of several objects, one after the other."""
-    body = b"{" + b",".join(msgspec.json.encode(each)[1:-1] for each in objects)
+    """Return the bytes of a document with the members of several objects, in order."""
+    body = b"{" + b",".join(msgspec.json.encode(item)[1:-1] for item in objects)
     return body + _tail(body)
 
 
 def decode_document(data: bytes, type_: type[D], format_: int) -> D:
-    """Read a document's file. Raises DocumentError, whatever is wrong with it."""
+    """Decode a document's file. Raises DocumentError for any invalid input."""
     if not data.endswith(_tail(data[:-_TAIL_BYTES])):
         is_cut = not data.endswith(_END.encode())
         raise DocumentError("it does not end with its checksum" if is_cut else "its checksum does not match")
@@ -73,12 +73,12 @@ def _tail(body: bytes) -> bytes:
 
 @cache
 def _decoder_of(type_: type[D]) -> msgspec.json.Decoder[D]:
-    """Made once: of some types ten thousand documents are read."""
+    """Cached because ten thousand documents of one type may be read."""
     return msgspec.json.Decoder(type_)
 
 
 def decode_json(data: bytes, decode: Callable[[bytes], T]) -> T:
-    """Read JSON that may be anybody's, with no checksum, by a function of msgspec. Raises DocumentError."""
+    """Decode untrusted JSON without a checksum by a function of msgspec. Raises DocumentError."""
     try:
         return decode(data)
     except _UNDECODABLE as error:

@@ -1,4 +1,4 @@
-"""An entry: one path of a snapshot. Paths are bytes; JSON carries them as text, or as base64 where no UTF-8."""
+"""Entries of snapshots. Paths are bytes; JSON has them as text, or as base64 if they are not UTF-8."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ EntryKind = Literal["file", "symlink", "submodule"]
 PATH_BYTES_MAX = 64 * 1024
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _LFS_POINTER_BYTES_MAX = 1024
-# Of a path between two slashes.
+# Byte sequences that no path enclosed in slashes may contain.
 _UNSAFE_PARTS = (b"//", b"/./", b"/../")
 
-# What the line of a file holds, and of no other entry: in a path the quotation marks would be escaped.
+# Contained only in lines of files: in a path the quotation marks would be escaped.
 _IS_FILE = b'"kind":"file"'
 
 
 class Entry(msgspec.Struct, frozen=True, order=True, gc=False):
-    """One path of a snapshot. Compares and sorts by `path` first, which is unique in a snapshot.
+    """One path of a snapshot. Ordered by `path`, which is unique in a snapshot.
 
-    `object` names the content: a file's bytes, a symlink's target; empty for a submodule that is not checked out.
+    `object` is the digest of the content: a file's bytes or a symlink's target. Empty for a submodule that is not
+    checked out.
     """
 
     path: bytes
@@ -42,11 +43,11 @@ class Entry(msgspec.Struct, frozen=True, order=True, gc=False):
 
     @property
     def text(self) -> str:
-        """The path for people: UTF-8, invalid bytes as backslash escapes."""
+        """The path for people: UTF-8, with invalid bytes as backslash escapes."""
         return display_path(self.path)
 
 
-# Without `gc` the collector does not look, each time that some hundreds are made, at what can be in no cycle.
+# Without `gc`, because entries contain no cycles and the garbage collector need not scan them.
 class EntryLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An entry of a snapshot, as a line of files.index.jsonl."""
 
@@ -63,32 +64,35 @@ _encoder = msgspec.json.Encoder()
 
 @cache
 def _decoder() -> msgspec.json.Decoder[EntryLine]:
-    return msgspec.json.Decoder(EntryLine)  # 1 ms, and most questions name no file.
+    return msgspec.json.Decoder(EntryLine)  # Created on first use, because most queries need no decoder.
 
 
 def display_path(path: bytes) -> str:
-    """A path for people and messages; not reversible where it is no UTF-8."""
+    """Return a path as text for people. Not reversible if the path is not UTF-8."""
     return path.decode("utf-8", "backslashreplace")
 
 
 def path_fields(path: bytes) -> tuple[str | UnsetType, str | UnsetType]:
-    """The `path` and `path_b64` fields of a record: exactly one is set."""
+    """Return the `path` and `path_b64` members of a record. Exactly one is set."""
     try:
         return path.decode("utf-8"), UNSET
     except UnicodeDecodeError:
-        from base64 import b64encode  # 1 ms; few trees have such a path
+        from base64 import b64encode  # Imported here because few trees have such a path.
 
         return UNSET, b64encode(path).decode("ascii")
 
 
 def path_row(path: bytes) -> dict[str, str]:
-    """A path as a row of JSON has it: under `path`, or under `path_b64` where it is no UTF-8."""
+    """Return the member of a JSON object for a path: `path`, or `path_b64` if the path is not UTF-8."""
     text, encoded = path_fields(path)
     return {"path": text} if isinstance(text, str) else {"path_b64": str(encoded)}
 
 
 def path_from_fields(path: str | UnsetType | None, path_b64: str | UnsetType | None) -> bytes:
-    """The bytes of a path from a record's two fields. Raises ValueError unless exactly one is set and sound."""
+    """Return the bytes of a path from the two members of a record.
+
+    Raises ValueError unless exactly one is set and valid.
+    """
     if isinstance(path, str) and not isinstance(path_b64, str):
         return path.encode("utf-8")
     if isinstance(path_b64, str) and not isinstance(path, str):
@@ -103,7 +107,7 @@ def path_from_fields(path: str | UnsetType | None, path_b64: str | UnsetType | N
 
 
 def is_safe_path(path: bytes) -> bool:
-    """Whether a path stays inside its tree: relative, no empty, `.` or `..` part, no NUL."""
+    """Return whether a path stays inside its tree: relative, without NUL and without empty, `.` or `..` components."""
     if len(path) > PATH_BYTES_MAX or b"\0" in path:
         return False
     enclosed = b"/%b/" % path
@@ -111,7 +115,7 @@ def is_safe_path(path: bytes) -> bool:
 
 
 def encode_entry(entry: Entry) -> bytes:
-    """The line of files.index.jsonl that an entry is."""
+    """Return the line of an entry in files.index.jsonl."""
     path, path_b64 = path_fields(entry.path)
     line = EntryLine(
         path=path,
@@ -125,16 +129,16 @@ def encode_entry(entry: Entry) -> bytes:
 
 
 def encode_entries(entries: Iterable[Entry]) -> bytes:
-    """The lines of files.index.jsonl. Their digest is the snapshot's."""
+    """Return the lines of files.index.jsonl. Their digest is the snapshot's digest."""
     return b"".join(map(encode_entry, entries))
 
 
 def decode_entries(data: bytes) -> list[Entry]:
-    """Read lines of files.index.jsonl. Raises ValueError where a line, an order or a path is unsound."""
+    """Decode lines of files.index.jsonl. Raises ValueError for an invalid line or path, or paths out of order."""
     lines = decode_lines(data)
     paths = [path_from_fields(line.path, line.path_b64) for line in lines]
-    if not _are_sound(lines, paths):
-        _refuse(lines, paths)
+    if not _are_valid(lines, paths):
+        _raise_first_invalid(lines, paths)
     return [
         Entry(path, line.kind, line.executable, line.size, Digest(line.object))
         for path, line in zip(paths, lines, strict=True)
@@ -142,15 +146,18 @@ def decode_entries(data: bytes) -> list[Entry]:
 
 
 def decode_lines(data: bytes) -> list[EntryLine]:
-    """Lines of files.index.jsonl as they are written. Raises ValueError where one is not of its type."""
+    """Decode lines of files.index.jsonl without checking values or order.
+
+    Raises ValueError if a line has the wrong type.
+    """
     try:
         return _decoder().decode_lines(data)
     except msgspec.DecodeError as error:
         raise ValueError(str(error)) from error
 
 
-def _are_sound(lines: Sequence[EntryLine], paths: Sequence[bytes]) -> bool:
-    """Whether no line is to be refused. All are looked at together, in a third of the time of one by one."""
+def _are_valid(lines: Sequence[EntryLine], paths: Sequence[bytes]) -> bool:
+    """Return whether all lines are valid. Testing them together takes a third of the time of testing each."""
     enclosed = b"/%b/" % b"/\0/".join(paths)
     return (
         enclosed.count(b"\0") == len(paths) - 1
@@ -162,8 +169,8 @@ def _are_sound(lines: Sequence[EntryLine], paths: Sequence[bytes]) -> bool:
     )
 
 
-def _refuse(lines: Sequence[EntryLine], paths: Sequence[bytes]) -> None:
-    """Say which of some lines is unsound. Raises ValueError, unless there are none."""
+def _raise_first_invalid(lines: Sequence[EntryLine], paths: Sequence[bytes]) -> None:
+    """Raise ValueError for the first invalid line. Returns if there are no lines."""
     previous = b""
     for number, (path, line) in enumerate(zip(paths, lines, strict=True), 1):
         if not is_safe_path(path) or path <= previous:
@@ -174,9 +181,9 @@ def _refuse(lines: Sequence[EntryLine], paths: Sequence[bytes]) -> None:
 
 
 def find_item(lines: Sequence[bytes], path: bytes) -> int | None:
-    """The number of the item at a path among those of sound lines, by decoding a dozen of them.
+    """Return the number of the item at a path, or None. `lines` are valid; only about a dozen are decoded.
 
-    Items are the entries of kind `file`; a path where there is none is left out. Raises ValueError.
+    Items are the entries of kind `file`. Raises ValueError if a decoded line is damaged.
     """
     index = _find_line(lines, path)
     if index is None or _IS_FILE not in lines[index]:
@@ -185,7 +192,7 @@ def find_item(lines: Sequence[bytes], path: bytes) -> int | None:
 
 
 def find_entry(lines: Sequence[bytes], path: bytes) -> Entry | None:
-    """The entry at a path, of lines as `find_item` takes them; None without any. Raises ValueError."""
+    """Return the entry at a path, or None. `lines` are as in `find_item`. Raises ValueError."""
     index = _find_line(lines, path)
     return None if index is None else decode_entries(lines[index])[0]
 
@@ -196,13 +203,13 @@ def _find_line(lines: Sequence[bytes], path: bytes) -> int | None:
 
 
 def path_of_line(line: bytes) -> bytes:
-    """The path of a line of files.index.jsonl. Raises ValueError."""
+    """Return the path of a line of files.index.jsonl. Raises ValueError."""
     wire = _decoder().decode(line)
     return path_from_fields(wire.path, wire.path_b64)
 
 
 def snapshot_id(digest: Digest) -> SnapshotId:
-    """A snapshot's id: `snap-` and the first 16 hex digits of its manifest digest."""
+    """Return a snapshot's id: `snap-` and the first 16 hex digits of its digest."""
     return SnapshotId(f"snap-{digest[:16]}")
 
 

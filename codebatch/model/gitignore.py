@@ -1,8 +1,8 @@
-"""gitignore patterns: read, turned into globs over bytes, and decided as git decides (gitignore(5)).
+"""Patterns of gitignore(5): parsing, conversion to globs over bytes, and the decision for a path.
 
-Written out rather than taken from pathspec because three things are needed that it does not do: paths that are no
-UTF-8, git's own answer where a pattern inside an excluded directory negates (pathspec issues 129 and 137), and the file
-and line of the pattern that decided. `tests/snapshot/test_ignore.py` compares it with git on generated trees.
+The library pathspec is not used, because it lacks three features: paths that are not UTF-8; git's result for a negated
+pattern inside an excluded directory (pathspec issues 129 and 137); and the file and line of the deciding pattern.
+`tests/snapshot/test_ignore.py` compares the results with git on generated trees.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _OUTSIDE = "patterns are relative to the project root and cannot leave it"
 
 
 class _MalformedError(Exception):
-    """A pattern that git's wildmatch gives up on: it matches nothing."""
+    """A pattern that git's wildmatch rejects: it matches nothing."""
 
 
 class Pattern(msgspec.Struct, frozen=True):
-    """One line of an ignore file. `glob` is for the path below the directory that the file speaks of."""
+    """One line of an ignore file. `glob` applies to paths relative to the directory of the file."""
 
     text: bytes
     line: int
@@ -59,9 +59,9 @@ class Pattern(msgspec.Struct, frozen=True):
 
 
 class PatternList:
-    """The patterns of one file, which speak of paths below `base` (empty, or a directory with a slash at the end).
+    """The patterns of one file for paths below `base`, which is empty or a directory with a slash at its end.
 
-    Paths are given as from a directory `way` below the file's own, if that lies above the tree.
+    If the directory of the file is above the tree, `way` is the path from there to the tree, ending with a slash.
     """
 
     def __init__(
@@ -75,12 +75,12 @@ class PatternList:
         self._globs = GlobSet([pattern.glob for pattern in patterns], self._last_of)
 
     def decide(self, path: bytes, *, is_directory: bool) -> Pattern | None:
-        """The last pattern that matches a path itself; its parents are the caller's to ask about."""
+        """Return the last pattern that matches a path itself, or None. The caller must test the path's parents."""
         for_file, for_directory = self._globs.find(self._way + path[len(self.base) :])
         return for_directory if is_directory else for_file
 
     def _last_of(self, matching: Iterator[int]) -> tuple[Pattern | None, Pattern | None]:
-        """The last pattern that matches if the path is a file, and if it is a directory."""
+        """Return the last matching pattern if the path is a file, and if it is a directory."""
         for_directory = None
         for index in matching:
             pattern = self.patterns[index]
@@ -93,7 +93,7 @@ class PatternList:
 def parse_ignore_file(
     data: bytes, origin: str, base: bytes, *, is_option: bool = False, way: bytes = b""
 ) -> PatternList:
-    """Read an ignore file, line by line as git's add_patterns_from_buffer does."""
+    """Parse an ignore file line by line like git's add_patterns_from_buffer."""
     data = data.removeprefix(b"\xef\xbb\xbf")
     patterns = []
     for number, line in enumerate(data.split(b"\n"), 1):
@@ -105,13 +105,13 @@ def parse_ignore_file(
 
 
 def parse_arguments(arguments: Sequence[str], option: str) -> PatternList:
-    """Patterns of an option that may be given several times; they speak of the whole tree."""
+    """Parse the patterns of a repeatable option. They apply to the whole tree."""
     lines = "\n".join(arguments).encode("utf-8", "surrogateescape")
     return parse_ignore_file(lines, option, b"", is_option=True)
 
 
 class PatternMistake(NamedTuple):
-    """A pattern that can match no path of any tree, why that is so, and what to write instead."""
+    """A pattern that cannot match a path of any tree, the reason, and the advice."""
 
     pattern: str
     reason: str
@@ -119,11 +119,11 @@ class PatternMistake(NamedTuple):
 
 
 def find_mistake(patterns: Sequence[str], root: str = "", home: str = "") -> PatternMistake | None:
-    """Return the first of some patterns that can match no path, or None if each may match one.
+    """Return the first pattern that can match no path, or None if each may match one.
 
-    git ignores such a line of a .gitignore without a word. In a list that was written for us it is a mistake: the list
-    would select nothing, which looks like success. `root` is the absolute path of the tree, or empty if the tree has
-    something at that path below itself. `home` is what `~` stands for in a shell.
+    git silently ignores such a line in .gitignore. In a list of codebatch it is a mistake: the list would select
+    nothing, which looks like success. `root` is the absolute path of the tree, or empty if the tree contains the same
+    path below itself. `home` is the home directory, for `~`.
     """
     for pattern in patterns:
         if pattern.startswith("#"):
@@ -140,8 +140,8 @@ def find_mistake(patterns: Sequence[str], root: str = "", home: str = "") -> Pat
 
 def mistake_of(pattern: str, root: str = "", home: str = "") -> PatternMistake | None:
     """Return why a pattern by itself can match no path, or None. `root` and `home` are as in `find_mistake`."""
-    found = _reason_and_hint(pattern, root, home)
-    return None if found is None else PatternMistake(pattern, *found)
+    reason_and_hint = _reason_and_hint(pattern, root, home)
+    return None if reason_and_hint is None else PatternMistake(pattern, *reason_and_hint)
 
 
 def _reason_and_hint(pattern: str, root: str, home: str) -> tuple[str, str] | None:
@@ -165,20 +165,20 @@ def _reason_and_hint(pattern: str, root: str, home: str) -> tuple[str, str] | No
 
 
 def _braces_in(body: str) -> re.Match[str] | None:
-    return next((found for found in _UNESCAPED_BRACES.finditer(body) if found[1]), None)
+    return next((match for match in _UNESCAPED_BRACES.finditer(body) if match[1]), None)
 
 
 def _hint_at_alternatives(pattern: str, braces: re.Match[str]) -> str:
-    """Return a hint with the patterns that a shell would make of one with braces."""
+    """Return a hint with the patterns to which a shell would expand the braces."""
     literal = "write \\{ for a literal brace"
     at = pattern.index(braces[1])
     head, tail = pattern[:at], pattern[at + len(braces[1]) :]
     words = braces[1][1:-1].split(",")
     if len(words) < 2 or _braces_in(tail) is not None:
         return f"write a pattern for each alternative; {literal}"
-    written = [repr(f"{head}{word}{tail}") for word in itertools.islice(words, _ALTERNATIVES_MAX)]
-    more = ", …" if len(words) > len(written) else ""
-    return f"write a pattern for each alternative: {', '.join(written)}{more}; {literal}"
+    suggestions = [repr(f"{head}{word}{tail}") for word in itertools.islice(words, _ALTERNATIVES_MAX)]
+    more = ", …" if len(words) > len(suggestions) else ""
+    return f"write a pattern for each alternative: {', '.join(suggestions)}{more}; {literal}"
 
 
 def _hint_at_form(pattern: str, path: str, root: str) -> str:
@@ -197,7 +197,7 @@ def _hint_at_form(pattern: str, path: str, root: str) -> str:
     below = parts[len(within) :]
     if not below:
         return "write '*' to match every path"
-    # A pattern without a slash in it would match at any depth, and one that begins with ! would negate.
+    # A pattern without a slash would match at any depth, and an initial `!` would negate it.
     is_anchored = (len(below) == 1 and below != ["**"]) or below[0].startswith(("!", "#"))
     anchor = "/" if is_anchored else ""
     negation = "!" if pattern.startswith("!") else ""
@@ -205,7 +205,10 @@ def _hint_at_form(pattern: str, path: str, root: str) -> str:
 
 
 def _impossible_part(glob: Sequence[Token]) -> str | None:
-    """Return the first part of a glob, between slashes, that no path has: empty, `.` or `..`."""
+    """Return the first component of a glob that no path has: empty, `.` or `..`.
+
+    None if every component is possible.
+    """
     part: list[Token] = []
     for token in (*glob, _SLASH):
         if token == PARENTS and not part:
@@ -213,14 +216,14 @@ def _impossible_part(glob: Sequence[Token]) -> str | None:
         if token != _SLASH:
             part.append(token)
             continue
-        if all(each == ord(".") for each in part) and len(part) <= 2:
+        if all(element == ord(".") for element in part) and len(part) <= 2:
             return "." * len(part)
         part = []
     return None
 
 
 def describe(patterns: PatternList, pattern: Pattern) -> str:
-    """A pattern for people: `file:line:pattern`, or `--option pattern`."""
+    """Return a pattern for people: `file:line:pattern`, or `--option pattern`."""
     text = pattern.text.decode("utf-8", "backslashreplace")
     return f"{patterns.origin} {text}" if patterns.is_option else f"{patterns.origin}:{pattern.line}:{text}"
 
@@ -228,9 +231,9 @@ def describe(patterns: PatternList, pattern: Pattern) -> str:
 def decide_chain(
     chain: Sequence[PatternList], path: bytes, *, is_directory: bool
 ) -> tuple[PatternList, Pattern] | None:
-    """The pattern that decides a path: the first of the lists, nearest directory first, that says anything.
+    """Return the pattern that decides a path, and its list. Lists are ordered by directory, nearest first.
 
-    Raises SourceUnreadable where there are more lists than anyone would write.
+    Raises SourceUnreadable if there are more than _CHAIN_MAX lists.
     """
     if len(chain) > _CHAIN_MAX:
         raise SourceUnreadable(
@@ -245,7 +248,7 @@ def decide_chain(
 
 
 def parse_pattern(line: bytes, number: int) -> Pattern | None:
-    """A line that holds a pattern, None where it is one that matches nothing."""
+    """Parse a line. Return None if it matches nothing."""
     text = line
     negated = line.startswith(b"!")
     line = line.removeprefix(b"!")
@@ -264,7 +267,7 @@ def parse_pattern(line: bytes, number: int) -> Pattern | None:
 
 
 def _trim_trailing_spaces(line: bytes) -> bytes:
-    """Without the spaces at the end, except one that a backslash keeps."""
+    """Return a line without trailing spaces, except a space escaped by a backslash."""
     end = 0
     at = 0
     while at < len(line):
@@ -280,7 +283,7 @@ def _trim_trailing_spaces(line: bytes) -> bytes:
 
 
 def _tokens(pattern: bytes, *, by_name: bool) -> list[Token]:
-    """A pattern's tokens, by the rules of git's wildmatch.c (with WM_PATHNAME unless `by_name`)."""
+    """Return a pattern's tokens, by the rules of git's wildmatch.c (with WM_PATHNAME unless `by_name`)."""
     tokens: list[Token] = []
     literal_end = next(_SPECIAL.finditer(pattern)).start()
     at = 0
@@ -308,14 +311,14 @@ def _tokens(pattern: bytes, *, by_name: bool) -> list[Token]:
 
 
 def _stars(pattern: bytes, start: int, *, by_name: bool, is_behind_literal: bool) -> tuple[Token, int]:
-    """The run of stars at `start`; returns what it stands for and where to go on."""
+    """Parse the run of stars at `start`. Return its token and the position after it."""
     end = start
     while pattern[end : end + 1] == b"*":
         end += 1
     if by_name or end - start == 1:
         return STAR, end
     after = pattern[end : end + 2]
-    # git compares the literal beginning of a pattern by itself, so stars right behind it count as at the start:
+    # git compares the literal prefix of a pattern separately, so stars directly after it count as at the start:
     # `/a**/b` is `a` and then `**/b` (dir.c, match_pathname).
     opens = pattern[start - 1 : start] in (b"", b"/") or is_behind_literal
     if opens and after.startswith(b"/"):
@@ -326,7 +329,10 @@ def _stars(pattern: bytes, start: int, *, by_name: bool, is_behind_literal: bool
 
 
 def _set(pattern: bytes, start: int) -> tuple[frozenset[int], int]:
-    """A bracket expression, from its `[`. The first character after the opening is a member even if it is `]`."""
+    """Parse a bracket expression from its `[`. Return its members and the position after it.
+
+    The first character after the opening is a member even if it is `]`.
+    """
     at = start + 1
     negated = pattern[at : at + 1] in (b"!", b"^")
     at += negated
@@ -338,13 +344,13 @@ def _set(pattern: bytes, start: int) -> tuple[frozenset[int], int]:
         if at >= len(pattern):
             raise _MalformedError
         previous, at = _set_member(pattern, at, previous, members)
-    chosen = set(range(1, 256)) - members if negated else members
-    chosen.discard(_SLASH)
-    return frozenset(chosen), at + 1
+    allowed = set(range(1, 256)) - members if negated else members
+    allowed.discard(_SLASH)
+    return frozenset(allowed), at + 1
 
 
 def _set_member(pattern: bytes, at: int, previous: int | None, members: set[int]) -> tuple[int | None, int]:
-    """Read one member of a set into `members`; returns what a following `-` would start from, and where to go on."""
+    """Parse one member of a set into `members`. Return the start of a possible range, and the next position."""
     char = pattern[at]
     if char == _BACKSLASH:
         if at + 1 == len(pattern):

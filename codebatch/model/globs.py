@@ -1,9 +1,9 @@
-"""Globs of gitignore(5), all of a file's in one automaton, so that no pattern and no path can make matching slow.
+"""Matching of gitignore(5) globs: one automaton for all globs of a file, so that no pattern and no path is slow.
 
-A glob is a row of tokens. A set of globs is a row of bits, one for each token and for each glob's end, and a byte of a
-path moves all of them at once (Shift-And: Baeza-Yates and Gonnet 1992). Nothing is tried twice, as a regular expression
-would: a path costs no more than its length times that of the globs. Which bits a byte led to is remembered, within a
-bound, so that in most trees a byte costs one look into a dictionary.
+A glob is a sequence of tokens. The state of a set of globs is a bit vector with one bit for each token and each glob's
+end. A byte of a path moves all bits at once (Shift-And: Baeza-Yates and Gonnet 1992). There is no backtracking as in
+regular expressions: the cost of a path is at most its length times the total length of the globs. Transitions are
+cached, up to a limit of memory, so that in most trees a byte costs one dictionary lookup.
 """
 
 from __future__ import annotations
@@ -15,37 +15,39 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 STAR = -1
-"""Any bytes but slashes (`*`)."""
+"""Any bytes except slashes (`*`)."""
 PARENTS = -2
-"""Nothing, or whole directories with the slash behind them (`**/`)."""
+"""Nothing, or whole directories including the slash after them (`**/`)."""
 REST = -3
-"""Anything, slashes too (`**` at the end)."""
+"""Any bytes, including slashes (`**` at the end)."""
 
 Token = int | frozenset[int]
-"""A byte, one of a set of bytes, or what the constants above say. No two that may be empty stand together, but for
-PARENTS and one behind it."""
+"""A byte, one of a set of bytes, or one of the constants above.
+
+Tokens that may match nothing are never adjacent, except PARENTS followed by one other.
+"""
 
 _SLASH = ord("/")
 _NOT_ZERO = re.compile(rb"[^\0]")
-_REMEMBERED_BYTES_MAX = 16 << 20
+_CACHED_BYTES_MAX = 16 << 20
 _STATE_BYTES = 500
 
 
 class GlobSet(Generic[T]):
-    """Globs, and what follows for a path from those that match it."""
+    """A set of globs, with a function from the matching globs to the value for a path."""
 
     def __init__(self, globs: Sequence[Sequence[Token]], answer: Callable[[Iterator[int]], T]) -> None:
-        """`answer` gets the indexes of the globs that match, the last first; it is asked once for each state."""
+        """Build the automaton. `answer` receives the indexes of the matching globs, last first, once for each state."""
         self._answer = answer
         self._read(globs)
         self._accepted: dict[int, int] = {}
         self._states: dict[int, _State[T]] = {}
-        self.remembered_bytes = 0
+        self.cached_bytes = 0
         self._start = _State(self, self._initial)
-        self._entered = (b"", self._start)
+        self._last_entered = (b"", self._start)
 
     def _read(self, globs: Sequence[Sequence[Token]]) -> None:
-        """Number the tokens. A glob that begins with PARENTS needs no bit for it: it begins behind every slash."""
+        """Number the tokens. An initial PARENTS needs no bit: such a glob restarts after every slash."""
         places: dict[Token, list[int]] = {STAR: [], PARENTS: [], REST: []}
         starts: list[int] = []
         anywhere: list[int] = []
@@ -60,19 +62,21 @@ class GlobSet(Generic[T]):
             self._ends[at] = index
             at += 1
         stars, self._parents, rests = (_bits(places.pop(token), at) for token in (STAR, PARENTS, REST))
-        self._literals = {token: _bits(found, at) for token, found in places.items() if isinstance(token, int)}
-        self._sets = [(token, _bits(found, at)) for token, found in places.items() if not isinstance(token, int)]
+        self._literals = {token: _bits(positions, at) for token, positions in places.items() if isinstance(token, int)}
+        self._sets = [
+            (token, _bits(positions, at)) for token, positions in places.items() if not isinstance(token, int)
+        ]
         self._loops_in_name = stars | self._parents | rests
         self._loops_at_slash = self._parents | rests
-        # What may be left after any byte; PARENTS only after a slash.
-        self._left_at_once = stars | rests
+        # Bits that may be left after any byte. PARENTS may be left only after a slash.
+        self._may_leave = stars | rests
         self._anywhere = self._with_skipped(_bits(anywhere, at))
         self._initial = self._with_skipped(_bits(starts, at)) | self._anywhere
         self._all_ends = _bits(list(self._ends), at)
         self._state_bytes = _STATE_BYTES + at // 8
 
     def find(self, path: bytes) -> T:
-        """The answer for a path: no slash at its beginning or end."""
+        """Return the value for a path, which has no slash at its beginning or end."""
         cut = path.rfind(b"/") + 1
         state = self._enter(path[:cut])
         for byte in path[cut:]:
@@ -80,39 +84,42 @@ class GlobSet(Generic[T]):
         return state.answer
 
     def _enter(self, directory: bytes) -> _State[T]:
-        """The state behind a directory's slash. Files of one directory come together, and then what is below it."""
-        entered, state = self._entered
+        """Return the state after a directory's slash.
+
+        The last one is cached, because files of a directory come in sequence.
+        """
+        entered, state = self._last_entered
         if entered != directory:
             if not directory.startswith(entered):
                 entered, state = b"", self._start
             for byte in directory[len(entered) :]:
                 state = state[byte]
-            self._entered = (directory, state)
+            self._last_entered = (directory, state)
         return state
 
     def step(self, bits: int, byte: int) -> _State[T]:
-        """The state after one more byte."""
+        """Return the state after one more byte."""
         state_bits = self._move(bits, byte)
         state = self._states.get(state_bits)
         if state is None:
-            self.remembered_bytes += self._state_bytes
-            if self.remembered_bytes > _REMEMBERED_BYTES_MAX:
-                self._forget()
+            self.cached_bytes += self._state_bytes
+            if self.cached_bytes > _CACHED_BYTES_MAX:
+                self._clear_states()
             state = self._states[state_bits] = _State(self, state_bits)
-        self.remembered_bytes += 100  # for what the one before remembers of it
+        self.cached_bytes += 100  # An estimate for the entry in the previous state.
         return state
 
     def answer_of(self, bits: int) -> T:
-        """What follows from the globs that end in a state."""
+        """Return the value for the globs that end in a state."""
         return self._answer(self._ends[place] for place in _iter_bits_from_last(bits & self._all_ends))
 
     def _move(self, bits: int, byte: int) -> int:
         stay = bits & (self._loops_at_slash if byte == _SLASH else self._loops_in_name)
-        moved = self._with_skipped((bits & self._accepted_by(byte) | stay & self._left_at_once) << 1) | stay
+        moved = self._with_skipped((bits & self._accepted_by(byte) | stay & self._may_leave) << 1) | stay
         return moved | self._anywhere if byte == _SLASH else moved
 
     def _with_skipped(self, bits: int) -> int:
-        """With what is reached over tokens that may be empty: two at most stand together."""
+        """Add the positions after tokens that may match nothing, of which at most two are adjacent."""
         bits |= (bits & self._loops_in_name) << 1
         return bits | (bits & self._loops_in_name) << 1
 
@@ -126,16 +133,16 @@ class GlobSet(Generic[T]):
             self._accepted[byte] = accepted
         return accepted
 
-    def _forget(self) -> None:
+    def _clear_states(self) -> None:
         for state in self._states.values():
             state.clear()
         self._start.clear()
         self._states = {}
-        self.remembered_bytes = 0
+        self.cached_bytes = 0
 
 
 class _State(dict[int, "_State[T]"], Generic[T]):
-    """Which bits are set; and the states that bytes lead to, made when they are first asked for."""
+    """A state: its bit vector, and the states after each byte, created on first use."""
 
     __slots__ = ("_answer", "_bits", "_globs")
 
@@ -154,7 +161,7 @@ class _State(dict[int, "_State[T]"], Generic[T]):
 
     @property
     def answer(self) -> T:
-        """What the set answers for a path that ends here."""
+        """The value for a path that ends in this state."""
         try:
             return self._answer
         except AttributeError:

@@ -11,15 +11,15 @@ Node = TypeVar("Node", bound=Hashable)
 def can_close_cycle(source: str, *, type_only: bool, deferred: bool) -> bool:
     """Return whether an import of the file `source` counts for cycles: only if loading the file executes it.
 
-    The modules of a Rust crate are compiled as one and name each other freely, and Cargo refuses cycles of crates.
+    Rust never counts: the modules of a crate are compiled together, and Cargo refuses cycles of crates.
     """
     return not (type_only or deferred or source.endswith(".rs"))
 
 
 def components(graph: Mapping[Node, Sequence[Node]]) -> Iterator[list[Node]]:
-    """The sets of nodes that lead to one another, what they lead to first; every node is in one.
+    """Yield the strongly connected components, each after the components that its nodes lead to.
 
-    `graph` has the nodes that each node leads to; every one of these must be a key too.
+    `graph` maps each node to its successors. Every successor must be a key too.
     """
     order: dict[Node, int] = {}
     lowest: dict[Node, int] = {}
@@ -34,20 +34,20 @@ def components(graph: Mapping[Node, Sequence[Node]]) -> Iterator[list[Node]]:
         is_on_path.add(root)
         while pending:
             node, following = pending[-1]
-            for other in following:
-                if other not in order:
-                    order[other] = lowest[other] = len(order)
-                    path.append(other)
-                    is_on_path.add(other)
-                    pending.append((other, iter(graph[other])))
+            for successor in following:
+                if successor not in order:
+                    order[successor] = lowest[successor] = len(order)
+                    path.append(successor)
+                    is_on_path.add(successor)
+                    pending.append((successor, iter(graph[successor])))
                     break
-                if other in is_on_path:
-                    lowest[node] = min(lowest[node], order[other])
+                if successor in is_on_path:
+                    lowest[node] = min(lowest[node], order[successor])
             else:
                 pending.pop()
                 if pending:
-                    before = pending[-1][0]
-                    lowest[before] = min(lowest[before], lowest[node])
+                    predecessor = pending[-1][0]
+                    lowest[predecessor] = min(lowest[predecessor], lowest[node])
                 if lowest[node] == order[node]:
                     component = [path.pop()]
                     while component[-1] != node:

@@ -1,4 +1,4 @@
-"""What directories of a tree say of all that is below them, such as their ignore files."""
+"""Values of directories that apply to everything below them, such as ignore files."""
 
 from __future__ import annotations
 
@@ -9,57 +9,64 @@ T = TypeVar("T")
 
 
 class Nearest(Generic[T]):
-    """A value for some directories; for a path, those of the directories above it, the nearest first.
+    """A map from directories to values. For a path, it returns the values of its ancestors, nearest first.
 
-    What was found for a directory is kept: so a path costs the same at any depth.
+    Results are cached for each directory, so the cost of a lookup does not depend on depth.
     """
 
     def __init__(self) -> None:
-        self._of: dict[bytes, T] = {}
-        self._known: dict[bytes, tuple[T, ...]] = {}
+        self._values: dict[bytes, T] = {}
+        self._cached: dict[bytes, tuple[T, ...]] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._of)
+        return bool(self._values)
 
     def put(self, directory: bytes, value: T) -> None:
-        """Set the value of a directory; the empty one is the top of the tree."""
-        self._of[directory] = value
-        # What is known of a directory was made of what is known of those above it: not of this one, not of one below.
-        if directory in self._known:
-            self._known = {}
+        """Set the value of a directory. The empty path is the root of the tree."""
+        self._values[directory] = value
+        # Cached values depend only on ancestors. If this directory is not cached, no directory below it is.
+        if directory in self._cached:
+            self._cached = {}
 
     def above(self, path: bytes) -> tuple[T, ...]:
-        """The values of the directories above a path."""
-        if not self._of:
+        """Return the values of the directories above a path, nearest first."""
+        if not self._values:
             return ()
         directory = parent_of(path)
         unknown = []
-        while directory not in self._known:
+        while directory not in self._cached:
             unknown.append(directory)
             if not directory:
                 break
             directory = parent_of(directory)
-        values = self._known.get(directory, ())
+        values = self._cached.get(directory, ())
         for below in reversed(unknown):
-            if below in self._of:
-                values = (self._of[below], *values)
-            self._known[below] = values
+            if below in self._values:
+                values = (self._values[below], *values)
+            self._cached[below] = values
         return values
 
 
 def parent_of(path: bytes) -> bytes:
-    """The directory that a path lies in; that of the top of the tree is itself."""
+    """Return the parent directory of a path. The root of the tree is its own parent."""
     return path[: max(path.rfind(b"/"), 0)]
 
 
 def innermost(directories: Iterable[bytes], path: bytes) -> bytes | None:
-    """Of some directories the innermost that a path is or lies below, None where there is none."""
-    around = (each for each in directories if not each or path == each or path.startswith(each + b"/"))
-    return max(around, key=len, default=None)
+    """Return the innermost of the directories that are or contain a path, or None."""
+    enclosing = (
+        directory
+        for directory in directories
+        if not directory or path == directory or path.startswith(directory + b"/")
+    )
+    return max(enclosing, key=len, default=None)
 
 
 def unknown_from_top(directory: bytes, known: Container[bytes]) -> list[bytes]:
-    """A directory and those above it of which nothing is known, the highest first; of the top something must be."""
+    """Return a directory and its ancestors up to the nearest one in `known`, outermost first, without that one.
+
+    `known` must contain the root of the tree.
+    """
     unknown = []
     while directory not in known:
         unknown.append(directory)

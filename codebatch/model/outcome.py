@@ -1,7 +1,7 @@
-"""Outcomes: the write-once ends of work. A unit says what to do, an outcome what became of it (SPEC.md "Outcomes").
+"""Outcomes: the write-once results of units of work (SPEC.md "Outcomes").
 
-A coordinator has one of each for every shard and task, so none is looked at by the garbage collector (`gc=False`): they
-are frozen and hold only what was there before them, so no circle can be made of them.
+A coordinator holds a unit and an outcome for every shard and task. They are excluded from garbage collection
+(`gc=False`), which is safe: they are frozen and refer only to older objects, so they cannot form cycles.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from codebatch.model.record_counts import Counts
 from codebatch.model.shard import ShardId
 
 HolderId = NewType("HolderId", str)
-"""The uuid of a live or dead process that held leases, 32 hex digits."""
+"""The uuid of a process that holds or held leases, 32 hex digits."""
 
 OutcomeType = Literal["result", "failed", "blocked", "cancelled"]
 
@@ -26,7 +26,7 @@ COMMIT_FORMAT = 1
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What is worked on: items [start, end) of a shard, counted from its first item, by these tasks in plan order."""
+    """A unit of work: items [start, end) of a shard, relative to its first item, and tasks in plan order."""
 
     shard: ShardId
     start: int
@@ -35,7 +35,7 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     round: int = 1
 
     def part(self, start: int, end: int, tasks: tuple[str, ...]) -> Unit:
-        """Some items of it, by some of its tasks."""
+        """Return the unit for a part of its items and of its tasks."""
         return Unit(shard=self.shard, start=start, end=end, tasks=tasks, round=self.round)
 
 
@@ -99,13 +99,13 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     is_final: bool = False
 
     def at(self, offset: int) -> Outcome:
-        """The same outcome with its place in the segment; that of its parts counts from it."""
+        """Return the outcome at an offset in the segment. The relative offsets of its parts become absolute."""
         parts = tuple(part.at(offset + part.offset) for part in self.parts)
         return msgspec.structs.replace(self, offset=offset, parts=parts)
 
 
 class Used(msgspec.Struct, frozen=True, kw_only=True):
-    """What an attempt took: wall seconds, CPU seconds and the most memory that was seen of all its processes."""
+    """The resources used by an attempt: wall seconds, CPU seconds and the observed memory peak of all its processes."""
 
     seconds: float
     cpu_seconds: float
@@ -126,7 +126,7 @@ class Commit(Document, frozen=True, kw_only=True, gc=False):
 
 
 class Register(NamedTuple):
-    """What a register's name says: which task's work from which item of which shard ended, in which round."""
+    """The parts of a register's name: task, shard, first item and round of the work that ended."""
 
     shard: ShardId
     start: int
@@ -135,21 +135,21 @@ class Register(NamedTuple):
 
 
 def first_unkeyed(outcomes: Iterable[Outcome]) -> str:
-    """What the first outcome that rests on anything besides its key rests on; empty where none does."""
+    """Return the first description of inputs that a cache key does not cover, or an empty text."""
     return next((outcome.inputs_outside_key for outcome in outcomes if outcome.inputs_outside_key), "")
 
 
 def encode_commit(commit: Commit) -> bytes:
-    """The bytes of a commit file."""
+    """Return the bytes of a commit file."""
     return encode_document(commit)
 
 
 def decode_commit(data: bytes) -> Commit:
-    """Read a commit file. Raises ValueError where it is not what was written, or cannot be true."""
+    """Decode a commit file. Raises ValueError if the file is damaged or its content impossible."""
     commit = decode_document(data, Commit, COMMIT_FORMAT)
     for outcome in commit.outcomes:
-        is_of_one = outcome.type not in ("failed", "blocked") or outcome.end == outcome.start + 1
-        if not (0 <= outcome.start < outcome.end and is_of_one):
+        is_range_valid = outcome.type not in ("failed", "blocked") or outcome.end == outcome.start + 1
+        if not (0 <= outcome.start < outcome.end and is_range_valid):
             raise ValueError("an outcome with an impossible range")
         for part in (outcome, *outcome.parts):
             if part.file and not DIGEST_PATTERN.match(part.file):

@@ -1,8 +1,8 @@
-"""A plan: what can change a byte of output, resolved, and how the work is cut. Immutable, with a digest.
+"""A plan: everything that determines output, resolved, and the division into shards. Immutable, with a digest.
 
-The digest covers the snapshot, the paths that the work is restricted to, and the tasks with versions, code,
-configuration and tools. Shards and contexts are pure functions of those, so it need not cover them; limits of time and
-memory are no part of it.
+The digest covers the snapshot, the paths that restrict the plan, and the tasks with versions, code, configuration and
+tools. Shards and contexts are pure functions of these, so the digest need not cover them. Limits of time and memory are
+not part of a plan.
 """
 
 from __future__ import annotations
@@ -65,26 +65,26 @@ class Plan(Document, frozen=True, kw_only=True):
 
     @property
     def items(self) -> int:
-        """How many items there are."""
+        """The number of items."""
         return self.shards[-1].end if self.shards else 0
 
     def work(self) -> dict[ShardId, Work]:
-        """All that is worked on, by id: the shards of files in path order, then the project tasks in plan order."""
-        every: list[Work] = [*self.shards, *map(ProjectWork, self.project_tasks)]
-        return {work.id: work for work in every}
+        """Map ids to all work: the shards in path order, then the project tasks in plan order."""
+        all_work: list[Work] = [*self.shards, *map(ProjectWork, self.project_tasks)]
+        return {work.id: work for work in all_work}
 
     @property
     def task_names(self) -> tuple[str, ...]:
-        """The tasks in the order in which they run."""
+        """The names of the tasks, in the order of execution."""
         return tuple(task.name for task in self.tasks)
 
     @property
     def project_tasks(self) -> tuple[str, ...]:
-        """The tasks of project scope."""
+        """The names of the tasks of project scope."""
         return tuple(task.name for task in self.tasks if task.scope == "project")
 
     def needed_for(self, task: str) -> frozenset[str]:
-        """A task with all that it needs, directly or not."""
+        """Return a task and everything that it needs, directly or indirectly."""
         needed = {task}
         for planned in reversed(self.tasks):
             if planned.name in needed:
@@ -92,16 +92,16 @@ class Plan(Document, frozen=True, kw_only=True):
         return frozenset(needed)
 
     def context_of(self, item: int) -> dict[str, bytes]:
-        """The contexts of an item that are not empty, by name."""
+        """Map context names to the values for an item, without empty values."""
         return {name: value for name, table in self.contexts.items() if (value := table.values[table.items[item]])}
 
 
 def contexts_seen(tasks: Sequence[PlannedTask]) -> dict[str, frozenset[str]]:
-    """Of each task the contexts that it sees: its own, and those of the tasks that it needs, which stand before it."""
-    seen: dict[str, frozenset[str]] = {}
+    """Map each task to the contexts that it sees: its own and those of the tasks that it needs, which precede it."""
+    contexts: dict[str, frozenset[str]] = {}
     for task in tasks:
-        seen[task.name] = frozenset(task.contexts).union(*(seen[need] for need in task.needs))
-    return seen
+        contexts[task.name] = frozenset(task.contexts).union(*(contexts[need] for need in task.needs))
+    return contexts
 
 
 def task_key(
@@ -113,7 +113,7 @@ def task_key(
     tools: dict[str, str],
     needs: Sequence[tuple[str, Digest]],
 ) -> Digest:
-    """The digest of all that can change a task's output, but for the file itself and its contexts."""
+    """Return the digest of everything that can change a task's output, except the file and its contexts."""
     return digest_document(
         {
             "record_schema": RECORD_SCHEMA,
@@ -141,7 +141,7 @@ def _key_of(task: PlannedTask, keys: Mapping[str, Digest]) -> Digest | None:
 
 
 def with_config(task: PlannedTask, config: dict[str, Json]) -> PlannedTask:
-    """A task that needs none, as it would be planned with another configuration."""
+    """Return a task as planned with another configuration. The task must not need others."""
     assert not task.needs
     key = task_key(
         name=task.name,
@@ -155,7 +155,7 @@ def with_config(task: PlannedTask, config: dict[str, Json]) -> PlannedTask:
 
 
 def plan_digest(snapshot_digest: Digest, tasks: Sequence[PlannedTask], paths: Sequence[bytes] = ()) -> Digest:
-    """The digest of a plan: equal digests promise equal outputs of COMPLETED batches."""
+    """Return the digest of a plan. COMPLETED batches with equal digests have equal outputs."""
     covered: dict[str, object] = {"snapshot": snapshot_digest, "tasks": [[task.name, task.key] for task in tasks]}
     if paths:
         from base64 import b64encode
@@ -165,20 +165,24 @@ def plan_digest(snapshot_digest: Digest, tasks: Sequence[PlannedTask], paths: Se
 
 
 def items_of(entries: Sequence[Entry], paths: Sequence[bytes] = ()) -> list[Entry]:
-    """What tasks work on: the entries of kind `file`, in path order; with `paths`, those at or below them."""
+    """Return the items of a plan: entries of kind `file` in path order. `paths` restricts them, unless empty."""
     files = [entry for entry in entries if entry.kind == "file"]
     if not paths:
         return files
-    known = [entry.path for entry in files]
-    chosen: set[int] = set()
+    file_paths = [entry.path for entry in files]
+    positions: set[int] = set()
     for path in paths:
-        chosen.update(range(bisect_left(known, path), bisect_right(known, path)))
-        chosen.update(range(bisect_left(known, path + b"/"), bisect_left(known, path + b"0")))  # What comes after `/`.
-    return [files[place] for place in sorted(chosen)]
+        positions.update(range(bisect_left(file_paths, path), bisect_right(file_paths, path)))
+        # `0` is the byte after `/`.
+        positions.update(range(bisect_left(file_paths, path + b"/"), bisect_left(file_paths, path + b"0")))
+    return [files[place] for place in sorted(positions)]
 
 
 def order_tasks(names: Sequence[str], needs: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """The tasks, each after those it needs, otherwise as given. Raises ValueError for a missing need or a cycle."""
+    """Return the tasks in dependency order, otherwise in the given order.
+
+    Raises ValueError for a missing need or a cycle.
+    """
     ordered: list[str] = []
     waiting = list(names)
     while waiting:
@@ -197,12 +201,12 @@ def order_tasks(names: Sequence[str], needs: dict[str, tuple[str, ...]]) -> tupl
 
 
 def encode_plan(plan: Plan) -> bytes:
-    """The bytes of plan.json."""
+    """Return the bytes of plan.json."""
     return encode_document(plan)
 
 
 def decode_plan(data: bytes) -> Plan:
-    """Read plan.json. Raises ValueError where it is not what was written, or does not fit its own digest."""
+    """Decode plan.json. Raises ValueError if the file is damaged or inconsistent with its digest."""
     plan = decode_document(data, Plan, PLAN_FORMAT)
     keys = {task.name: task.key for task in plan.tasks}
     if any(task.key != _key_of(task, keys) for task in plan.tasks):
@@ -212,7 +216,10 @@ def decode_plan(data: bytes) -> Plan:
     if plan.digest != plan_digest(plan.snapshot_digest, plan.tasks, plan.paths):
         raise ValueError("the digest of the plan does not match its content")
     ends = [0, *(shard.end for shard in plan.shards)]
-    if any(shard.start != before or shard.end <= before for shard, before in zip(plan.shards, ends, strict=False)):
+    if any(
+        shard.start != previous_end or shard.end <= previous_end
+        for shard, previous_end in zip(plan.shards, ends, strict=False)
+    ):
         raise ValueError("the shards of the plan do not cover its items in order")
     for table in plan.contexts.values():
         if len(table.items) != plan.items or not set(table.items) <= set(range(len(table.values))):

@@ -1,4 +1,4 @@
-"""A project: the directory tree that a command acts on where no batch is named (SPEC.md "Projects")."""
+"""The project that a command acts on if no batch is named: a directory tree (SPEC.md "Projects")."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Literal
 import msgspec
 
 ProjectKind = Literal["git", "ignored", "settings", "store", "unmarked", "removed"]
-"""What makes a directory the root: a git work tree, or one that ignores `start`; settings or a store in it; or that the
-search began there. `removed`: the current directory does not exist any more, so no batch is of it.
+"""The reason why a directory is the root: a git work tree, or one that ignores `start`; settings or a store in it; or
+the start of the search. `removed`: the current directory no longer exists, so no batch belongs to it.
 """
 
 
 class ProjectRoot(msgspec.Struct, frozen=True):
-    """The top directory of a project, and the directory in it that the search began at.
+    """The root directory of a project, and the directory in it at which the search began.
 
-    Both are absolute paths without symbolic links, as batches record their sources. `last` is the last directory that
-    was looked at if it is not the root.
+    Both are absolute paths without symbolic links, like the sources of batches. `last` is the last directory searched
+    if it is not the root.
     """
 
     root: bytes
@@ -26,9 +26,10 @@ class ProjectRoot(msgspec.Struct, frozen=True):
     last: bytes = b""
 
     def root_among(self, known: Collection[bytes]) -> bytes:
-        """Return the nearest directory in `known` from `start` upwards, else the root; in a git work tree the root.
+        """Return the nearest ancestor of `start` in `known`, otherwise the root.
 
-        Elsewhere a directory that was analysed before is a project, although nothing in it says so.
+        In a git work tree the result is the root. Outside git, a directory that was analysed before is a project even
+        if it contains no marker.
         """
         directory = self.root if self.kind == "git" else self.start
         while directory not in known:
@@ -38,13 +39,13 @@ class ProjectRoot(msgspec.Struct, frozen=True):
         return directory
 
     def holds(self, directory: bytes) -> bool:
-        """Return whether an absolute path is the root or lies below it."""
+        """Return whether an absolute path is the root or below it."""
         return self.kind != "removed" and is_below(directory, self.root)
 
     def has_source(self, root: bytes) -> bool:
-        """Return whether a tree of an absolute path counts as the project's.
+        """Return whether a source tree at an absolute path counts as part of the project.
 
-        Outside git, directories below the project and those around the user are not told apart from it.
+        Outside git, trees below the project and trees around `start` count too.
         """
         return root == self.root or (self.kind != "git" and (self.holds(root) or is_below(self.start, root)))
 
@@ -53,5 +54,5 @@ REMOVED = ProjectRoot(b"", b"", "removed")
 
 
 def is_below(path: bytes, directory: bytes) -> bool:
-    """Return whether an absolute path is a directory, or lies below it."""
+    """Return whether an absolute path is a directory or below it."""
     return path == directory or path.startswith(directory.rstrip(b"/") + b"/")

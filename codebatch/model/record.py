@@ -1,8 +1,8 @@
-"""Records: the lines of output. One frozen type per kind, tagged by `kind`; SPEC.md "Records" and schemas/ follow them.
+"""Records: the lines of output, with a frozen type for each kind, tagged by `kind` (SPEC.md "Records", schemas/).
 
-A record holds no time, batch id, absolute path or machine name. Lines and columns are 1-based, columns count code
-points, `end_line`/`end_column` are exclusive. Exactly one of `path` and `path_b64` is set (model/entry.py).
-A changed meaning is a change of format: bump RECORD_SCHEMA (SPEC.md "Versioning").
+A record contains no time, batch id, absolute path or machine name. Lines and columns are 1-based, columns count code
+points, `end_line` and `end_column` are exclusive. Exactly one of `path` and `path_b64` is set (model/entry.py). If the
+meaning of a member changes, the format changes: increase RECORD_SCHEMA (SPEC.md "Versioning").
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ ParseState = Literal["ok", "partial", "errors", "skipped", "unsupported"]
 
 FailureReason = Literal["exception", "timeout", "memory", "crash", "object", "needs"]
 
-# Why a command failed: its exit status, a signal, a limit, no byte of output for too long, its check; it could not be
-# started; it was running when its worker or the machine died; a service that it uses limits how often (rate limit). Or
-# why an attempt was cancelled: its worker, which was left alone or told to end, had leased it and not begun.
+# Reasons why a command failed: its exit status, a signal, a limit, no output for too long, its check; it could not be
+# started; its worker or the machine died while it ran; a rate limit of a service. Or why an attempt was cancelled: its
+# worker was abandoned or asked to end before it began the leased attempt.
 CommandReason = Literal[
     "exit", "signal", "timeout", "memory", "stall", "start", "check", "interrupted", "limited", "unbegun"
 ]
 
 EdgeType = Literal["imports", "inherits", "calls", "depends"]
 
-# How sure it is where an import leads: the language's rule names the file; one file fits; several do; none does.
+# Certainty of an import's target: the language's rule names the file; one file matches; several match; none matches.
 Resolution = Literal["exact", "file", "name", "external"]
 
-# Who sees a name: everybody, heirs, its package or crate, its file or class.
+# Code that can see a name: any code, subclasses, its package or crate, its file or class.
 Visibility = Literal["public", "protected", "internal", "private"]
 
 SymbolType = Literal[
@@ -78,14 +78,14 @@ SymbolType = Literal[
 
 
 class Located(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True, gc=False):
-    """What every record has: the file it speaks of."""
+    """Base of all records: the file that the record describes."""
 
     path: str | UnsetType = UNSET
     path_b64: str | UnsetType = UNSET
 
     @property
     def path_bytes(self) -> bytes:
-        """The path as the system has it. Raises ValueError unless exactly one of the two is set and sound."""
+        """The path as bytes. Raises ValueError unless exactly one of the two members is set and valid."""
         return path_from_fields(self.path, self.path_b64)
 
 
@@ -263,4 +263,4 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info", "hint")
 CLASSES_APART: frozenset[FileClass] = frozenset(
     ("generated", "minified", "vendored", "documentation", "fixture", "test", "example", "template")
 )
-"""Classes of files that are not the project's own code: findings in them weigh less and are listed last."""
+"""Classes of non-production files: findings in them have a lower weight and are listed last."""

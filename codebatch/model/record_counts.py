@@ -1,4 +1,4 @@
-"""Sums over records, kept beside them so that summaries read no output."""
+"""Counts of records, stored so that summaries need not read outputs."""
 
 from __future__ import annotations
 
@@ -19,41 +19,42 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
 
     @property
     def records(self) -> int:
-        """Records of every kind."""
+        """The number of records of all kinds."""
         return sum(self.kinds.values())
 
     @property
     def severities(self) -> dict[str, int]:
-        """Diagnostics by severity."""
+        """The number of diagnostics by severity."""
         return {severity: sum(codes.values()) for severity, codes in self.diagnostics.items()}
 
     @property
     def codes(self) -> dict[str, int]:
-        """Diagnostics by code, sorted."""
-        found: dict[str, int] = {}
+        """The number of diagnostics by code, sorted by code."""
+        totals: dict[str, int] = {}
         for codes in self.diagnostics.values():
-            _add(found, codes)
-        return dict(sorted(found.items()))
+            _add(totals, codes)
+        return dict(sorted(totals.items()))
 
 
 def subtract_counts(whole: Counts, part: Counts) -> Counts:
-    """The counts of what is left of a whole without a part of it."""
+    """Return the counts of a whole without those of a part."""
     diagnostics = {
-        severity: _left(codes, part.diagnostics.get(severity, {})) for severity, codes in whole.diagnostics.items()
+        severity: _difference(codes, part.diagnostics.get(severity, {}))
+        for severity, codes in whole.diagnostics.items()
     }
     return Counts(
-        kinds=_left(whole.kinds, part.kinds),
+        kinds=_difference(whole.kinds, part.kinds),
         diagnostics={severity: codes for severity, codes in diagnostics.items() if codes},
-        languages=_left(whole.languages, part.languages),
+        languages=_difference(whole.languages, part.languages),
     )
 
 
-def _left(whole: Mapping[str, int], part: Mapping[str, int]) -> dict[str, int]:
-    return {key: left for key, number in whole.items() if (left := number - part.get(key, 0))}
+def _difference(whole: Mapping[str, int], part: Mapping[str, int]) -> dict[str, int]:
+    return {key: rest for key, number in whole.items() if (rest := number - part.get(key, 0))}
 
 
 def add_counts(many: Iterable[Counts]) -> Counts:
-    """The sum of counts, keys sorted."""
+    """Return the sum of counts, with sorted keys."""
     kinds: dict[str, int] = {}
     diagnostics: dict[str, dict[str, int]] = {}
     languages: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Shards: contiguous ranges of a snapshot's items, and what else a unit can be cut from."""
+"""Shards: contiguous ranges of a snapshot's items, and the work of project tasks."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ SHARD_ID_DIGITS_MIN = 8
 
 _PROJECT_PREFIX = "project-"
 SHARD_ID_PATTERN = rf"[0-9a-f]{{{SHARD_ID_DIGITS_MIN},64}}|{_PROJECT_PREFIX}[a-z][a-z0-9_-]{{0,63}}"
-"""What the id of any work matches, in the names of registers and leases."""
+"""A pattern of the ids of shards and project work, in the names of registers and leases."""
 
 PROJECT_PATH = b"."
-"""The path in a record that speaks of no file: a project task that failed."""
+"""The path in a record about no file: the failure of a project task."""
 
 
 class ShardRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,35 +48,35 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def items(self) -> int:
-        """How many items it has; positions in units and outcomes run from 0 to this."""
+        """The number of items. Positions in units and outcomes are in the range from 0 to this number."""
         return self.end - self.start
 
 
 class ProjectWork(msgspec.Struct, frozen=True):
-    """What a task of project scope works on: the project, as one item.
+    """The work of a task of project scope: the whole project, as one item.
 
-    In units, leases and registers its `id` stands where a shard's does; no shard has such an id.
+    In units, leases and registers, its `id` takes the place of a shard id. No shard has such an id.
     """
 
     task: str
 
     @property
     def id(self) -> ShardId:
-        """The id that its units, leases and registers bear."""
+        """The id in the names of its units, leases and registers."""
         return ShardId(_PROJECT_PREFIX + self.task)
 
     @property
     def items(self) -> int:
-        """One."""
+        """The number of items: always 1."""
         return 1
 
 
 Work = Shard | ProjectWork
-"""All that a unit can be cut from. Keys stay ids: they are what stands in names and messages, and hash fast."""
+"""All work that units are cut from. Mappings use ids as keys, because names and messages contain ids."""
 
 
 def path_of(work: Work, item: int, items: Sequence[Entry]) -> bytes:
-    """The path of an item of some work, of all the plan's `items`."""
+    """Return the path of an item of work, from all `items` of the plan."""
     match work:
         case Shard(start=start):
             return items[start + item].path

@@ -1,4 +1,4 @@
-"""Tasks as declared, and pipelines. A declaration imports no heavy library: the coordinator never loads a parser."""
+"""Declarations of tasks, and pipelines. They import no heavy library: the coordinator never loads a parser."""
 
 from __future__ import annotations
 
@@ -14,41 +14,47 @@ from codebatch.model.text.lazy_patterns import LatePattern
 TaskName = NewType("TaskName", str)
 
 Json = object
-"""A JSON value as a parser gives it: whoever takes one checks what it is."""
+"""A decoded JSON value. Receivers must check its type."""
 
 _NUMBERED = LatePattern(r"\d+_(?=.)", re.ASCII)
 TASK_NAME_PATTERN = LatePattern(r"[a-z][a-z0-9_-]{0,63}\Z")
 
 
 class SnapshotView(Protocol):
-    """What a context may look at: the snapshot, and nothing else."""
+    """The input of a context: the snapshot only."""
 
     @property
     def entries(self) -> Sequence[Entry]:
-        """Every entry, sorted by path."""
+        """All entries, sorted by path."""
 
     def read(self, path: bytes) -> bytes | None:
-        """The content of the file at a path, None where there is no such file."""
+        """Return the content of the file at a path, or None if there is no such file."""
 
 
 Context = Callable[[SnapshotView], Callable[[Entry], bytes]]
-"""Given the snapshot, a function from an entry to what else its result depends on (SPEC.md "Context").
+"""A function that derives a further input of an entry's result from the whole snapshot (SPEC.md "Context").
 
-A context has a name; tasks that declare the same name must mean the same function, which a plan evaluates once.
+
+A context has a name. Tasks that declare the same name must declare the same function, which a plan evaluates once.
 """
 
 
 Prepare = Callable[..., tuple[msgspec.Struct, str]]
-"""`prepare(config, is_project=…)`: the configuration to plan with; and a word for people of what is done otherwise than
-is written, empty where nothing is. Where what is planned is not the project that the configuration is of, none of the
-tree's files may decide. Raises ValueError or InvalidConfiguration."""
+"""`prepare(config, is_project=…)` returns the configuration to plan with, and a note on deviations for people, or "".
+
+Unless `is_project`, the tree is not the project of the configuration, and no file of the tree may affect the result.
+Raises ValueError or InvalidConfiguration.
+"""
 
 ConfiguredContexts = Callable[..., Mapping[str, Context]]
-"""`configured_contexts(config)`: the contexts that a task has for its configuration, under names that no other has."""
+"""`configured_contexts(config)` returns further contexts for a configuration.
+
+No other task has contexts of these names.
+"""
 
 
 class NoConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The configuration of a task that has none."""
+    """The configuration of a task without configuration."""
 
 
 class TaskDescription(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,11 +104,11 @@ class TaskDeclaration(TaskDescription, frozen=True, kw_only=True):
 
 
 class OwnPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a local task lies (workers/TASKS.md "Custom tasks"), and by what else than its file it decides.
+    """The location of a custom task (workers/TASKS.md "Custom tasks"), and its inputs other than the analysed file.
 
-    `python` is `/absolute/path.py:function`. `tools` are distributions; None means those that the file imports. `files`
-    are absolute paths of files that the task reads, by what the configuration calls them. What it finds is taken over
-    by later batches where it may be and `reuse` says so. `project` is the directory of the configuration.
+    `python` is `/absolute/path.py:function`. `tools` are distributions; None means the distributions that the file
+    imports. `files` maps names in the configuration to absolute paths of files that the task reads. Later batches reuse
+    its results if possible and `reuse` is true. `project` is the directory of the configuration.
     """
 
     python: str
@@ -113,7 +119,7 @@ class OwnPlace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pipeline(msgspec.Struct, frozen=True, kw_only=True):
-    """A named list of tasks, needs before users."""
+    """A named list of tasks in dependency order."""
 
     name: str
     summary: str
@@ -121,7 +127,7 @@ class Pipeline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 WORK_PIPELINE = "work"
-"""That of a work batch, whose tasks are commands."""
+"""The pipeline of work batches, whose tasks are commands."""
 
 PIPELINES: Mapping[str, Pipeline] = {
     pipeline.name: pipeline
@@ -142,5 +148,5 @@ PIPELINES: Mapping[str, Pipeline] = {
 
 
 def task_name(name: str) -> str:
-    """A task's name without the number that CodeBatch 1.x put before it: `01_parse` is `parse`."""
+    """Return a task's name without the numeric prefix of CodeBatch 1.x: `parse` for `01_parse`."""
     return _NUMBERED.sub("", name, count=1)

@@ -1,1 +1,1 @@
-"""Tasks: entry points, user tasks, their settings, and what their cache keys cover."""
+"""Tasks: entry points, custom tasks, their settings, and the inputs that their cache keys cover."""

@@ -1,7 +1,7 @@
-"""The tasks that a process knows: those of entry point `codebatch.tasks`, and the own ones of a project (own_tasks.py).
+"""The tasks that a process can resolve: installed entry points and custom tasks of a project (user_tasks.py).
 
-A catalogue is made once, where the configuration is read or a worker starts, and passed to whoever resolves a name.
-That of a coordinator is isolated: it imports no task that does not come with codebatch (isolated_tasks.py).
+A catalogue is created once, when the configuration is read or a worker starts, and passed to the code that resolves
+names. A coordinator's catalogue is isolated: it imports no task that does not come with codebatch (isolated_tasks.py).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BUILT_IN = "codebatch_workers.tasks:"
 
 
 class TaskIsolation(Protocol):
-    """Answers about tasks that may not be imported in this process (isolated_tasks.py)."""
+    """A port for queries about tasks that must not be imported in this process (isolated_tasks.py)."""
 
     def describe(self, name: str) -> TaskDescription: ...
     def look_ahead(self, settings: Mapping[str, Mapping[str, Json]]) -> None: ...
@@ -40,10 +40,11 @@ class TaskIsolation(Protocol):
 
 
 class TaskCatalogue:
-    """Tasks by name. Nothing is loaded before it is asked for, and nothing twice.
+    """Tasks by name. Each is loaded on first use and only once.
 
-    `own_places`: where each own task lies; `watch` hears what they look at as they are loaded. `imports` are the names
-    that imports have in a batch (model/analysis/imports.py). `isolated` answers for tasks that may not be loaded here.
+    `own_places` has the locations of custom tasks. `watch` audits what custom tasks read while they are loaded.
+    `imports` are the names of imports in a batch (model/analysis/imports.py). `isolated` handles tasks that must not be
+    loaded in this process.
     """
 
     isolated: TaskIsolation | None = None
@@ -62,21 +63,21 @@ class TaskCatalogue:
 
     @cached_property
     def installed(self) -> dict[str, EntryPoint]:
-        """Every installed task, not loaded yet. Raises InvalidConfiguration where two claim one name."""
-        found: dict[str, EntryPoint] = {}
+        """All installed tasks, not yet loaded. Raises InvalidConfiguration if two packages claim one name."""
+        tasks: dict[str, EntryPoint] = {}
         for entry_point in installed_here().entry_points(ENTRY_POINT_GROUP):
-            other = found.get(entry_point.name)
+            other = tasks.get(entry_point.name)
             if other is not None and other.value != entry_point.value:
                 raise InvalidConfiguration(
                     f"two installed packages provide the task {entry_point.name!r}: {other.value} and "
                     f"{entry_point.value}",
                     hint="uninstall one of these packages",
                 )
-            found[entry_point.name] = entry_point
-        return found
+            tasks[entry_point.name] = entry_point
+        return tasks
 
     def with_imports(self, names: Iterable[str]) -> TaskCatalogue:
-        """A catalogue that knows these imports besides."""
+        """Return a catalogue that also resolves these imports."""
         more = frozenset(names) - self.imports
         if not more:
             return self
@@ -85,35 +86,38 @@ class TaskCatalogue:
         return catalogue
 
     def is_foreign(self, name: str) -> bool:
-        """Whether a task of that name does not come with codebatch."""
+        """Return whether a task of this name does not come with codebatch."""
         if name in self.own_places:
             return True
         entry_point = self.installed.get(name)
         return entry_point is not None and not entry_point.value.startswith(_BUILT_IN)
 
     def isolation_of(self, name: str) -> TaskIsolation | None:
-        """Return the answerer for a task that may not be imported in this process; None if it may."""
+        """Return the handler for a task that must not be imported in this process. None if it may be imported."""
         return self.isolated if self.isolated is not None and self.is_foreign(name) else None
 
     def own_source(self, name: str) -> OwnSource:
-        """The file of an own task, as it was when it was first asked for. Raises InvalidConfiguration."""
+        """Return the source of a custom task, as it was at the first call. Raises InvalidConfiguration."""
         if name not in self._sources:
             self._sources[name] = read_own_source(name, self.own_places[name])
         return self._sources[name]
 
     def own_task(self, name: str) -> OwnTask | None:
-        """Load the own task of that name; None if there is none. Raises InvalidConfiguration if it cannot be loaded."""
+        """Load the custom task of a name. Return None if there is none.
+
+        Raises InvalidConfiguration if it cannot be loaded.
+        """
         if name not in self.own_places:
             return None
         loaded = self.load_own(name)
         if loaded.declaration.scope == "file":
             return loaded
-        of_files = (other for other in sorted(self.own_places) if self.load_own(other).declaration.scope == "file")
-        needs = (*PIPELINES["full"].tasks, *of_files)
+        file_tasks = (other for other in sorted(self.own_places) if self.load_own(other).declaration.scope == "file")
+        needs = (*PIPELINES["full"].tasks, *file_tasks)
         return replace(loaded, declaration=replace(loaded.declaration, needs=needs))
 
     def load_own(self, name: str) -> OwnTask:
-        """Load an own task, without what it needs of others. Raises InvalidConfiguration."""
+        """Load a custom task without adding the tasks that it needs. Raises InvalidConfiguration."""
         assert self.isolated is None, "a coordinator runs no module of the user's"
         if name not in self._own:
             self._own[name] = load_own_task(name, self.own_places[name], self.own_source(name), self.watch)

@@ -1,8 +1,7 @@
-"""Which distributions are installed, and what they declare: as importlib.metadata says, which takes 20 ms to import.
+"""Installed distributions, their versions and entry points, with the results of importlib.metadata.
 
-Read are the `*.dist-info` directories on Python's path, as every installer of today leaves them. Where anything else
-could tell of distributions (eggs, archives, finders of others), or a file is not as it should be, importlib.metadata
-is asked.
+importlib.metadata is slow to import, so `*.dist-info` directories on Python's path are read directly.
+importlib.metadata is used if there may be other sources (eggs, archives, custom finders) or a file is malformed.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ _VERSION_HEADER = b"version:"
 
 
 class EntryPoint(msgspec.Struct, frozen=True):
-    """What a distribution declares under a name: `module:attribute`."""
+    """An entry point of a distribution: a name and `module:attribute`."""
 
     name: str
     value: str
 
     def load(self) -> object:
-        """Import the module; the attribute in it. Raises whatever importing it does, or ValueError."""
+        """Import the module and return the attribute. Raises ValueError, or any error of the import."""
         module, _, attributes = self.value.partition("[")[0].partition(":")
         if not module.strip():
             raise ValueError(f"{self.value!r} is not a module")
@@ -40,13 +39,13 @@ class EntryPoint(msgspec.Struct, frozen=True):
 
 
 class Installed:
-    """The distributions on the path as it is now: the first of a name counts."""
+    """The distributions on the path at construction. The first of several with one name counts."""
 
     def __init__(self) -> None:
         self._places = _dist_infos(sys.path) if _is_plain() else None
 
     def version(self, distribution: str) -> str | None:
-        """A distribution's version, None where it is not installed."""
+        """Return a distribution's version, or None if it is not installed."""
         if self._places is not None:
             place = self._places.get(normalized(distribution))
             if place is None:
@@ -62,29 +61,31 @@ class Installed:
             return None
 
     def entry_points(self, group: str) -> Iterable[EntryPoint]:
-        """What is declared in a group."""
+        """Return the entry points of a group."""
         if self._places is None:
             from importlib import metadata
 
-            return [EntryPoint(each.name, each.value) for each in metadata.entry_points(group=group)]
-        return [each for place in self._places.values() for each in _entry_points_in(place, group)]
+            return [
+                EntryPoint(entry_point.name, entry_point.value) for entry_point in metadata.entry_points(group=group)
+            ]
+        return [entry_point for place in self._places.values() for entry_point in _entry_points_in(place, group)]
 
 
 @functools.cache
 def installed_here() -> Installed:
-    """What was on the path when this process first asked. `look_again` (plugins.py) forgets it."""
+    """Return the distributions at the first call in this process. `look_again` (entry_points.py) clears the cache."""
     return Installed()
 
 
 def _is_plain() -> bool:
-    """Whether only directories on the path tell of distributions."""
+    """Return whether all distributions are in directories on the path."""
     finders = [finder for finder in sys.meta_path if hasattr(finder, "find_distributions")]
     return finders == [PathFinder] and not any(os.path.isfile(entry) for entry in sys.path)
 
 
 def _dist_infos(path: Iterable[str]) -> dict[str, str] | None:
-    """Where the distributions lie, by normalized name; None where some are of another kind."""
-    found: dict[str, str] = {}
+    """Map normalized names to dist-info directories. None if some distributions have another form."""
+    directories_by_name: dict[str, str] = {}
     for entry in path:
         directory = entry or "."
         try:
@@ -96,17 +97,19 @@ def _dist_infos(path: Iterable[str]) -> dict[str, str] | None:
             if lower.endswith((".egg-info", ".egg")) or lower == "egg-info":
                 return None
             if lower.endswith(".dist-info"):
-                found.setdefault(normalized(lower[: -len(".dist-info")].partition("-")[0]), f"{directory}/{name}")
-    return found
+                directories_by_name.setdefault(
+                    normalized(lower[: -len(".dist-info")].partition("-")[0]), f"{directory}/{name}"
+                )
+    return directories_by_name
 
 
 def normalized(name: str) -> str:
-    """A distribution's name as it is compared (PEP 503)."""
+    """Return the normalized name of a distribution (PEP 503)."""
     return _RUN_OF_SEPARATORS.sub("-", name).lower()
 
 
 def _version_in(place: str) -> str | None:
-    """What the headers of METADATA say, before the first empty line."""
+    """Return the version in the headers of METADATA, or None."""
     for line in _read(f"{place}/METADATA").splitlines():
         if not line:
             break

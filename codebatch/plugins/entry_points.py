@@ -1,4 +1,4 @@
-"""Tasks by entry point `codebatch.tasks`. The built-in ones come through the same door as anyone's."""
+"""Tasks from the entry point group `codebatch.tasks`. Built-in tasks are loaded like all others."""
 
 from __future__ import annotations
 
@@ -30,39 +30,39 @@ _DIGESTS_MAX = 4096
 
 _PACKAGES_OF_CODEBATCH = ("codebatch", "codebatch_workers")
 
-# Of a line `Requires-Dist` (PEP 508): its name, and whether it is for an extra alone.
+# For lines of `Requires-Dist` (PEP 508): the name, and whether the requirement is only for an extra.
 _REQUIRED = LatePattern(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _EXTRA = LatePattern(r"\bextra\s*==")
 
 
 def describe_task(catalogue: TaskCatalogue, name: str) -> TaskDescription:
-    """Return the description of a task. If the catalogue is isolated, a task of others is not imported for it.
+    """Return the description of a task. An isolated catalogue does not import foreign tasks.
 
     Raises InvalidConfiguration.
     """
     isolated = catalogue.isolation_of(name)
     if isolated is not None:
-        _refuse_taken_name(catalogue, name)
+        _reject_taken_name(catalogue, name)
         return isolated.describe(name)
     return load_declaration(catalogue, name)
 
 
 def load_declaration(catalogue: TaskCatalogue, name: str) -> TaskDeclaration:
-    """The declaration of an installed task, of one of the project's own, or of an import.
+    """Return the declaration of an installed task, a custom task or an import.
 
     Raises InvalidConfiguration.
     """
     if name in catalogue.own_places:
-        _refuse_taken_name(catalogue, name)
+        _reject_taken_name(catalogue, name)
         own = catalogue.own_task(name)
         assert own is not None
-        return _with_all_that_decides(own, load_declaration(catalogue, "parse"))
+        return _with_inputs_of_parse(own, load_declaration(catalogue, "parse"))
     if name in catalogue.imports and name not in catalogue.installed:
         return replace(load_declaration(catalogue, IMPORT_TASK), name=name)
     entry_point = catalogue.installed.get(name)
     if entry_point is None or not TASK_NAME_PATTERN.match(name):
-        meant = closest(name, [*catalogue.installed, *catalogue.own_places])
-        hint = f"did you mean {meant!r}?" if meant else "see: codebatch pipelines"
+        suggestion = closest(name, [*catalogue.installed, *catalogue.own_places])
+        hint = f"did you mean {suggestion!r}?" if suggestion else "see: codebatch pipelines"
         raise InvalidConfiguration(f"no installed package provides the task {name!r}", hint=hint)
     is_foreign = catalogue.is_foreign(name)
     assert not is_foreign or catalogue.isolated is None, "a coordinator imports no module of others"
@@ -78,7 +78,7 @@ def load_declaration(catalogue: TaskCatalogue, name: str) -> TaskDeclaration:
     return declaration
 
 
-def _refuse_taken_name(catalogue: TaskCatalogue, name: str) -> None:
+def _reject_taken_name(catalogue: TaskCatalogue, name: str) -> None:
     if name in catalogue.own_places and name in catalogue.installed:
         raise InvalidConfiguration(
             f"an installed package already provides a task {name!r}", hint="choose another name for your task"
@@ -86,7 +86,7 @@ def _refuse_taken_name(catalogue: TaskCatalogue, name: str) -> None:
 
 
 def load_implementation(declaration: TaskDeclaration) -> object:
-    """What a declaration's `implementation` names. Workers only: this imports the heavy libraries."""
+    """Return the object that a declaration's `implementation` names. Only for workers: it imports large libraries."""
     module, _, attribute = declaration.implementation.partition(":")
     loaded: object = getattr(importlib.import_module(module), attribute)
     return loaded
@@ -94,7 +94,10 @@ def load_implementation(declaration: TaskDeclaration) -> object:
 
 @functools.cache
 def package_digest(package: str) -> Digest:
-    """The digest of all files of an installed package or module, by relative path; caches and bytecode left out."""
+    """Return the digest of all files of a package or module by relative path, without caches and bytecode.
+
+    Raises InvalidConfiguration if the package is not installed or a namespace package.
+    """
     try:
         spec = importlib.util.find_spec(package)
     except ImportError:
@@ -113,13 +116,13 @@ def _file_digest(path: str) -> Digest:
 
 @functools.lru_cache(maxsize=_DIGESTS_MAX)
 def _digest_in_state(path: str, _state: tuple[int, ...]) -> Digest:
-    """The digest of a file that is read again where its state is another."""
+    """Return the digest of a file. The cache entry is valid for one state of the file."""
     with open(path, "rb", buffering=0) as file:
         return digest_bytes(file.readall())
 
 
 def _iter_files(directory: str, above: str = "") -> Iterator[str]:
-    """The files below a directory, relative to it. Every worker asks, and `Path.rglob` takes twice as long."""
+    """Yield the files below a directory, relative to it. Faster than `Path.rglob`, because every worker needs it."""
     with os.scandir(directory) as entries:
         for entry in entries:
             if not entry.is_dir():
@@ -129,10 +132,10 @@ def _iter_files(directory: str, above: str = "") -> Iterator[str]:
 
 
 def implementation_digest(catalogue: TaskCatalogue, task: TaskDescription) -> Digest:
-    """The digest of the package that implements a task and of its sources.
+    """Return the digest of the package that implements a task and of its sources.
 
-    Of one of the project's own, of its file with the function's name and of the `files` that it reads, of all of ours,
-    and for want of a version of what it imports that no distribution has brought.
+    For a custom task, it covers the task's file with the function's name, its `files`, and all packages of codebatch.
+    It also covers imported packages whose changes no version reveals.
     """
     if task.name not in catalogue.own_places:
         packages = {task.implementation.partition(":")[0].partition(".")[0], *task.sources}
@@ -142,17 +145,17 @@ def implementation_digest(catalogue: TaskCatalogue, task: TaskDescription) -> Di
 
 
 def packages_in_key(own: OwnSource) -> list[str]:
-    """The packages and modules of which an own task's key has all files, for no version tells when they change."""
-    brought = (name for name in own.imports if _has_files(name) and not _lies_with_its_version(name))
-    return sorted({*_PACKAGES_OF_CODEBATCH, *brought})
+    """Return the packages and modules whose files are part of a custom task's key, because no version covers them."""
+    unversioned = (name for name in own.imports if _has_files(name) and not _is_installed_with_version(name))
+    return sorted({*_PACKAGES_OF_CODEBATCH, *unversioned})
 
 
-def _with_all_that_decides(own: OwnTask, parse: TaskDeclaration) -> TaskDeclaration:
-    """The declaration of an own task, to which a file's tree and language are what they are to `parse`."""
+def _with_inputs_of_parse(own: OwnTask, parse: TaskDeclaration) -> TaskDeclaration:
+    """Return the declaration of a custom task, with the tools and contexts of `parse`, whose trees it receives."""
     tools = [*own.declaration.tools, *(tool for name in own.source.imports for tool in providers(name))]
-    for tool in tools:  # Which grows.
+    for tool in tools:  # The loop appends to the list.
         known = set(map(normalized, tools))
-        tools += (each for each in _requirements(tool) if normalized(each) not in known)
+        tools += (requirement for requirement in _requirements(tool) if normalized(requirement) not in known)
     return replace(
         own.declaration,
         tools=tuple({normalized(tool): tool for tool in (*tools, *parse.tools)}.values()),
@@ -163,35 +166,37 @@ def _with_all_that_decides(own: OwnTask, parse: TaskDeclaration) -> TaskDeclarat
 
 @functools.cache
 def _requirements(distribution: str) -> tuple[str, ...]:
-    """The distributions that one requires, as far as they are installed, but for its extras."""
+    """Return the installed requirements of a distribution, without those of extras."""
     from importlib.metadata import PackageNotFoundError, requires
 
     try:
         lines = requires(distribution) or ()
     except PackageNotFoundError:
         return ()
-    found = (_REQUIRED.match(line) for line in lines if not _EXTRA.search(line))
-    return tuple(match[0] for match in found if match and _installed_version(match[0]) is not None)
+    matches = (_REQUIRED.match(line) for line in lines if not _EXTRA.search(line))
+    return tuple(match[0] for match in matches if match and _installed_version(match[0]) is not None)
 
 
 @functools.cache
 def providers(module: str) -> tuple[str, ...]:
-    """The installed distributions that a module is of: nearly always the one that is called so."""
+    """Return the installed distributions that provide a module, usually one with the same name."""
     from importlib.metadata import packages_distributions
 
     if _installed_version(module) is not None:
         return (module,)
-    return tuple(sorted(set(packages_distributions().get(module, ()))))  # 30 ms
+    return tuple(sorted(set(packages_distributions().get(module, ()))))  # Slow, and rarely needed.
 
 
-def _lies_with_its_version(module: str) -> bool:
-    """Whether a module is installed where its distribution is; one that is no copy (editable) lies anywhere."""
+def _is_installed_with_version(module: str) -> bool:
+    """Return whether a module is installed with its distribution. Editable installs are elsewhere."""
     from importlib.metadata import distribution
 
     spec = importlib.util.find_spec(module)
     assert spec is not None
-    lies = os.path.realpath(str(spec.origin))
-    return any(is_in(lies, os.path.realpath(str(distribution(owner).locate_file("")))) for owner in providers(module))
+    location = os.path.realpath(str(spec.origin))
+    return any(
+        is_in(location, os.path.realpath(str(distribution(owner).locate_file("")))) for owner in providers(module)
+    )
 
 
 def _has_files(module: str) -> bool:
@@ -203,10 +208,10 @@ def _has_files(module: str) -> bool:
 
 
 def tool_versions(declaration: TaskDescription) -> dict[str, str]:
-    """The versions of the distributions a task depends on; of the optional ones, those that are installed.
+    """Return the versions of the distributions that a task depends on, and of installed optional ones.
 
-    `python` is the one of the interpreter, whose minor releases bring new tables of Unicode and other codecs.
-    Raises InvalidConfiguration where one is missing that must be there.
+    `python` is the version of the interpreter: minor releases change Unicode tables and codecs. Raises
+    InvalidConfiguration if a required distribution is missing.
     """
     versions = {"python": "{}.{}".format(*sys.version_info)}
     for tool in (*declaration.tools, *declaration.optional_tools):
@@ -219,20 +224,20 @@ def tool_versions(declaration: TaskDescription) -> dict[str, str]:
 
 
 def check_planned(catalogue: TaskCatalogue, task: PlannedTask) -> None:
-    """Refuse a task of a plan of which this process has another version. Raises ToolMismatch."""
+    """Raise ToolMismatch if this process has another version of a planned task."""
     declaration = load_declaration(catalogue, task.name)
-    here = {
+    installed = {
         "version": declaration.version,
         "implementation_digest": implementation_digest(catalogue, declaration),
         "tools": tool_versions(declaration),
     }
-    different = [field for field, value in here.items() if value != getattr(task, field)]
+    different = [field for field, value in installed.items() if value != getattr(task, field)]
     if different:
         raise mismatch(task.name, different)
 
 
 def mismatch(task: str, different: Sequence[str]) -> ToolMismatch:
-    """What is raised where fields of a planned task are others here; without any, it is a task that it needs."""
+    """Return the error for fields of a planned task that differ. Without fields, a task that it needs differs."""
     return ToolMismatch(
         f"the batch was planned with another version of {task} ({', '.join(different) or 'needed task'} differ)",
         hint="use the installation that created the batch, or make a new batch with: codebatch run PATH",
@@ -240,7 +245,7 @@ def mismatch(task: str, different: Sequence[str]) -> ToolMismatch:
 
 
 def look_again() -> None:
-    """Forget what was known of the packages that are installed: they may have been replaced."""
+    """Clear all caches about installed packages, which may have been replaced."""
     package_digest.cache_clear()
     installed_here.cache_clear()
     _installed_version.cache_clear()
@@ -250,5 +255,5 @@ def look_again() -> None:
 
 @functools.cache
 def _installed_version(distribution: str) -> str | None:
-    """A distribution's version, None where it is not installed. Tasks share most of theirs."""
+    """Return a distribution's version, or None. Cached because tasks share most distributions."""
     return installed_here().version(distribution)

@@ -1,15 +1,15 @@
-"""What own tasks look at that their keys do not cover, as Python's audit events tell (PEP 578).
+"""Audit of inputs of custom tasks that their cache keys do not cover, with Python's audit events (PEP 578).
 
-One hook a process, which hears for as long as an own task is at work: while its module is run, and while its function
-is called. What it hears is a path, which the key of the task covers or does not (key_coverage.py), or an act of which
-nobody can tell what it brings: another process, a connection, a call into C. The first that is not covered stands for
-the task until the process ends, for a module may keep what it read; what was done before rests on nothing of it. A hook
-cannot be taken off again.
+A process has one audit hook, which is active while a custom task runs: while its module is executed or its function is
+called. An event is either a path, which the task's key covers or not (key_coverage.py), or an action with unknown
+input: another process, a connection, a call into C. The first input that is not covered marks the task until the
+process ends, because a module may keep what it read. Earlier results do not depend on it. Audit hooks cannot be
+removed.
 
-A module is read once a process. So the files of one count for each task that imports it, and what was read for one task
-while code of a module ran counts for each that imports that module.
+A module is executed once in a process. So its files count for each task that imports it. Files that are read for one
+task while a module's code runs count for each task that imports this module.
 
-There is no event of stat(2), the environment, clocks and random numbers, shared memory, and of what C code opens.
+Python has no events for stat(2), the environment, clocks, random numbers, shared memory, and files opened by C code.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import ParamSpec, Protocol, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Of each event that tells a path, which argument that is. Reading, listing, and what gives a file another name.
+# The index of the path argument of each event with a path: reading, listing, and new names of files.
 _PATHS = {
     "open": 0,
     "import": 1,
@@ -37,7 +37,7 @@ _PATHS = {
     "os.rename": 0,
     "ctypes.dlopen": 0,
 }
-# Answers from elsewhere; and what goes on where nothing is heard: other processes, other interpreters, C.
+# Sources of external input, and execution that the hook does not observe: other processes, interpreters, C code.
 _ACTS = frozenset(
     {
         "builtins.input",
@@ -64,172 +64,177 @@ _ACTS = frozenset(
         "subprocess.Popen",
     }
 )
-_HEARD = _ACTS | _PATHS.keys() | {"ctypes.dlsym", "os.mkdir", "sqlite3.connect"}
+_EVENTS = _ACTS | _PATHS.keys() | {"ctypes.dlsym", "os.mkdir", "sqlite3.connect"}
 _STARTER = "multiprocessing.popen_spawn"
 _THREAD = "a thread that goes on"
-# Whose listings are searches, for a module, and on Python's path for a distribution: what they find they open.
+# The listings of these modules are searches for a module or, on Python's path, a distribution. Files that they find are
+# opened later.
 _IMPORTERS = frozenset({"importlib._bootstrap_external", "_frozen_importlib_external"})
 _METADATA = "importlib.metadata"
 
 
 class Coverage(Protocol):
-    """What the key of a task covers. Paths are absolute and hold no link."""
+    """The paths that the key of a task covers. Paths are absolute and without links."""
 
     def has(self, path: str) -> bool:
-        """Whether a file or directory is the same wherever the key is."""
+        """Return whether the key covers the content of a file or directory."""
 
     def shown(self, path: str) -> str:
-        """The path for people, which is not absolute."""
+        """Return the path for people. It is not absolute."""
 
 
 class InputAudit:
-    """Hears what own tasks look at. `found` says what of it is in no key."""
+    """An auditor of the inputs of custom tasks."""
 
     def __init__(self, store: str) -> None:
-        """Hears from now on. Threads of our own open nothing but what lies in the store."""
+        """Install the hook. Files in the store that are opened by other threads are ignored: the threads are ours."""
         self._store = os.path.realpath(store)
         self._path = frozenset(map(os.path.realpath, sys.path))
         self._thread = get_ident()
-        self._hearing: set[int] = set()
-        self._at: str | None = None
+        self._threads_in_hook: set[int] = set()
+        self._current_task: str | None = None
         self._coverage: dict[str, Coverage] = {}
         self._imports: dict[str, frozenset[str]] = {}
         self._modules: list[tuple[frozenset[str], str]] = []
-        self._remembered: dict[str, set[str]] = {}
-        self._early: dict[str, list[tuple[str, str]]] = {}
-        self._made: dict[str, set[str]] = {}
+        self._checked_files: dict[str, set[str]] = {}
+        self._load_inputs: dict[str, list[tuple[str, str]]] = {}
+        self._created: dict[str, set[str]] = {}
         self._found: dict[str, str] = {}
         self._install()
 
     def found(self, task: str) -> str:
-        """What an own task looked at first that its key does not cover: `open tools/words.txt`; empty where nothing."""
+        """Return the first input of a task that its key does not cover, such as `open tools/words.txt`.
+
+        Empty if there is none.
+        """
         if task in self._coverage and task not in self._found:
-            self._look_at_memory(task)
+            self._check_loaded_modules(task)
         return self._found.get(task, "")
 
     def during(self, task: str, call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
-        """What a call answers, in which an own task is at work."""
-        before, self._at = self._at, task
+        """Make a call in which a custom task runs, and audit it."""
+        previous_task, self._current_task = self._current_task, task
         threads = count_threads()
         try:
             return call(*arguments, **options)
         finally:
-            self._at = before
+            self._current_task = previous_task
             if count_threads() > threads:
                 self._found.setdefault(task, _THREAD)
 
     def judge(self, task: str, coverage: Coverage, imports: frozenset[str]) -> None:
-        """From now on hold what a task looks at against its key, and now what it looked at as it was loaded.
+        """Set the key coverage of a task. Inputs from its load time are checked now.
 
-        `imports` are the modules that it names, as far as they are read from files.
+        `imports` are the modules that the task imports and that are loaded from files.
         """
         self._coverage[task] = coverage
         self._imports[task] = imports
-        for event, path in self._early.pop(task, ()):
-            self._look(task, event, path)
+        for event, path in self._load_inputs.pop(task, ()):
+            self._check_path(task, event, path)
 
     def _install(self) -> None:
-        def hear(event: str, arguments: tuple[object, ...]) -> None:
-            task = self._at
-            if task is None or event not in _HEARD or task in self._found:
+        def audit_hook(event: str, arguments: tuple[object, ...]) -> None:
+            task = self._current_task
+            if task is None or event not in _EVENTS or task in self._found:
                 return
             thread = get_ident()
-            if thread in self._hearing:
-                return  # What we ask ourselves.
-            self._hearing.add(thread)
+            if thread in self._threads_in_hook:
+                return  # Events caused by the audit itself.
+            self._threads_in_hook.add(thread)
             try:
-                self._hear(task, event, arguments)
-            except Exception:  # No path, or one of a type whose own code raises: the call is the task's, as its errors.
+                self._handle_event(task, event, arguments)
+            # The argument is not a path, or its own code raises. The task handles errors of the call itself.
+            except Exception:
                 self._found[task] = event
             finally:
-                self._hearing.discard(thread)
+                self._threads_in_hook.discard(thread)
 
-        sys.addaudithook(hear)
+        sys.addaudithook(audit_hook)
 
-    def _hear(self, task: str, event: str, arguments: tuple[object, ...]) -> None:
+    def _handle_event(self, task: str, event: str, arguments: tuple[object, ...]) -> None:
         if event in _ACTS or (event == "ctypes.dlsym" and getattr(arguments[0], "_name", None) is None):
             self._found[task] = event
         elif event == "sqlite3.connect":
             if arguments[0] not in (":memory:", ""):
                 self._found[task] = event
         elif event == "os.mkdir":
-            self._make(task, _real_path(arguments[0]))
+            self._record_created(task, _real_path(arguments[0]))
         elif event in _PATHS and not (event == "os.listdir" and self._is_search(arguments[0])):
-            self._hear_path(task, event, arguments)
+            self._handle_path(task, event, arguments)
 
     def _is_search(self, directory: object) -> bool:
         searcher = _caller(3)
         return searcher in _IMPORTERS or (searcher == _METADATA and _real_path(directory) in self._path)
 
-    def _hear_path(self, task: str, event: str, arguments: tuple[object, ...]) -> None:
-        given = arguments[_PATHS[event]]
-        if given is None and event in ("os.listdir", "os.scandir"):
-            given = os.curdir
-        if isinstance(given, int) and str(_caller(3)).startswith(_STARTER):
-            self._found[task] = _STARTER  # The one way of the standard library to start a process that tells no event.
-        if given is None or isinstance(given, int):
-            return  # A module that is part of the interpreter, that as a library; a descriptor, which was heard of.
-        if event == "ctypes.dlopen" and os.sep not in str(given):
-            self._found[task] = event  # It is looked for in the system.
+    def _handle_path(self, task: str, event: str, arguments: tuple[object, ...]) -> None:
+        argument = arguments[_PATHS[event]]
+        if argument is None and event in ("os.listdir", "os.scandir"):
+            argument = os.curdir
+        if isinstance(argument, int) and str(_caller(3)).startswith(_STARTER):
+            self._found[task] = _STARTER  # The only way of the standard library to start a process without an event.
+        if argument is None or isinstance(argument, int):
+            return  # A module or library that is part of the interpreter, or a descriptor whose opening was audited.
+        if event == "ctypes.dlopen" and os.sep not in str(argument):
+            self._found[task] = event  # The library is searched for in the system.
             return
-        path = _real_path(given)
+        path = _real_path(argument)
         if event == "open" and isinstance(flags := arguments[2], int):
             if flags & os.O_ACCMODE != os.O_RDONLY and os.path.isdir(path):
-                return  # Nobody can: it is where a file of no name, or of one that is to be found, is made.
+                return  # Such an open fails, or creates an anonymous or temporary file in the directory.
             if flags & os.O_CREAT:
-                self._make(task, path)
+                self._record_created(task, path)
         if get_ident() != self._thread and is_in(path, self._store):
             return
         if event == "import" or _caller(3) in _IMPORTERS:
             self._modules.append((_running_modules(), path))
         if task in self._coverage:
-            self._look(task, event, path)
+            self._check_path(task, event, path)
         else:
-            self._early.setdefault(task, []).append((event, path))
+            self._load_inputs.setdefault(task, []).append((event, path))
 
-    def _look_at_memory(self, task: str) -> None:
-        """Look at the modules that the task imports and that were read before it did."""
-        imports, remembered = self._imports[task], self._remembered.setdefault(task, set())
+    def _check_loaded_modules(self, task: str) -> None:
+        """Check the modules that the task imports and that were loaded earlier."""
+        imports, checked_files = self._imports[task], self._checked_files.setdefault(task, set())
         files = [
             file
             for name, module in list(sys.modules.items())
             if name.partition(".")[0] in imports and isinstance(file := getattr(module, "__file__", None), str)
         ]
         files += [path for running, path in self._modules if not imports.isdisjoint(running)]
-        for file in set(files) - remembered:
-            self._look(task, "open", _real_path(file))
-        remembered.update(files)
+        for file in set(files) - checked_files:
+            self._check_path(task, "open", _real_path(file))
+        checked_files.update(files)
 
-    def _make(self, task: str, path: str) -> None:
-        """A file or directory is about to be made: what is read of it later is what was written into it."""
+    def _record_created(self, task: str, path: str) -> None:
+        """Record a new file or directory: reading it later returns what was written to it."""
         if not os.path.lexists(path):
-            self._made.setdefault(task, set()).add(path)
+            self._created.setdefault(task, set()).add(path)
 
-    def _look(self, task: str, event: str, path: str) -> None:
+    def _check_path(self, task: str, event: str, path: str) -> None:
         coverage = self._coverage[task]
-        if task in self._found or self._is_made(task, path):
+        if task in self._found or self._is_created(task, path):
             return
         try:
             if not coverage.has(path):
                 shown = coverage.shown(path).encode("utf-8", "backslashreplace").decode("utf-8")
                 self._found[task] = f"{event} {shown}"
-        except Exception:  # A distribution is gone or damaged, or a finder of others is: nobody can tell.
+        except Exception:  # A distribution is missing or damaged, or a custom finder fails: the coverage is unknown.
             self._found[task] = event
 
-    def _is_made(self, task: str, path: str) -> bool:
-        if task not in self._made:
+    def _is_created(self, task: str, path: str) -> bool:
+        if task not in self._created:
             return False
         parts = path.split(os.sep)
-        return any(os.sep.join(parts[:end]) in self._made[task] for end in range(2, len(parts) + 1))
+        return any(os.sep.join(parts[:end]) in self._created[task] for end in range(2, len(parts) + 1))
 
 
 def is_in(path: str, directory: str) -> bool:
-    """Whether a path is that of a directory, or below it. Nothing is looked at."""
+    """Return whether a path is a directory or below it, by their texts only."""
     return path == directory or path.startswith(directory + os.sep)
 
 
 def _running_modules() -> frozenset[str]:
-    """The modules at the top of which code is running: what is read now, all of them may have asked for."""
+    """Return the modules whose top-level code is running. Each of them may have caused a read."""
     frame: FrameType | None = sys._getframe()
     names: set[str] = set()
     while frame is not None:
@@ -239,13 +244,13 @@ def _running_modules() -> frozenset[str]:
 
 
 def _caller(frames: int) -> object:
-    """The module of the one who called, so many calls above."""
+    """Return the module of the caller `frames` calls above."""
     return sys._getframe(frames + 1).f_globals.get("__name__")
 
 
-def _real_path(given: object) -> str:
-    """A path without links. Raises ValueError or OSError where it is none."""
+def _real_path(argument: object) -> str:
+    """Return a path without links. Raises ValueError or OSError if it is not a path."""
     try:
-        return os.path.realpath(os.fsdecode(given))  # type: ignore[arg-type]  # that is what is asked
+        return os.path.realpath(os.fsdecode(argument))  # type: ignore[arg-type]  # The call tests the type.
     except TypeError as error:
-        raise ValueError(f"{type(given).__name__} is not a path") from error
+        raise ValueError(f"{type(argument).__name__} is not a path") from error

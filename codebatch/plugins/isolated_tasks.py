@@ -1,9 +1,9 @@
-"""Tasks that do not come with codebatch, as a coordinator knows them: by the answers of a fork that imports them.
+"""Access of a coordinator to foreign tasks: a fork imports them and returns the answers.
 
-A module of the user's may do anything as it is imported: change the directory, the umask, signal handlers or limits,
-end the process, fork, hang. So the coordinator imports none. A fork imports all that are asked about, each within a
-time, and answers what the coordinator must know: what a task is, its configuration under settings, and its contexts.
-Answers are remembered, so a run needs one fork. Workers import the modules themselves.
+A user's module may do anything while it is imported: change the directory, umask, signal handlers or limits, end the
+process, fork, hang. So the coordinator imports none. A fork imports all requested modules, each with a time limit, and
+returns the data that the coordinator needs: the description of a task, its configuration under settings, and its
+contexts. Answers are cached, so a run needs one fork. Workers import the modules themselves.
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ from codebatch.plugins.user_tasks import said
 from codebatch.system.processes.forks import ForkFailure, call_isolated
 
 LOAD_SECONDS_MAX = 30.0
-"""Time that the import of a module may take, unless a file may take more."""
+"""Time limit for the import of a module, unless the limit for files is higher."""
 
 _HINT = "importing the file runs all of it: move slow code, and code that ends the process, into the function"
 
 
 class TaskAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer about a task. `refusal` is why it cannot be loaded or configured, with a hint; `config` is JSON.
+    """The answer about a task. `refusal` is an error message and hint; `config` is JSON.
 
-    `is_stable`: with its configuration as settings, it has the same configuration. `is_prepared`: it has a `prepare`.
+    `is_stable`: the configuration, used as settings, results in itself. `is_prepared`: the task has a `prepare`
+    function.
     """
 
     description: TaskDescription | None = None
@@ -54,7 +55,7 @@ class _TaskQuestion(NamedTuple):
 
 
 class IsolatedTasks:
-    """The tasks of a catalogue that do not come with codebatch. Methods that ask raise InvalidConfiguration."""
+    """Queries about the foreign tasks of a catalogue. Methods raise InvalidConfiguration."""
 
     def __init__(self, catalogue: TaskCatalogue, seconds: float) -> None:
         """`seconds` is the limit for the import of one module, and for one answer."""
@@ -65,7 +66,7 @@ class IsolatedTasks:
         self._unloadable: dict[str, TaskAnswer] = {}
 
     def look_ahead(self, settings: Mapping[str, Mapping[str, Json]]) -> None:
-        """Ask about several tasks at once, each under its settings: one fork imports them all."""
+        """Query several tasks in one fork, each with its settings, and cache the answers."""
         names = [name for name in settings if self._catalogue.is_foreign(name)]
         unknown = [name for name in names if (name, repr(settings[name])) not in self._configured]
         if not unknown:
@@ -79,23 +80,23 @@ class IsolatedTasks:
                 self._configured.setdefault((name, repr(msgspec.json.decode(answer.config))), answer)
 
     def describe(self, name: str) -> TaskDescription:
-        """Return the part of its declaration that is data."""
+        """Return the data part of a task's declaration."""
         if name not in self._descriptions:
             self._answer(name, {})
         return self._descriptions[name]
 
     def configure(self, name: str, settings: Mapping[str, Json]) -> dict[str, Json]:
-        """Return its configuration, defaults included, as JSON."""
+        """Return a task's configuration as JSON, including defaults."""
         return msgspec.json.decode(_accepted(self._answer(name, settings)).config, type=dict[str, Json])
 
     def context_names(self, name: str, config: Mapping[str, Json]) -> tuple[str, ...]:
-        """Return the names of its contexts as it is configured."""
+        """Return the names of a task's contexts for a configuration."""
         return _accepted(self._answer(name, config)).context_names
 
     def prepare(
         self, name: str, settings: Mapping[str, Json], *, is_project: bool
     ) -> tuple[Mapping[str, Json], str] | None:
-        """Return its settings to plan with, and what is done otherwise than is written; None if it prepares none."""
+        """Return the settings to plan with, and a note on deviations. None if the task has no `prepare`."""
         if not self._answer(name, settings).is_prepared:
             return None
         (answer,) = self._ask([_TaskQuestion(name, partial(_prepare, name, settings, is_project))])
@@ -104,37 +105,41 @@ class IsolatedTasks:
     def evaluate_contexts(
         self, name: str, config: Mapping[str, Json], snapshot: SnapshotView, items: Sequence[Entry]
     ) -> dict[str, ContextTable]:
-        """Return what its contexts are of items of a snapshot, by name."""
+        """Return the values of a task's contexts for items of a snapshot, by name."""
         (answer,) = self._ask([_TaskQuestion(name, partial(_evaluate, name, config, snapshot, items))])
         return _accepted(answer).contexts
 
     def _answer(self, name: str, settings: Mapping[str, Json]) -> TaskAnswer:
-        """The answer about a task that can be loaded."""
+        """Return the answer about a task that can be loaded."""
         self.look_ahead({name: settings})
         answer = self._configured[name, repr(settings)]
         return answer if answer.description else _accepted(answer)
 
     def _ask(self, questions: Sequence[_TaskQuestion], besides: Iterable[str] = ()) -> list[TaskAnswer]:
-        """Have one fork import the modules, those of tasks `besides` too, and then answer."""
+        """Let one fork import the modules of the questions and of the tasks `besides`, and answer the questions."""
         names = dict.fromkeys((*(question.name for question in questions), *besides))
         loads = [_TaskQuestion(name, partial(_load, name)) for name in names]
         with call_isolated(self._answer_in_fork, [*loads, *questions], TaskAnswer, seconds=self._seconds) as answers:
-            loaded = [self._answered(each.name, next(answers), "cannot be loaded") for each in loads]
-            is_any_of_project = any(each.description and each.description.scope == "project" for each in loaded)
+            loaded = [self._require_answer(question.name, next(answers), "cannot be loaded") for question in loads]
+            is_any_of_project = any(
+                question.description and question.description.scope == "project" for question in loaded
+            )
             if not is_any_of_project or names.keys() >= self._catalogue.own_places.keys():
-                return [self._answered(each.name, next(answers), "cannot be planned") for each in questions]
-        # A task of project scope needs all own tasks, and each is imported within its own time.
+                return [
+                    self._require_answer(question.name, next(answers), "cannot be planned") for question in questions
+                ]
+        # A task of project scope needs all custom tasks. Each is imported within its own time limit.
         return self._ask(questions, self._catalogue.own_places)
 
-    def _answered(self, name: str, answer: TaskAnswer | ForkFailure, problem: str) -> TaskAnswer:
+    def _require_answer(self, name: str, answer: TaskAnswer | ForkFailure, problem: str) -> TaskAnswer:
         if isinstance(answer, TaskAnswer):
             return answer
         place = self._catalogue.own_places.get(name)
-        where = place.python.rpartition(":")[0] if place else self._catalogue.installed[name].value
-        raise InvalidConfiguration(f"the task {name!r} {problem} from {where}: {answer.reason}", hint=_HINT)
+        location = place.python.rpartition(":")[0] if place else self._catalogue.installed[name].value
+        raise InvalidConfiguration(f"the task {name!r} {problem} from {location}: {answer.reason}", hint=_HINT)
 
     def _answer_in_fork(self, question: _TaskQuestion) -> TaskAnswer:
-        self._catalogue.isolated = None  # Of the fork's copy: there modules are imported.
+        self._catalogue.isolated = None  # This is the fork's copy: modules are imported there.
         if question.name not in self._unloadable:
             try:
                 return question.answer(self._catalogue)
@@ -169,20 +174,20 @@ def _configure(name: str, settings: Mapping[str, Json], catalogue: TaskCatalogue
 
 
 def _prepare(name: str, settings: Mapping[str, Json], is_project: bool, catalogue: TaskCatalogue) -> TaskAnswer:
-    made = prepare(load_declaration(catalogue, name), settings, is_project=is_project)
-    assert made is not None
-    return TaskAnswer(config=msgspec.json.encode(made[0]), note=made[1])
+    prepared = prepare(load_declaration(catalogue, name), settings, is_project=is_project)
+    assert prepared is not None
+    return TaskAnswer(config=msgspec.json.encode(prepared[0]), note=prepared[1])
 
 
 def _evaluate(
     name: str, config: Mapping[str, Json], snapshot: SnapshotView, items: Sequence[Entry], catalogue: TaskCatalogue
 ) -> TaskAnswer:
     contexts = contexts_of(load_declaration(catalogue, name), config)
-    return TaskAnswer(contexts={each: evaluate_context(context, snapshot, items) for each, context in contexts.items()})
+    return TaskAnswer(contexts={key: evaluate_context(context, snapshot, items) for key, context in contexts.items()})
 
 
 def _accepted(answer: TaskAnswer) -> TaskAnswer:
-    """An answer that is no refusal. Raises InvalidConfiguration."""
+    """Return an answer that is not a refusal. Raises InvalidConfiguration otherwise."""
     if answer.refusal is not None:
         message, hint = answer.refusal
         raise InvalidConfiguration(message, hint=hint)
@@ -192,7 +197,7 @@ def _accepted(answer: TaskAnswer) -> TaskAnswer:
 def isolated_catalogue(
     own_places: Mapping[str, OwnPlace] | None = None, *, imports: Iterable[str] = (), file_seconds: float = 0.0
 ) -> TaskCatalogue:
-    """The catalogue of a coordinator. `file_seconds` is what a file may take."""
+    """Return the catalogue of a coordinator. `file_seconds` is the time limit of a file."""
     catalogue = TaskCatalogue(own_places, imports=imports)
     catalogue.isolated = IsolatedTasks(catalogue, max(LOAD_SECONDS_MAX, file_seconds))
     return catalogue

@@ -1,4 +1,4 @@
-"""What the key of an own task covers of all that it can look at (workers/TASKS.md "Custom tasks")."""
+"""Coverage of the cache key of a custom task (workers/TASKS.md "Custom tasks")."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _METADATA = re.compile(r"(.+)-[^-]+\.(?:dist|egg)-info\Z")
 
 
 class KeyCoverage:
-    """The files that are in the key of an own task, by content or by the version of what they come with.
+    """The files that the key of a custom task covers, by content or by the version of their distribution.
 
-    So is the library of the interpreter, by its minor version. Nothing is told by /dev/null.
+    The standard library is covered by the interpreter's minor version. /dev/null has no content.
     """
 
     def __init__(self, own: OwnSource, place: OwnPlace, tools: Iterable[str], *, besides: Iterable[str]) -> None:
-        """`tools` are the distributions whose versions are in the key; `besides` directories that are ours."""
+        """`tools` are the distributions whose versions are in the key. `besides` are directories of codebatch."""
         python = place.python.rpartition(":")[0]
         self._project = os.path.realpath(place.project)
         self._files = {os.devnull}
@@ -42,7 +42,7 @@ class KeyCoverage:
         self._tools = {normalized(tool) for tool in tools} - {"python"}
 
     def has(self, path: str) -> bool:
-        """Whether a file or directory is the same wherever the key is."""
+        """Return whether the key covers the content of a file or directory."""
         if path in self._files or (path.endswith(".pyc") and path.startswith(tuple(self._bytecode))):
             return True
         if any(is_in(path, tree) for tree in self._trees) or _is_of_interpreter(path):
@@ -50,18 +50,20 @@ class KeyCoverage:
         return any(self._is_of_tool(first) for first in _first_names(path, self._sites))
 
     def shown(self, path: str) -> str:
-        """The path below the project; of an installed module its name, else the last part of the path."""
+        """Return the path relative to the project, the name of an installed module, or the last component."""
         if path.endswith(".pyc"):
             with contextlib.suppress(ValueError):
                 path = importlib.util.source_from_cache(path)
         if is_in(path, self._project):
             return os.path.relpath(path, self._project)
-        site = max((each for each in map(os.path.realpath, sys.path) if is_in(path, each)), key=len, default="")
+        site = max(
+            (directory for directory in map(os.path.realpath, sys.path) if is_in(path, directory)), key=len, default=""
+        )
         first = next(_first_names(path, [site]), "")
         return f"{first} (installed)" if first else f"…/{os.path.basename(path)}"
 
     def _add_package(self, name: str) -> None:
-        """All files of a package, or the one of a module."""
+        """Add all files of a package, or the file of a module."""
         spec = importlib.util.find_spec(name)
         if spec is None or spec.origin is None:
             return
@@ -72,7 +74,7 @@ class KeyCoverage:
             self._add_file(file)
 
     def _add_file(self, file: str) -> None:
-        """A file, and its bytecode."""
+        """Add a file and its bytecode."""
         self._files.add(file)
         directory, name = os.path.split(file)
         if name.endswith(".py"):
@@ -80,13 +82,13 @@ class KeyCoverage:
 
     @cached_property
     def _sites(self) -> list[str]:
-        """Where the distributions of the key are installed."""
+        """The directories in which the distributions of the key are installed."""
         from importlib.metadata import distribution
 
         return sorted({os.path.realpath(str(distribution(tool).locate_file(""))) for tool in self._tools})
 
     def _is_of_tool(self, first: str) -> bool:
-        """Whether a name at the top of a directory of installed modules is of distributions of the key alone."""
+        """Return whether a top-level name in a site directory belongs only to distributions of the key."""
         metadata = _METADATA.match(first)
         owners = (metadata[1],) if metadata else providers(first)
         return bool(owners) and self._tools.issuperset(map(normalized, owners))
@@ -94,23 +96,25 @@ class KeyCoverage:
 
 @functools.cache
 def _libraries() -> tuple[str, ...]:
-    """Where the standard library lies, or is looked for."""
+    """Return the directories and the archive of the standard library."""
     compiled = os.path.join(sys.base_exec_prefix, sys.platlibdir, "python{}.{}".format(*sys.version_info))
     archive = os.path.join(sys.base_prefix, sys.platlibdir, "python{}{}.zip".format(*sys.version_info))
     return os.path.realpath(os.path.dirname(os.__file__)), os.path.realpath(compiled), os.path.realpath(archive)
 
 
 def _is_of_interpreter(path: str) -> bool:
-    library = next((each for each in _libraries() if is_in(path, each)), None)
+    library = next((directory for directory in _libraries() if is_in(path, directory)), None)
     return library is not None and path[len(library) + 1 :].partition(os.sep)[0] not in _SITE_DIRECTORIES
 
 
 def _first_names(path: str, sites: Iterable[str]) -> Iterator[str]:
-    """The name at the top of each of these directories that a path lies below: of a module without its suffix."""
+    """Yield the top-level name of a path in each of the sites that contain it, without the suffix of a module."""
     for site in sites:
         if site and path.startswith(site + os.sep):
             first, *rest = path[len(site) + 1 :].split(os.sep)
             if first == "__pycache__" and rest:
                 first = rest[0].partition(".")[0]
-            suffix = next((each for each in sorted(all_suffixes(), key=len, reverse=True) if first.endswith(each)), "")
+            suffix = next(
+                (ending for ending in sorted(all_suffixes(), key=len, reverse=True) if first.endswith(ending)), ""
+            )
             yield first.removesuffix(suffix)

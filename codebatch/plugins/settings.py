@@ -1,4 +1,4 @@
-"""The configuration of a task under settings, and what it makes of that: all of it runs the declaration's own code."""
+"""Configuration and contexts of a task from its settings. All functions run code of the declaration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codebatch.model.plan import ContextTable
 from codebatch.model.task import Context, Json, SnapshotView, TaskDeclaration
 from codebatch.model.text.suggestions import did_you_mean
 
-# Where in the rules of lint something is wrong, and how each of their fields is written.
+# The position of an error in the rules of lint, and an example for each of their fields.
 _OF_RULE = re.compile(r"at `\$\.rules(?:\[\d+\]|\[\.\.\.\])?\.?(\w*)")
 _MISSING = re.compile(r"missing required field `(\w+)`")
 _RULE_WRITTEN = {
@@ -31,7 +31,7 @@ _RULE_WRITTEN = {
 
 
 def configure(declaration: TaskDeclaration, settings: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the configuration, defaults included, as JSON. Raises InvalidConfiguration."""
+    """Return the configuration as JSON, including defaults. Raises InvalidConfiguration."""
     config: dict[str, Json] = msgspec.to_builtins(_config_of(declaration, settings))
     return config
 
@@ -39,27 +39,27 @@ def configure(declaration: TaskDeclaration, settings: Mapping[str, Json]) -> dic
 def prepare(
     declaration: TaskDeclaration, settings: Mapping[str, Json], *, is_project: bool
 ) -> tuple[Mapping[str, Json], str] | None:
-    """Return the settings to plan with, and what is done otherwise than is written, for people; None if it has none.
+    """Return the settings to plan with, and a note on deviations for people. None if the task has no `prepare`.
 
     Raises InvalidConfiguration.
     """
     if declaration.prepare is None:
         return None
-    written = _config_of(declaration, settings)
-    with _refusing(declaration):
-        config, note = declaration.prepare(written, is_project=is_project)
+    task_config = _config_of(declaration, settings)
+    with _rejecting_invalid(declaration):
+        config, note = declaration.prepare(task_config, is_project=is_project)
     return msgspec.to_builtins(config), note
 
 
 def contexts_of(declaration: TaskDeclaration, config: Mapping[str, Json]) -> Mapping[str, Context]:
-    """Return the contexts that a task declares as it is configured, by name."""
+    """Return the contexts of a task for a configuration, by name."""
     if declaration.configured_contexts is None:
         return declaration.contexts
     return {**declaration.contexts, **declaration.configured_contexts(_config_of(declaration, config))}
 
 
 def evaluate_context(context: Context, snapshot: SnapshotView, items: Sequence[Entry]) -> ContextTable:
-    """Return what a context is of each item."""
+    """Return the values of a context for each item."""
     function = context(snapshot)
     indexes: dict[bytes, int] = {}
     column = tuple(indexes.setdefault(function(item), len(indexes)) for item in items)
@@ -74,19 +74,19 @@ def _config_of(declaration: TaskDeclaration, settings: Mapping[str, Json]) -> ms
                 f"the task {declaration.name!r} has no setting {key!r}",
                 hint=did_you_mean(key, known) if known else "this task has no settings",
             )
-    with _refusing(declaration):
+    with _rejecting_invalid(declaration):
         return msgspec.convert(dict(settings), declaration.config)
 
 
 @contextmanager
-def _refusing(declaration: TaskDeclaration) -> Iterator[None]:
+def _rejecting_invalid(declaration: TaskDeclaration) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
         hint = f"check [tasks.{declaration.name}] of your configuration"
-        if wrong := _OF_RULE.search(str(error)):
+        if rule_error := _OF_RULE.search(str(error)):
             missing = _MISSING.search(str(error))
-            example = _RULE_WRITTEN.get(missing[1] if missing else wrong[1])
-            written = f"for example: {example}; " if example else ""
-            hint = f"{written}create a working rule with: codebatch rules new ID"
+            example = _RULE_WRITTEN.get(missing[1] if missing else rule_error[1])
+            example_text = f"for example: {example}; " if example else ""
+            hint = f"{example_text}create a working rule with: codebatch rules new ID"
         raise InvalidConfiguration(f"[tasks.{declaration.name}]: {error}", hint=hint) from error

@@ -1,13 +1,15 @@
-"""Tasks of the project that the user stands in: `python = "tools/x.py:task"` under `[tasks.NAME]` of its configuration.
+"""Custom tasks of the current project: `python = "tools/x.py:task"` under `[tasks.NAME]` of its configuration.
 
-What is named is a function `task(file)` or `task(file, config)`, which gives the records of a file; `config` is
-annotated with a msgspec struct, the type of the task's configuration. One whose first parameter is called `project` is
-of project scope: it is called once, after all tasks of `full` and all of yours that work on files, and gives records of
-any files. The file is read once: its digest, into which the function's name goes, is that of what runs, and a worker
-refuses one that changed since the plan was made. A coordinator reads it and never runs it (isolated_tasks.py). Nothing
-is put on Python's path, so the file may import what is installed and nothing that lies beside it: the digest covers all
-of the project's code that is run. What else it reads of the project, `files` must name: these are in the digest too.
-`tools` are the distributions whose versions are in the key, of which the default is what is imported.
+The setting names a function `task(file)` or `task(file, config)`, which returns the records of a file. `config` is
+annotated with a msgspec struct, the type of the task's configuration. If the first parameter is named `project`, the
+task has project scope: it is called once, after all tasks of `full` and all custom tasks of file scope, and returns
+records of any files.
+
+The file is read once. Its digest, which includes the function's name, covers the code that is run. A worker rejects a
+file that has changed since the plan was made. A coordinator reads the file and never runs it (isolated_tasks.py).
+Python's path is not changed, so the file can import installed modules but no modules beside it: the digest covers all
+code of the project that is run. Other files that it reads must be listed in `files`, which the digest covers too.
+`tools` are the distributions whose versions are in the key, by default those that are imported.
 """
 
 from __future__ import annotations
@@ -33,11 +35,11 @@ _PARAMETERS_MAX = 2
 _FILE_BYTES_MAX = 16 << 20
 
 SETTINGS = ("python", "tools", "files", "reuse")
-"""What `[tasks.NAME]` of a local task says that is not its own configuration."""
+"""The settings in `[tasks.NAME]` of a custom task that are not part of its own configuration."""
 
 
 def place_of(name: str, settings: Mapping[str, Json], project: Path) -> OwnPlace:
-    """Where an own task lies, from what its `[tasks.NAME]` says. Raises InvalidConfiguration."""
+    """Return the location of a custom task from its settings in `[tasks.NAME]`. Raises InvalidConfiguration."""
     value = settings["python"]
     hint = f'write [tasks.{name}] python = "tools/{name}.py:task"'
     if not TASK_NAME_PATTERN.match(name):
@@ -47,38 +49,37 @@ def place_of(name: str, settings: Mapping[str, Json], project: Path) -> OwnPlace
         raise InvalidConfiguration(
             f"`python` of the task {name!r} is {value!r}, expected a file and a function", hint=hint
         )
-    whole = (project / path).resolve()
-    if not whole.is_relative_to(project.resolve()):
-        raise InvalidConfiguration(f"the file of the task {name!r} is outside the project: {whole}", hint=hint)
-    if not whole.is_file():
-        raise InvalidConfiguration(f"the file of the task {name!r} does not exist: {whole}", hint=hint)
+    file = (project / path).resolve()
+    if not file.is_relative_to(project.resolve()):
+        raise InvalidConfiguration(f"the file of the task {name!r} is outside the project: {file}", hint=hint)
+    if not file.is_file():
+        raise InvalidConfiguration(f"the file of the task {name!r} does not exist: {file}", hint=hint)
     try:
         tools = msgspec.convert(settings.get("tools"), tuple[str, ...] | None)
-        files = {each: (project / each).resolve() for each in msgspec.convert(settings.get("files", ()), list[str])}
+        files = {key: (project / key).resolve() for key in msgspec.convert(settings.get("files", ()), list[str])}
         reuse = msgspec.convert(settings.get("reuse", True), bool)
-    except (ValueError, OSError) as error:  # A path with a NUL in it is the former.
+    except (ValueError, OSError) as error:  # A path that contains NUL raises ValueError.
         raise InvalidConfiguration(
             f"`tools`, `files` or `reuse` of the task {name!r}: {error}",
             hint='for example: files = ["tools/words.txt"]',
         ) from error
-    for each, path_there in files.items():
-        if not path_there.is_relative_to(project.resolve()):
-            raise InvalidConfiguration(f"{each!r} of the task {name!r} is outside the project", hint=hint)
+    for key, file_path in files.items():
+        if not file_path.is_relative_to(project.resolve()):
+            raise InvalidConfiguration(f"{key!r} of the task {name!r} is outside the project", hint=hint)
     return OwnPlace(
-        python=f"{whole}:{function}",
+        python=f"{file}:{function}",
         tools=tools,
-        files={each: str(there) for each, there in sorted(files.items())},
+        files={key: str(file_path) for key, file_path in sorted(files.items())},
         reuse=reuse,
         project=str(project.resolve()),
     )
 
 
 class OwnSource(msgspec.Struct, frozen=True):
-    """The file of an own task, read and not run. `digest` covers it, the function's name and the task's `files`.
+    """The file of a custom task, read but not run. `digest` covers it, the function's name and the task's `files`.
 
-    `named` are the modules that any import in it names, except those of the standard library and of codebatch.
-    `imports` are those of them whose versions decide too. `states` are what the system said of each of the files before
-    it was read, by its name in the configuration.
+    `named` are all modules that it imports anywhere, except the standard library and codebatch. `imports` are those
+    whose versions affect the result. `states` maps names in the configuration to fingerprints from before reading.
     """
 
     content: bytes
@@ -88,17 +89,17 @@ class OwnSource(msgspec.Struct, frozen=True):
     states: Mapping[str, tuple[int, ...]]
 
     def changed_file(self, place: OwnPlace) -> str | None:
-        """One of the files that is not what it was when it was read for the digest; None where all are."""
-        for called, there in place.files.items():
+        """Return a file that has changed since it was read for the digest, or None."""
+        for key, file_path in place.files.items():
             with contextlib.suppress(OSError):
-                if file_fingerprint(there) == self.states[called]:
+                if file_fingerprint(file_path) == self.states[key]:
                     continue
-            return called
+            return key
         return None
 
 
 class OwnTask(msgspec.Struct, frozen=True):
-    """A task of the project's, loaded."""
+    """A custom task, loaded."""
 
     source: OwnSource
     declaration: TaskDeclaration
@@ -108,11 +109,11 @@ class OwnTask(msgspec.Struct, frozen=True):
 
 @contextlib.contextmanager
 def importing() -> Iterator[None]:
-    """Import a module of others. What it changes of the process is changed back, except the working directory.
+    """Import foreign modules in the body. Changes of the process state are undone, except the working directory.
 
     Raises ImportError if the module would end the process.
     """
-    before = ProcessState()
+    state_before = ProcessState()
     try:
         yield
     except (Exception, Interrupted):
@@ -122,30 +123,30 @@ def importing() -> Iterator[None]:
             f"it ends the process ({said(error)}): move that below `if __name__ == '__main__':`"
         ) from error
     finally:
-        before.restore()
+        state_before.restore()
 
 
 def said(error: BaseException) -> str:
-    """An exception's kind and text, of whatever a task may raise: its text may be another exception."""
-    import traceback  # 5 ms, of failures alone
+    """Return an exception's type and text. Handles any exception of a task, even if its text raises another one."""
+    import traceback  # Imported here because only failures need it.
 
     return traceback.format_exception_only(error)[-1].strip()
 
 
 def read_own_source(name: str, place: OwnPlace) -> OwnSource:
-    """Read the file at a place, and the `files` of the task. Nothing is run. Raises InvalidConfiguration."""
+    """Read the file of a custom task and its `files` without running code. Raises InvalidConfiguration."""
     path, _, attribute = place.python.rpartition(":")
     try:
         content = _read(path)
-        states = {called: file_fingerprint(there) for called, there in place.files.items()}
-        read = [(called, digest_bytes(_read(there))) for called, there in place.files.items()]
+        states = {key: file_fingerprint(file_path) for key, file_path in place.files.items()}
+        digests = [(key, digest_bytes(_read(file_path))) for key, file_path in place.files.items()]
         named = frozenset(_imports(content))
     except Exception as error:
         raise _cannot_be_loaded(name, path, said(error)) from error
     return OwnSource(
         content=content,
-        # The file itself has no name here: wherever it lies it is the same.
-        digest=digest_pairs([(attribute, digest_bytes(content)), *read]),
+        # Without the path of the file, so that the digest does not depend on its location.
+        digest=digest_pairs([(attribute, digest_bytes(content)), *digests]),
         named=named,
         imports=tuple(sorted(named)) if place.tools is None else (),
         states=states,
@@ -153,22 +154,23 @@ def read_own_source(name: str, place: OwnPlace) -> OwnSource:
 
 
 def load_own_task(name: str, place: OwnPlace, source: OwnSource, watch: InputAudit | None = None) -> OwnTask:
-    """Run the file that was read from a place and take its function.
+    """Run the file of a custom task and return its function and declaration.
 
-    The needs of a task of project scope are for its catalogue to add. `watch` hears what the file looks at. Raises
+    The catalogue adds the needs of a task of project scope. `watch` audits what the file reads. Raises
     InvalidConfiguration if it cannot be loaded.
     """
-    import inspect  # 5 ms with what it imports, of who has tasks of their own
+    import inspect  # Imported here because only custom tasks need it.
 
     path, _, attribute = place.python.rpartition(":")
     try:
         module = types.ModuleType(f"codebatch_own_{name}")
         module.__file__ = path
-        sys.modules[module.__name__] = module  # Where its classes look for it, and what clears it at the very end.
+        # Classes look up their module there. It also keeps the module alive until the process ends.
+        sys.modules[module.__name__] = module
         code = compile(source.content, path, "exec", dont_inherit=True)
         with importing():
             if watch is None:
-                exec(code, module.__dict__)  # noqa: S102  # the user's own file
+                exec(code, module.__dict__)  # noqa: S102  # The user configured this file.
             else:
                 watch.during(name, exec, code, module.__dict__)
         function = getattr(module, attribute)
@@ -205,7 +207,7 @@ def _read(path: str) -> bytes:
 
 
 def _imports(source: bytes) -> set[str]:
-    """The modules at the top that any import in a source names, but for ours and those that come with Python."""
+    """Return the top-level modules that a source imports anywhere, except codebatch and the standard library."""
     import ast
 
     named: set[str] = set()

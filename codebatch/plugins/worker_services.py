@@ -1,4 +1,4 @@
-"""What only the workers' code knows, asked of it by name."""
+"""Access to functions of the workers' code by name, because this package must not import it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from codebatch.protocol.launch import QUESTIONS_MODULE
 
 
 def load_question(name: str, module: str = QUESTIONS_MODULE) -> Callable[..., object]:
-    """A function of the workers' code, by name: how the command line asks what only that knows."""
+    """Return a function of the workers' code by name, for queries of the command line that need a parser."""
     question: object = getattr(importlib.import_module(module), name)
     assert callable(question)
     return question

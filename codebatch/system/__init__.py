@@ -1,1 +1,1 @@
-"""Files, locks, processes, clocks, git and the machine, as the other packages ask for them."""
+"""Files, locks, processes and clocks of the operating system: the only code that makes system calls."""

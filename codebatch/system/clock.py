@@ -1,4 +1,4 @@
-"""Time. Three clocks, and what each is for."""
+"""Three clocks, each for one purpose."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import time
 
 
 def wall_ns() -> int:
-    """Nanoseconds since 1970, for people: journals, ids, listings. Never compared to decide anything."""
+    """Return nanoseconds since 1970, for people: journals, ids, listings. No decision may depend on this clock."""
     return time.time_ns()
 
 
 def running_ns() -> int:
-    """Nanoseconds on a clock that stops in suspend (CLOCK_MONOTONIC on Linux): limits of time are measured on it."""
+    """Return nanoseconds of a clock that stops in suspend (CLOCK_MONOTONIC on Linux). Time limits use this clock."""
     return time.monotonic_ns()
 
 
 def process_cpu_ns() -> int:
-    """CPU nanoseconds of this process, and of the children that it has waited for."""
-    import resource  # of workers alone
+    """Return the CPU time in nanoseconds of this process and of the children that it has waited for."""
+    import resource  # Imported here because only workers need it.
 
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time_ns() + round((children.ru_utime + children.ru_stime) * 1e9)

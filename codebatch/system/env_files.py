@@ -1,7 +1,7 @@
-"""Env files, which hold variables: `.env` in the syntax of python-dotenv and Docker Compose (SPEC.md "Work files").
+"""Env files, which define variables: `.env` in the syntax of python-dotenv and Docker Compose (SPEC.md "Work files").
 
-python-dotenv reads the lines. Its own look-up of variables is not used: it takes an unset one for the empty text, and
-expands what stands in single quotes.
+python-dotenv parses the lines. Its own expansion of variables is not used: it replaces an unset variable by the empty
+text, and expands single-quoted values.
 """
 
 from __future__ import annotations
@@ -20,40 +20,39 @@ _SINGLE_QUOTED = re.compile(r"\s*(?:export\s+)?[^=]*=\s*'")
 
 
 class EnvFileError(Exception):
-    """An env file that cannot be read. The text begins with its name, and says nothing of its values."""
+    """An env file that cannot be read. The text begins with the name of the file and contains no values."""
 
 
 def read_env_file(path: Path, name: str, scope: Mapping[str, str], *, is_required: bool = True) -> dict[str, str]:
-    """Return the variables of an env file, called `name` in messages. A later line is over an earlier one.
+    """Return the variables of an env file, called `name` in messages. Later lines override earlier ones.
 
-    `scope` has the variables that its values may use, besides those of the lines before. A name without a value stands
-    for that of the scope, if there is one. If the file is missing and not required, there are none. Raises
-    EnvFileError.
+    Values may use the variables of `scope` and of earlier lines. A name without a value takes its value from `scope`,
+    if `scope` has one. If the file is missing and not required, the result is empty. Raises EnvFileError.
     """
-    text = _text_of(path, name, is_required=is_required)
-    from dotenv.parser import parse_stream  # 20 ms, of lists with env files alone
+    text = _read_text(path, name, is_required=is_required)
+    from dotenv.parser import parse_stream  # Imported here because only task lists with env files need it.
 
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for line in parse_stream(io.StringIO(text)):
-        written = line.original.string
-        place = f"{name}:{line.original.line + _blank_lines(written)}"
-        if line.error or "\0" in written:
+        source_text = line.original.string
+        place = f"{name}:{line.original.line + _blank_lines(source_text)}"
+        if line.error or "\0" in source_text:
             raise EnvFileError(f"{place} is not NAME=VALUE")
         if line.key is None:
             continue
         if line.value is None:
-            found |= {line.key: scope[line.key]} if line.key in scope else {}
-        elif _SINGLE_QUOTED.match(written):
-            found[line.key] = line.value
+            variables |= {line.key: scope[line.key]} if line.key in scope else {}
+        elif _SINGLE_QUOTED.match(source_text):
+            variables[line.key] = line.value
         else:
             try:
-                found[line.key] = expand_variables(line.value, {**scope, **found})
+                variables[line.key] = expand_variables(line.value, {**scope, **variables})
             except VariableError as error:
                 raise EnvFileError(f"{place}: {error}") from error
-    return found
+    return variables
 
 
-def _text_of(path: Path, name: str, *, is_required: bool) -> str:
+def _read_text(path: Path, name: str, *, is_required: bool) -> str:
     try:
         return read_regular(path, bytes_max=ENV_FILE_BYTES_MAX, is_link_followed=True).decode("utf-8-sig")
     except OSError as error:
@@ -62,10 +61,10 @@ def _text_of(path: Path, name: str, *, is_required: bool) -> str:
         raise EnvFileError(f"cannot read {name}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise EnvFileError(f"{name} is not UTF-8") from error
-    except ValueError as error:  # A path with a NUL in it.
+    except ValueError as error:  # The path contains NUL.
         raise EnvFileError(f"cannot read {name!r}: {error}") from error
 
 
 def _blank_lines(text: str) -> int:
-    """Return the number of blank lines at the begin of a text."""
+    """Return the number of blank lines at the beginning of a text."""
     return text[: len(text) - len(text.lstrip())].count("\n")

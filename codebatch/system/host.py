@@ -1,4 +1,4 @@
-"""What this machine is: its identity for leases, and how many cores we may use."""
+"""The identity of this machine, for leases, and the number of cores that it grants."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
 
 @functools.cache
 def this_host() -> Host:
-    """The identity of this machine since its last start."""
+    """Return the identity of this machine since its last boot."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
@@ -28,13 +28,16 @@ def this_host() -> Host:
 
 
 def is_here(host: Host) -> bool:
-    """Whether it has our kernel, so that its processes' flocks can be asked for; containers give it several names."""
-    mine = this_host()
-    return host.boot == mine.boot and (bool(host.boot) or host.name == mine.name)
+    """Return whether a host is this kernel, so that flocks of its processes can be tested.
+
+    Boot IDs are compared because containers on one kernel have different names.
+    """
+    this = this_host()
+    return host.boot == this.boot and (bool(host.boot) or host.name == this.name)
 
 
 def usable_cores() -> int:
-    """The cores this process may use: affinity and the cgroup's `cpu.max`, whichever is less; at least 1."""
+    """Return the cores that this process may use, at least 1: the lower of CPU affinity and cgroup `cpu.max`."""
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:
@@ -44,7 +47,7 @@ def usable_cores() -> int:
 
 
 def _cgroup_cores() -> int | None:
-    """Whole cores that cgroup v2 grants on the way to the root, rounded up; None where it sets no limit."""
+    """Return the lowest core limit of cgroup v2 on the path to the root, rounded up, or None without a limit."""
     cores: list[int] = []
     for text in cgroup_texts("cpu.max"):
         with contextlib.suppress(ValueError):
@@ -54,16 +57,16 @@ def _cgroup_cores() -> int | None:
 
 
 def cgroup_texts(name: str) -> list[str]:
-    """What a file of cgroup v2 says in this process's group and in those above it, from the inside out."""
+    """Return the texts of a cgroup v2 file in this process's group and its ancestors, innermost first."""
     try:
         line = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()[-1]
         group = line.split(":", 2)[2].lstrip("/")
     except (OSError, IndexError):
         return []
     top = Path("/sys/fs/cgroup")
-    here = top / group
+    own_group = top / group
     texts: list[str] = []
-    for directory in (here, *here.parents):
+    for directory in (own_group, *own_group.parents):
         if top not in (directory, *directory.parents):
             break
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Regular expressions that users wrote: one may take exponentially long, so each has its time."""
+"""A time limit for regular expressions of users, which may take exponential time."""
 
 from __future__ import annotations
 
@@ -8,30 +8,31 @@ import threading
 from collections.abc import Iterator
 
 MATCH_SECONDS_MAX = 1.0
-"""CPU time that looking for one pattern may take."""
+"""Limit of the CPU time for one search."""
 
 
 class MatchTimeout(Exception):
-    """A pattern was not matched in its time."""
+    """The search for a pattern exceeded its time limit."""
 
 
 @contextlib.contextmanager
 def cpu_time_limit(seconds: float = MATCH_SECONDS_MAX) -> Iterator[None]:
-    """Have what is matched inside raise TooSlow after so many seconds of our CPU time: `re` looks for signals.
+    """Raise MatchTimeout in the body after `seconds` of CPU time of this process.
 
-    Only the main thread hears signals: in another one there is no end to it.
+    A timer sends a signal, which `re` handles while it matches. Python handles signals only in the main thread: in
+    other threads there is no limit.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGVTALRM, _end)
+    previous_handler = signal.signal(signal.SIGVTALRM, _raise_timeout)
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
+        signal.signal(signal.SIGVTALRM, previous_handler)
 
 
-def _end(*_: object) -> None:
+def _raise_timeout(*_: object) -> None:
     raise MatchTimeout

@@ -1,4 +1,4 @@
-"""How long something has stayed as it is: what limits of time are held against."""
+"""A stopwatch for the time that states stay unchanged, for time limits."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Stopwatch(Generic[Key]):
-    """How long each of several things has stayed as it is, on the clock of the one who looks.
+    """The time that each of several keys has stayed in its state, on the observer's clock.
 
-    Time in which nobody looked (we were stopped, or the machine slept) counts for nobody.
+    Time in which nothing was observed for more than PAUSE_SECONDS does not count: the process was stopped or the
+    machine slept.
     """
 
     def __init__(self) -> None:
@@ -22,14 +23,14 @@ class Stopwatch(Generic[Key]):
         self._now = 0.0
 
     def look(self, now: float) -> None:
-        """Begin to look again, at `now` seconds of a clock that stops in suspend."""
+        """Begin an observation, at `now` seconds of a clock that stops in suspend."""
         passed = now - self._looked_at
         self._now += passed if passed <= PAUSE_SECONDS else 0.0
         self._looked_at = now
 
     def seconds(self, key: Key, state: object) -> float:
-        """The seconds since this was first seen in this state."""
-        known = self._seen.get(key)
-        if known is None or known[0] != state:
-            known = self._seen[key] = (state, self._now)
-        return self._now - known[1]
+        """Return the seconds since this key was first seen in this state."""
+        entry = self._seen.get(key)
+        if entry is None or entry[0] != state:
+            entry = self._seen[key] = (state, self._now)
+        return self._now - entry[1]

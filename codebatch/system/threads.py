@@ -1,4 +1,4 @@
-"""Calls in other threads: as much of concurrent.futures as is needed, which takes 12 ms to import."""
+"""A thread pool with the part of concurrent.futures that is needed here, which imports faster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class ThreadCall(Generic[T]):
-    """A call that a thread makes, or has made."""
+    """A call that is made in a thread, and its result."""
 
     def __init__(self, function: Callable[[], T]) -> None:
         self._function = function
@@ -22,7 +22,7 @@ class ThreadCall(Generic[T]):
         self._pending.acquire()
 
     def make(self) -> None:
-        """Make it, in the thread that is to."""
+        """Make the call. Called once, in the thread of the pool."""
         try:
             self._result = self._function()
         except BaseException as error:
@@ -31,7 +31,7 @@ class ThreadCall(Generic[T]):
             self._pending.release()
 
     def result(self) -> T:
-        """What it returned, once it has. Raises what it raised. Not to be asked of one that was dropped."""
+        """Wait for the call and return its result or raise its exception. Waits forever for a dropped call."""
         with self._pending:
             if self._error is not None:
                 raise self._error
@@ -39,15 +39,14 @@ class ThreadCall(Generic[T]):
 
 
 class Threads:
-    """At most this many threads, started as there are calls for them; they end with the process, or by `end`.
+    """A pool of at most `limit` threads, started as calls are submitted. They end with the process or by `end`.
 
-    Where the system grants none, who submits a call makes it.
-
-    As a context manager it makes every call before it ends.
+    If the system refuses to start the first thread, the caller of `submit` makes the call. As a context manager, the
+    pool finishes all calls on exit.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
         self._calls: SimpleQueue[ThreadCall[object] | None] = SimpleQueue()
         self._started: list[threading.Thread] = []
 
@@ -58,10 +57,10 @@ class Threads:
         self.end()
 
     def submit(self, function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> ThreadCall[T]:
-        """Have a call made, in the order of submission."""
+        """Queue a call. Calls start in the order of submission."""
         call = ThreadCall(lambda: function(*arguments, **options))
         self._calls.put(cast("ThreadCall[object]", call))
-        if len(self._started) < self._most:
+        if len(self._started) < self._limit:
             thread = threading.Thread(target=self._work, daemon=True)
             try:
                 thread.start()
@@ -73,7 +72,7 @@ class Threads:
         return call
 
     def drop(self) -> None:
-        """Make no call that has not begun."""
+        """Discard all calls that have not started."""
         try:
             while True:
                 self._calls.get_nowait()
@@ -81,7 +80,7 @@ class Threads:
             pass
 
     def end(self) -> None:
-        """Wait until all calls are made, and end the threads."""
+        """Wait for all calls, then end the threads."""
         for _ in self._started:
             self._calls.put(None)
         for thread in self._started:

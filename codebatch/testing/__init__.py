@@ -1,1 +1,4 @@
-"""Twins of the system for tests, ours and users': a disk that loses power, calls that fail, processes run by a seed."""
+"""Simulations for tests: a disk that loses power, failing calls, processes scheduled by a seed.
+
+And `run_task` for users.
+"""

@@ -1,4 +1,4 @@
-"""System calls that are watched: every call may be counted, recorded, delayed, failed, or be the caller's last."""
+"""Intercepted system calls: a test can count, record, delay or fail each call, or end the process there."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ Value = TypeVar("Value")
 WRITES = frozenset(
     {"create", "write", "ftruncate", "fsync", "mkdir", "link", "symlink", "rename", "unlink", "remove_tree"},
 )
-"""Calls that change a disk, or what would be left of it."""
+"""Calls that change a disk, or its state after a power loss."""
 
 
 class Operation(NamedTuple):
-    """A call that is about to happen. `create` is an open that may make its file."""
+    """A call that is about to be made. `create` is an open that may create its file."""
 
     call: str
     path: Path
 
     @property
     def is_write(self) -> bool:
-        """Whether it changes a disk, or what power loss would leave of it."""
+        """True if the call changes a disk, or its state after a power loss."""
         return self.call in WRITES
 
 
 class Fate(NamedTuple):
-    """How a call goes wrong: `error` is raised after it was done by this share: 0 not at all, 1 all of it.
+    """A failure of a call: `error` is raised after the call was done by this share. 0 means not at all, 1 completely.
 
-    Only write(2) can be done in part. A reply that is lost is an error with share 1.
+    Only write(2) can be done in part. A lost reply is an error with share 1.
     """
 
     error: BaseException
@@ -44,7 +44,7 @@ Watch = Callable[[Operation], Fate | None]
 
 
 class WatchedCalls:
-    """Another's calls, each shown to `watch` first. It has many methods: one for each call."""
+    """A wrapper that passes each call to `watch` first, which may fail it. It has many methods: one for each call."""
 
     def __init__(self, calls: SystemCalls, watch: Watch) -> None:
         self._calls = calls
@@ -59,12 +59,12 @@ class WatchedCalls:
 
     def open(self, path: Path | str, flags: int) -> int:
         path = Path(path)
-        fd = self._do("create" if flags & os.O_CREAT else "open", path, lambda: self._calls.open(path, flags))
+        fd = self._intercept("create" if flags & os.O_CREAT else "open", path, lambda: self._calls.open(path, flags))
         self._paths[fd] = path
         return fd
 
     def close(self, fd: int) -> None:
-        """Never watched: it changes nothing, and a process that dies closes everything."""
+        """Close a descriptor. Not intercepted: it changes nothing, and a dead process closes all descriptors."""
         self._paths.pop(fd, None)
         self._calls.close(fd)
 
@@ -78,13 +78,13 @@ class WatchedCalls:
         raise fate.error
 
     def pread(self, fd: int, length: int, offset: int) -> bytes:
-        return self._do("pread", self._paths[fd], lambda: self._calls.pread(fd, length, offset))
+        return self._intercept("pread", self._paths[fd], lambda: self._calls.pread(fd, length, offset))
 
     def ftruncate(self, fd: int, length: int) -> None:
-        self._do("ftruncate", self._paths[fd], lambda: self._calls.ftruncate(fd, length))
+        self._intercept("ftruncate", self._paths[fd], lambda: self._calls.ftruncate(fd, length))
 
     def fsync(self, fd: int) -> None:
-        self._do("fsync", self._paths[fd], lambda: self._calls.fsync(fd))
+        self._intercept("fsync", self._paths[fd], lambda: self._calls.fsync(fd))
 
     def sync_directory(self, path: Path) -> None:
         open_and_sync(self, path)
@@ -94,38 +94,38 @@ class WatchedCalls:
 
     def stat(self, path: Path | str) -> os.stat_result:
         path = Path(path)
-        return self._do("stat", path, lambda: self._calls.stat(path))
+        return self._intercept("stat", path, lambda: self._calls.stat(path))
 
     def listing(self, path: Path) -> dict[str, int]:
-        return self._do("listing", path, lambda: self._calls.listing(path))
+        return self._intercept("listing", path, lambda: self._calls.listing(path))
 
     def lengths(self, path: Path) -> dict[str, int]:
-        return self._do("listing", path, lambda: self._calls.lengths(path))
+        return self._intercept("listing", path, lambda: self._calls.lengths(path))
 
     def mkdir(self, path: Path, mode: int = SHARED_MODE) -> None:
-        self._do("mkdir", path, lambda: self._calls.mkdir(path, mode))
+        self._intercept("mkdir", path, lambda: self._calls.mkdir(path, mode))
 
     def link(self, source: Path | str, path: Path | str) -> None:
         source, path = Path(source), Path(path)
-        self._do("link", path, lambda: self._calls.link(source, path))
+        self._intercept("link", path, lambda: self._calls.link(source, path))
 
     def symlink(self, target: str, path: Path) -> None:
-        self._do("symlink", path, lambda: self._calls.symlink(target, path))
+        self._intercept("symlink", path, lambda: self._calls.symlink(target, path))
 
     def rename(self, source: Path, path: Path) -> None:
-        self._do("rename", path, lambda: self._calls.rename(source, path))
+        self._intercept("rename", path, lambda: self._calls.rename(source, path))
 
     def unlink(self, path: Path | str) -> None:
         path = Path(path)
-        self._do("unlink", path, lambda: self._calls.unlink(path))
+        self._intercept("unlink", path, lambda: self._calls.unlink(path))
 
     def remove_tree(self, path: Path) -> None:
-        self._do("remove_tree", path, lambda: self._calls.remove_tree(path))
+        self._intercept("remove_tree", path, lambda: self._calls.remove_tree(path))
 
     def flock(self, fd: int, operation: int) -> None:
-        self._do("flock", self._paths[fd], lambda: self._calls.flock(fd, operation))
+        self._intercept("flock", self._paths[fd], lambda: self._calls.flock(fd, operation))
 
-    def _do(self, call: str, path: Path, act: Callable[[], Value]) -> Value:
+    def _intercept(self, call: str, path: Path, act: Callable[[], Value]) -> Value:
         fate = self._watch(Operation(call, path))
         if fate is None:
             return act()

@@ -1,6 +1,6 @@
-"""Commands that are no processes: what they do is written down, and a clock of the test's passes for them.
+"""Simulated commands with scripted behavior, on a simulated clock.
 
-`tests/commands/test_contract.py` holds them and real ones to the same promises.
+`tests/commands/test_contract.py` runs the same contract tests on these and on real commands.
 """
 
 from __future__ import annotations
@@ -17,49 +17,49 @@ NS = 1_000_000_000
 
 
 class Writes(msgspec.Struct, frozen=True):
-    """It writes to its output."""
+    """The command writes to its output."""
 
     data: bytes
 
 
 class Takes(msgspec.Struct, frozen=True):
-    """It is at work, or waits, for a time."""
+    """The command works or waits for a time."""
 
     seconds: float
 
 
 class Ignores(msgspec.Struct, frozen=True):
-    """From now on it does not heed a signal."""
+    """The command ignores a signal from now on."""
 
     number: int
 
 
 class Leaves(msgspec.Struct, frozen=True):
-    """It starts another process, which runs on by itself, be it in a session of its own."""
+    """The command starts another process, which keeps running, perhaps in a separate session."""
 
     name: str
     is_detached: bool = False
 
 
 class Holds(msgspec.Struct, frozen=True):
-    """It has so much memory resident from now on."""
+    """The command has this much resident memory from now on."""
 
     resident_bytes: int
 
 
 class Exits(msgspec.Struct, frozen=True):
-    """It ends; by a signal where the status is negative."""
+    """The command ends. A negative status means a signal."""
 
     status: int
 
 
 Act = Writes | Takes | Ignores | Leaves | Holds | Exits
-"""What a command does. At the end of its acts it exits with status 0."""
+"""One step of a command. After its last step it exits with status 0."""
 
 
 @dataclass(slots=True)
 class _Group:
-    """What is alive of one attempt: the command itself until it ends, and what it left, by pid."""
+    """The processes of one attempt: the command until it ends, and those that it left behind, by pid."""
 
     mark: str
     status: int | None = None
@@ -67,7 +67,7 @@ class _Group:
 
 
 class Machine:
-    """Where commands run, whoever started them: they outlive that one."""
+    """A machine on which commands run. They outlive the process that started them."""
 
     def __init__(
         self,
@@ -75,8 +75,9 @@ class Machine:
         now_ns: Callable[[], int],
         wait: Callable[[float, Callable[[], bool]], None],
     ) -> None:
-        """`programs` are what each argument vector does. `now_ns` is the clock; `wait` lets seconds pass, fewer where
-        the condition holds before.
+        """`programs` maps argument vectors to their steps. `now_ns` is the clock.
+
+        `wait` lets at most `seconds` pass, until the condition is true.
         """
         self.programs = programs
         self.now_ns = now_ns
@@ -86,11 +87,11 @@ class Machine:
 
     @property
     def alive(self) -> list[str]:
-        """The marks of attempts of which something runs."""
+        """The marks of attempts with live processes."""
         return [mark for mark, group in self._groups.items() if group.status is None or group.left]
 
     def kill_marked(self, marks: Collection[str]) -> None:
-        """SIGKILL for all that attempts started."""
+        """Send SIGKILL to all processes of attempts."""
         for mark in marks:
             group = self._groups.get(mark)
             if group is not None:
@@ -98,19 +99,19 @@ class Machine:
                 group.status = -signal.SIGKILL if group.status is None else group.status
 
     def new_pid(self) -> int:
-        """The next process id."""
+        """Return an unused process id."""
         self._pids += 1
         return self._pids
 
     def add(self, mark: str) -> _Group:
-        """An attempt begins."""
+        """Register a new attempt."""
         assert mark not in self._groups, f"{mark} runs twice"
         self._groups[mark] = _Group(mark)
         return self._groups[mark]
 
 
 class TwinCommands:
-    """Implements Commands, on a machine."""
+    """Implementation of Commands on a simulated machine."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -123,7 +124,7 @@ class TwinCommands:
 
 
 class TwinRunning:
-    """Implements Running: each look at it lets it do what it has come to."""
+    """Implementation of Running. Each method call first performs the steps that are due."""
 
     def __init__(self, machine: Machine, group: _Group, acts: Sequence[Act]) -> None:
         self._machine = machine
@@ -141,40 +142,40 @@ class TwinRunning:
         self._machine.wait(seconds, lambda: (self.poll() and not was_over) or bool(self._output))
 
     def read(self) -> bytes:
-        self._go_on()
+        self._perform_due_steps()
         data, self._output = self._output, b""
         return data
 
     def poll(self) -> bool:
-        self._go_on()
+        self._perform_due_steps()
         return self._group.status is not None
 
     def signal(self, number: int) -> None:
-        self._go_on()
+        self._perform_due_steps()
         if number == signal.SIGCONT:
             return
         if number == signal.SIGKILL or number not in self._ignored:
             self._group.status = -number if self._group.status is None else self._group.status
-            self._group.left = {pid: one for pid, one in self._group.left.items() if one.is_detached}
+            self._group.left = {pid: process for pid, process in self._group.left.items() if process.is_detached}
 
     def has_company(self) -> bool:
-        return any(not one.is_detached for one in self._group.left.values())
+        return any(not process.is_detached for process in self._group.left.values())
 
     def resident_bytes(self) -> int:
-        self._go_on()
+        self._perform_due_steps()
         return self._resident_bytes
 
     def end(self, *, everything: bool, seconds: float) -> list[str]:
         self.signal(signal.SIGKILL)
         if everything:
             self._group.left.clear()
-        return [f"{pid} {one.name}" for pid, one in self._group.left.items()]
+        return [f"{pid} {process.name}" for pid, process in self._group.left.items()]
 
     def close(self) -> ProcessEnded | None:
         self._output = b""
         return None if self._group.status is None else ProcessEnded(exit_status=self._group.status)
 
-    def _go_on(self) -> None:
+    def _perform_due_steps(self) -> None:
         while self._group.status is None and self._due_ns <= self._machine.now_ns():
             match self._acts.pop(0) if self._acts else Exits(0):
                 case Writes(data):
@@ -183,8 +184,8 @@ class TwinRunning:
                     self._due_ns += round(seconds * NS)
                 case Ignores(number):
                     self._ignored.add(number)
-                case Leaves() as one:
-                    self._group.left[self._machine.new_pid()] = one
+                case Leaves() as process:
+                    self._group.left[self._machine.new_pid()] = process
                 case Holds(resident_bytes):
                     self._resident_bytes = resident_bytes
                 case Exits(status):

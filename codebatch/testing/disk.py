@@ -1,11 +1,11 @@
-"""A disk in memory that tells what processes see from what power loss leaves.
+"""A disk in memory that distinguishes the state that processes see from the state after a power loss.
 
-What is durable, by POSIX and no more: bytes of a file up to its last fsync(2); a name up to the last fsync(2) of the
-directory that holds it. A file that was synced in a directory that was not has lost its name. A rename within one
-directory is one change: after power loss there is the old name or the new one, never both and never neither.
-All of it is as below a confined root: no symbolic link is followed.
+Only this is durable, as POSIX requires: the bytes of a file up to its last fsync(2), and a name up to the last fsync(2)
+of its directory. A synced file in a directory that was not synced loses its name. A rename within one directory is one
+change: after a power loss either the old or the new name exists, never both or neither. The whole disk behaves like a
+confined root: no symbolic link is followed.
 
-It is one file, long as it is: the disk, and all calls that reach it.
+The module is one file, long as it is, because it contains the disk and all calls that reach it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DIRECTORY_MODE = 0o755
 
 @dataclass(eq=False, slots=True)
 class _File:
-    """`pending` are the writes since the last fsync: bytes at an offset, or a new size."""
+    """A file. `pending` are the writes since the last fsync: bytes at an offset, or a new size."""
 
     number: int
     data: bytearray = field(default_factory=bytearray)
@@ -38,12 +38,12 @@ class _File:
 
 @dataclass(eq=False, slots=True)
 class _Link(_File):
-    """A symbolic link. Its target is its data, and durable with its name."""
+    """A symbolic link. Its target is its data, and becomes durable with its name."""
 
 
 @dataclass(eq=False, slots=True)
 class _Directory:
-    """`pending` are the changes of names since the last fsync: those of one element happen together or not at all."""
+    """A directory. `pending` are the changes of names since the last fsync. Changes in one element are atomic."""
 
     number: int
     names: dict[str, _Node] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class _Open:
 
 
 class Disk:
-    """One file system, seen by any number of processes through `calls`. Not for threads that really run at once."""
+    """One file system for any number of processes, each with its own `calls`. Not thread-safe."""
 
     def __init__(self) -> None:
         self._nodes = 1
@@ -71,23 +71,23 @@ class Disk:
         self._root = _Directory(1)
 
     def calls(self) -> DiskCalls:
-        """The system calls of one process."""
+        """Return the system calls of a new process."""
         return DiskCalls(self)
 
     def sync(self) -> None:
-        """Make all that there is durable: sync(2)."""
+        """Make the whole state durable: sync(2)."""
         _sync(self._root)
 
     def lose_power(self, chance: random.Random | None = None) -> None:
-        """Forget what is not durable. Every process that saw the disk must be dead.
+        """Discard state that is not durable. All processes that use the disk must have exited.
 
-        Without `chance` all of it; with it a random part survives: the first changes, or any of them, or a file's new
-        length filled with zeros, for a disk may write what it was not told to write yet, in any order.
+        With `chance`, a random part of it survives: the first changes, any of them, or a file's new length filled with
+        zeros. A real disk may write data before it is synced, in any order.
         """
-        _forget(self._root, chance)
+        _discard_pending(self._root, chance)
 
     def has(self, path: Path) -> bool:
-        """Whether there is something at a path."""
+        """Return whether something exists at a path."""
         try:
             self.find(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -95,46 +95,46 @@ class Disk:
         return True
 
     def export(self, source: Path, target: Path) -> None:
-        """Write a directory of this disk to the real disk, hard links and all. `target` must not exist."""
+        """Copy a directory of this disk to the real disk, including hard links. `target` must not exist."""
         _export(self.find(source), target, {})
 
     def find(self, path: Path) -> _Node:
-        """The node at a path. Raises FileNotFoundError, NotADirectoryError."""
+        """Return the node at a path. Raises FileNotFoundError, NotADirectoryError."""
         node: _Node = self._root
         for part in path.parts[1:]:
             if isinstance(node, _File):
-                raise _refuse(_no_directory(node), path)
+                raise _os_error(_not_directory_errno(node), path)
             below = node.names.get(part)
             if below is None:
-                raise _refuse(errno.ENOENT, path)
+                raise _os_error(errno.ENOENT, path)
             node = below
         return node
 
     def directory(self, path: Path) -> _Directory:
-        """The directory at a path. Raises FileNotFoundError, NotADirectoryError."""
+        """Return the directory at a path. Raises FileNotFoundError, NotADirectoryError."""
         node = self.find(path)
         if isinstance(node, _File):
-            raise _refuse(_no_directory(node), path)
+            raise _os_error(_not_directory_errno(node), path)
         return node
 
     def change(self, directory: _Directory, names: dict[str, _Node | None]) -> None:
-        """Change names of a directory together, not durably."""
+        """Change names of a directory atomically. The change is not durable."""
         directory.pending.append(names)
         _apply(directory.names, names)
 
     def next_node(self) -> int:
-        """A fresh inode number."""
+        """Return a new inode number."""
         self._nodes += 1
         return self._nodes
 
     def next_descriptor(self) -> int:
-        """A fresh number of an open file description."""
+        """Return a new descriptor number."""
         self._descriptors += 1
         return self._descriptors
 
 
 class DiskCalls:
-    """SystemCalls of one process of a Disk. It has many methods: one for each call."""
+    """SystemCalls of one process on a Disk. It has many methods: one for each call."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
@@ -142,13 +142,13 @@ class DiskCalls:
         self._has_exited = False
 
     def exit(self) -> None:
-        """The end of the process: everything is closed, every lock given up."""
+        """End the process: close all descriptors and release all locks."""
         for fd in list(self._open):
             self.close(fd)
         self._has_exited = True
 
     def confine(self, root: Path) -> None:
-        """Nothing to do: here no link is followed anywhere."""
+        """Do nothing: this disk follows no links anywhere."""
 
     def keeping_open(self, *directories: Path) -> AbstractContextManager[None]:
         return nullcontext()
@@ -158,18 +158,18 @@ class DiskCalls:
         try:
             node = self._disk.find(path)
             if flags & os.O_CREAT and flags & os.O_EXCL:
-                raise _refuse(errno.EEXIST, path)
+                raise _os_error(errno.EEXIST, path)
         except FileNotFoundError:
             if not flags & os.O_CREAT:
                 raise
             node = _File(self._disk.next_node())
             self._disk.change(self._disk.directory(path.parent), {path.name: node})
         if isinstance(node, _Link):
-            raise _refuse(errno.ELOOP, path)
+            raise _os_error(errno.ELOOP, path)
         if flags & os.O_DIRECTORY and isinstance(node, _File):
-            raise _refuse(errno.ENOTDIR, path)
+            raise _os_error(errno.ENOTDIR, path)
         if flags & (os.O_WRONLY | os.O_RDWR) and isinstance(node, _Directory):
-            raise _refuse(errno.EISDIR, path)
+            raise _os_error(errno.EISDIR, path)
         if flags & os.O_TRUNC and isinstance(node, _File) and node.data:
             node.data.clear()
             node.pending.append(0)
@@ -220,7 +220,7 @@ class DiskCalls:
     def mkdir(self, path: Path, mode: int = SHARED_MODE) -> None:
         parent = self._disk.directory(path.parent)
         if path.name in parent.names or not path.name:
-            raise _refuse(errno.EEXIST, path)
+            raise _os_error(errno.EEXIST, path)
         self._disk.change(parent, {path.name: _Directory(self._disk.next_node())})
 
     def link(self, source: Path | str, path: Path | str) -> None:
@@ -229,15 +229,15 @@ class DiskCalls:
         parent = self._disk.directory(path.parent)
         node = self._disk.find(source)
         if path.name in parent.names:
-            raise _refuse(errno.EEXIST, path)
+            raise _os_error(errno.EEXIST, path)
         if isinstance(node, _Directory):
-            raise _refuse(errno.EPERM, path)
+            raise _os_error(errno.EPERM, path)
         self._disk.change(parent, {path.name: node})
 
     def symlink(self, target: str, path: Path) -> None:
         parent = self._disk.directory(path.parent)
         if path.name in parent.names:
-            raise _refuse(errno.EEXIST, path)
+            raise _os_error(errno.EEXIST, path)
         data = target.encode()
         self._disk.change(parent, {path.name: _Link(self._disk.next_node(), bytearray(data), bytearray(data))})
 
@@ -245,17 +245,17 @@ class DiskCalls:
         self._disk.directory(source.parent)
         parent = self._disk.directory(path.parent)
         node = self._disk.find(source)
-        there = parent.names.get(path.name)
-        if there is node:
-            return  # Two names of one file stay as they are.
+        existing = parent.names.get(path.name)
+        if existing is node:
+            return  # If both are names of one file, rename(2) does nothing.
         if source in path.parents:
-            raise _refuse(errno.EINVAL, path)
+            raise _os_error(errno.EINVAL, path)
         if path in source.parents:
-            raise _refuse(errno.ENOTEMPTY, path)
-        if there is not None and isinstance(there, _Directory) != isinstance(node, _Directory):
-            raise _refuse(errno.EISDIR if isinstance(there, _Directory) else errno.ENOTDIR, path)
-        if isinstance(there, _Directory) and there.names:
-            raise _refuse(errno.ENOTEMPTY, path)
+            raise _os_error(errno.ENOTEMPTY, path)
+        if existing is not None and isinstance(existing, _Directory) != isinstance(node, _Directory):
+            raise _os_error(errno.EISDIR if isinstance(existing, _Directory) else errno.ENOTDIR, path)
+        if isinstance(existing, _Directory) and existing.names:
+            raise _os_error(errno.ENOTEMPTY, path)
         if source.parent == path.parent:
             self._disk.change(parent, {source.name: None, path.name: node})
             return
@@ -265,7 +265,7 @@ class DiskCalls:
     def unlink(self, path: Path | str) -> None:
         path = Path(path)
         if isinstance(self._disk.find(path), _Directory):
-            raise _refuse(errno.EISDIR, path)
+            raise _os_error(errno.EISDIR, path)
         self._disk.change(self._disk.directory(path.parent), {path.name: None})
 
     def remove_tree(self, path: Path) -> None:
@@ -288,16 +288,16 @@ class DiskCalls:
         return node
 
 
-def _refuse(number: int, path: Path) -> OSError:
+def _os_error(number: int, path: Path) -> OSError:
     return OSError(number, os.strerror(number), str(path))
 
 
-def _no_directory(node: _File) -> int:
+def _not_directory_errno(node: _File) -> int:
     return errno.ELOOP if isinstance(node, _Link) else errno.ENOTDIR
 
 
 def _stat(node: _Node) -> os.stat_result:
-    """Everything is this user's, and as old as time."""
+    """Return the status of a node. Owner and times are constant."""
     if isinstance(node, _Directory):
         mode, size = stat.S_IFDIR | DIRECTORY_MODE, 0
     else:
@@ -330,7 +330,7 @@ def _resize(data: bytearray, size: int) -> None:
     data.extend(bytes(size - len(data)))
 
 
-def _redo(data: bytearray, write: tuple[int, bytes] | int) -> None:
+def _apply_write(data: bytearray, write: tuple[int, bytes] | int) -> None:
     if isinstance(write, int):
         _resize(data, write)
     else:
@@ -340,7 +340,7 @@ def _redo(data: bytearray, write: tuple[int, bytes] | int) -> None:
 def _sync_node(node: _Node) -> None:
     if isinstance(node, _File):
         for write in node.pending:
-            _redo(node.durable, write)
+            _apply_write(node.durable, write)
     else:
         for names in node.pending:
             _apply(node.durable, names)
@@ -354,17 +354,17 @@ def _sync(node: _Node) -> None:
             _sync(below)
 
 
-def _forget(node: _Node, chance: random.Random | None) -> None:
+def _discard_pending(node: _Node, chance: random.Random | None) -> None:
     node.locks.clear()
     if isinstance(node, _File):
-        _forget_writes(node, chance)
+        _discard_pending_writes(node, chance)
         return
     for names in _survivors(node.pending, chance):
         _apply(node.durable, names)
     node.pending.clear()
     node.names = dict(node.durable)
     for below in dict.fromkeys(node.names.values()):
-        _forget(below, chance)
+        _discard_pending(below, chance)
 
 
 def _survivors(pending: list[dict[str, _Node | None]], chance: random.Random | None) -> list[dict[str, _Node | None]]:
@@ -379,30 +379,30 @@ def _survivors(pending: list[dict[str, _Node | None]], chance: random.Random | N
             return [names for names in pending if chance.random() < 0.5]
 
 
-def _forget_writes(file: _File, chance: random.Random | None) -> None:
+def _discard_pending_writes(file: _File, chance: random.Random | None) -> None:
     if file.pending and chance is not None:
-        kept = chance.randint(0, len(file.pending))
-        for write in file.pending[:kept]:
-            _redo(file.durable, write)
-        torn = file.pending[kept] if kept < len(file.pending) else 0
+        survivor_count = chance.randint(0, len(file.pending))
+        for write in file.pending[:survivor_count]:
+            _apply_write(file.durable, write)
+        torn = file.pending[survivor_count] if survivor_count < len(file.pending) else 0
         if isinstance(torn, tuple):
             offset, data = torn
-            sound = data[: chance.randint(0, len(data))]
-            _write(file.durable, offset, sound + bytes(chance.choice((0, len(data) - len(sound)))))
+            prefix = data[: chance.randint(0, len(data))]
+            _write(file.durable, offset, prefix + bytes(chance.choice((0, len(data) - len(prefix)))))
     file.pending.clear()
     file.data = bytearray(file.durable)
 
 
-def _export(node: _Node, target: Path, written: dict[int, Path]) -> None:
+def _export(node: _Node, target: Path, exported: dict[int, Path]) -> None:
     if isinstance(node, _Directory):
         target.mkdir()
         for name, below in node.names.items():
-            _export(below, target / name, written)
-    elif node.number in written:
-        os.link(written[node.number], target, follow_symlinks=False)
+            _export(below, target / name, exported)
+    elif node.number in exported:
+        os.link(exported[node.number], target, follow_symlinks=False)
     elif isinstance(node, _Link):
         target.symlink_to(node.data.decode())
-        written[node.number] = target
+        exported[node.number] = target
     else:
         target.write_bytes(node.data)
-        written[node.number] = target
+        exported[node.number] = target

@@ -1,7 +1,7 @@
-"""Processes of a simulation: threads of which one runs at a time, and a seed that says which, call by call.
+"""Simulated processes: threads that run one at a time, with switches chosen by a seed at every call.
 
-Each process stops before every system call and every message. Then `before` may kill it, let its call fail, kill or
-pause others, or cut the power; after that the seed says who goes on. Equal seeds give equal runs.
+Each process stops before every system call and every message. There `before` may kill it, fail its call, kill or pause
+others, or cut the power. Then the seed chooses the process that continues. Equal seeds give equal runs.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ STEP_NS = 1_000
 
 
 class Killed(BaseException):
-    """SIGKILL. Whatever the process still tries while this unwinds it is killed again, so nothing more happens."""
+    """SIGKILL. Every call that the process makes during unwinding raises this again, so it has no further effect."""
 
 
 class SimulationError(AssertionError):
-    """The processes of a simulation cannot end: all wait for each other, or they took too many steps."""
+    """The simulation cannot end: all processes wait for each other, or the limit of steps is reached."""
 
 
 Body = Callable[["Process"], None]
 
 
 class Process:
-    """A process of a simulation."""
+    """A simulated process."""
 
     def __init__(self, schedule: Schedule, name: str, body: Body) -> None:
         self.name = name
@@ -52,53 +52,56 @@ class Process:
 
     @property
     def is_paused(self) -> bool:
-        """Whether it is stopped, as by SIGSTOP."""
+        """True if the process is stopped, as by SIGSTOP."""
         return self.paused_until > self._schedule.steps
 
     @property
     def is_doomed(self) -> bool:
-        """Whether it was killed, be it that what it had begun still unwinds."""
+        """True if the process was killed, even if its stack still unwinds."""
         return self._is_dying or not self.is_alive
 
     def step(self, operation: Operation) -> Fate | None:
-        """What stands before each call: the place where everything may happen. Raises Killed."""
+        """Run before each call: switch processes and inject faults. Raises Killed."""
         if self._is_dying or not self.is_alive:
             raise Killed
         self._schedule.hand_over(self)
-        self._go_on()
+        self._check_alive()
         fate = self._schedule.before_call(self, operation)
         while fate is None and self._schedule.must_stop(self):
             self._schedule.hand_over(self)
-            self._go_on()
+            self._check_alive()
             fate = self._schedule.before_call(self, operation)
         if fate is not None and isinstance(fate.error, Killed):
             self._is_dying = True
         return fate
 
     def wait(self, condition: Callable[[], bool], *, is_patient: bool) -> bool:
-        """Let others run until the condition holds; without patience at most until a tick of the clock: then False."""
+        """Let other processes run until the condition is true, and return whether it is.
+
+        Unless `is_patient`, also return at the next tick of the clock.
+        """
         if self.is_doomed:
             raise Killed
         self.condition, self.is_patient = condition, is_patient
         self._schedule.hand_over(self, is_leaving=True)
-        self._go_on()
+        self._check_alive()
         return condition()
 
     def die(self) -> NoReturn:
-        """End here and now, from within, as a process that crashes."""
+        """Crash the process from within. Raises Killed."""
         self._is_dying = True
         raise Killed
 
     def pause(self, steps: int) -> None:
-        """Stop it for so many steps of others."""
+        """Stop the process for a number of steps of others."""
         self.paused_until = self._schedule.steps + steps
 
     def when_ended(self, act: Callable[[], None]) -> None:
-        """Have something done at its end, however it ends: the other side of a pipe learns of it so."""
+        """Call a function when the process ends in any way, such as to close the other end of a pipe."""
         self._ends.append(act)
 
     def kill(self) -> None:
-        """SIGKILL. Only for the process that has the baton, or for the owner of the simulation in `before`."""
+        """Kill the process as by SIGKILL. Only the running process or the simulation in `before` may call this."""
         self._end()
         self.baton.put(None)
 
@@ -109,7 +112,7 @@ class Process:
             for act in self._ends:
                 act()
 
-    def _go_on(self) -> None:
+    def _check_alive(self) -> None:
         self.condition = None
         if not self.is_alive:
             raise Killed
@@ -118,7 +121,7 @@ class Process:
         self.baton.get()
         error: BaseException | None = None
         try:
-            self._go_on()
+            self._check_alive()
             self._body(self)
         except Killed:
             pass
@@ -130,7 +133,7 @@ class Process:
 
 
 class Schedule:
-    """Runs processes over one disk, one at a time. `chance` decides who goes on; `before` may do anything else."""
+    """A scheduler of processes on one disk, one at a time. `chance` chooses the next; `before` may inject faults."""
 
     def __init__(
         self,
@@ -154,7 +157,7 @@ class Schedule:
         self._threads: list[threading.Thread] = []
 
     def start(self, name: str, body: Body) -> Process:
-        """A new process; it begins when its turn comes."""
+        """Create a process. It begins when it is scheduled."""
         process = Process(self, name, body)
         self.processes.append(process)
         self._threads.append(process.thread)
@@ -162,10 +165,10 @@ class Schedule:
         return process
 
     def run(self) -> None:
-        """Run until every process has ended. Raises what a process raised, or SimulationError."""
-        chosen = self._choose()
-        if chosen is not None:
-            chosen.baton.put(None)
+        """Run until all processes have ended. Raises the first error of a process, or SimulationError."""
+        next_process = self._choose()
+        if next_process is not None:
+            next_process.baton.put(None)
             self._main.get()
         for process in self.processes:
             if process.is_alive:
@@ -178,7 +181,7 @@ class Schedule:
             raise self._error
 
     def before_call(self, process: Process, operation: Operation) -> Fate | None:
-        """Count a step and let the owner of the simulation decide what becomes of it; an error there ends it all."""
+        """Count a step and call `before`. An error in `before` ends the simulation."""
         self.steps += 1
         self.now_ns += STEP_NS
         try:
@@ -190,28 +193,32 @@ class Schedule:
             return None
 
     def must_stop(self, process: Process) -> bool:
-        """Whether the process that has the baton cannot go on."""
+        """Return whether the running process cannot continue."""
         return process.paused_until > self.steps or not process.is_alive or self._error is not None
 
     def hand_over(self, process: Process, *, is_leaving: bool = False) -> None:
-        """Give the baton to whoever is next, and wait until it comes back."""
+        """Pass the baton to the next process, and wait for its return."""
         if not (is_leaving or self.must_stop(process)) and self._chance.random() > self._switch_rate:
             return
-        chosen = self._choose()
-        if chosen is process:
+        next_process = self._choose()
+        if next_process is process:
             return
-        (chosen.baton if chosen else self._main).put(None)
+        (next_process.baton if next_process else self._main).put(None)
         if process.is_alive:
             process.baton.get()
 
     def leave(self, error: BaseException | None) -> None:
-        """A process has ended and gives its baton on; an error ends the simulation."""
+        """Pass the baton on after a process has ended. An error ends the simulation."""
         self._error = self._error or error
-        chosen = self._choose()
-        (chosen.baton if chosen else self._main).put(None)
+        next_process = self._choose()
+        (next_process.baton if next_process else self._main).put(None)
 
     def _choose(self) -> Process | None:
-        """Who goes on: at random who can; else a tick passes; else the sleepers wake. None where nobody is left."""
+        """Choose the next process, or None if none is left.
+
+        A ready process is chosen at random. If there is none, the clock ticks; if none waits for a tick, paused
+        processes wake.
+        """
         self.processes = [process for process in self.processes if process.is_alive]
         while self.processes and self._error is None:
             awake = [process for process in self.processes if not process.is_paused]
@@ -225,10 +232,10 @@ class Schedule:
                 self.now_ns += PATIENCE_NS
                 self.steps += PATIENCE_STEPS
                 return self._chance.choice(ticking)
-            asleep = [process for process in self.processes if process.is_paused]
-            if not asleep:
+            paused = [process for process in self.processes if process.is_paused]
+            if not paused:
                 break
-            self.steps = min(process.paused_until for process in asleep)
+            self.steps = min(process.paused_until for process in paused)
         if self.processes:
             names = ", ".join(process.name for process in self.processes)
             self._error = self._error or SimulationError(f"after {self.steps} steps all wait for each other: {names}")

@@ -1,4 +1,4 @@
-"""Trying a task of your own, in a test of your own: as `codebatch run` runs it, in worker processes."""
+"""Execution of a custom task in tests of users, in worker processes as in `codebatch run`."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _NAME = "tried"
 def run_task(
     directory: Path, python: str, files: Mapping[str, str | bytes], settings: Mapping[str, Json] | None = None
 ) -> list[Record]:
-    """The records that an own task gives of some files, in output order.
+    """Run a custom task on files and return its records, in output order.
 
-    `python` is what `[tasks.NAME] python` would say, `PATH.py:function`, relative to where the test runs; `files` are
-    contents by path; `settings` is the task's configuration. `directory` must be empty and is worked in (`tmp_path`).
-    Raises RuntimeError with what codebatch says where the task is refused or fails.
+    `python` is the value of `[tasks.NAME] python`: `PATH.py:function`, relative to the current directory. `files` maps
+    paths to contents. `settings` is the task's configuration. `directory` must be empty and is used as working space
+    (`tmp_path`). Raises RuntimeError with the output of codebatch if the task is rejected or fails.
     """
     path, _, function = python.rpartition(":")
     project = directory / "project"
@@ -36,38 +36,39 @@ def run_task(
     (project / "codebatch.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
     tree = directory / "tree"
     for name, content in files.items():
-        place = tree / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(content.encode() if isinstance(content, str) else content)
-    create_store(RealFiles(), tree / ".codebatch")  # So that settings above make it a part of no other project.
-    ran = msgspec.json.decode(_codebatch(project, "run", "../tree", "-j", "1"), type=_Batch)
-    asked = _codebatch(project, "query", "outputs", "--task", _NAME, "--batch", ran.batch_id)
-    return msgspec.json.decode(asked, type=_QueryAnswer).records
+        file_path = tree / name
+        file_path.parent.mkdir(parents=True, exist_ok=True)
+        file_path.write_bytes(content.encode() if isinstance(content, str) else content)
+    # The store makes the tree a project, so that settings in directories above it have no effect.
+    create_store(RealFiles(), tree / ".codebatch")
+    batch = msgspec.json.decode(_codebatch(project, "run", "../tree", "-j", "1"), type=_Batch)
+    answer = _codebatch(project, "query", "outputs", "--task", _NAME, "--batch", batch.batch_id)
+    return msgspec.json.decode(answer, type=_QueryAnswer).records
 
 
 class _Batch(msgspec.Struct):
-    """What is needed of the answer of `run`."""
+    """The members of the answer of `run` that are needed."""
 
     batch_id: str
 
 
 class _QueryAnswer(msgspec.Struct):
-    """What is needed of the answer of `query`."""
+    """The members of the answer of `query` that are needed."""
 
     records: list[Record]
 
 
 def _codebatch(project: Path, *arguments: str) -> bytes:
     command = [sys.executable, "-m", "codebatch", *arguments, "--json", "--store", "../tree/.codebatch"]
-    ended = subprocess.run(command, cwd=project, capture_output=True, check=False)
-    if ended.returncode:
-        raise RuntimeError((ended.stdout + ended.stderr).decode("utf-8", "replace"))
-    return ended.stdout
+    process = subprocess.run(command, cwd=project, capture_output=True, check=False)
+    if process.returncode:
+        raise RuntimeError((process.stdout + process.stderr).decode("utf-8", "replace"))
+    return process.stdout
 
 
 def _toml(value: Json) -> str:
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_toml(key)} = {_toml(each)}" for key, each in value.items()) + " }"
+        return "{ " + ", ".join(f"{_toml(key)} = {_toml(item)}" for key, item in value.items()) + " }"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_toml, value))}]"
     return msgspec.json.encode(value).decode("utf-8")

@@ -1,8 +1,8 @@
-"""Traces: every call of several processes that changes a disk, in order; and disks made of the beginning of a trace.
+"""Traces of all calls of several processes that change a disk, in order, and their replay on simulated disks.
 
-A trace is one file of JSON lines. A process holds its lock from before a call until the call is written down, so the
-order of the lines is the order of the calls. Replayed up to any line, and without what was not synced by then, it gives
-what a machine would find that lost power there.
+A trace is a file of JSON lines. A process holds the lock of the file from before a call until the call is recorded. So
+the order of lines is the order of calls. A replay up to any line, without state that was not synced, results in the
+disk after a power loss at that point.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from codebatch.testing.disk import Disk, DiskCalls
 
 
 class TracedCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A call that was done. `process` and `fd` say which open file a write goes to; `number` is a size, or flags."""
+    """A completed call. `process` and `fd` identify the open file of a write. `number` is a size, or flags."""
 
     process: int
     call: str
@@ -33,7 +33,7 @@ class TracedCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TracedCalls:
-    """Another's calls, written down in a trace file. It has many methods: one for each call."""
+    """A wrapper that records calls in a trace file. It has many methods: one for each call."""
 
     def __init__(self, calls: SystemCalls, trace: Path) -> None:
         self._calls = calls
@@ -46,30 +46,30 @@ class TracedCalls:
         return self._calls.keeping_open(*directories)
 
     def open(self, path: Path | str, flags: int) -> int:
-        with self._in_turn():
+        with self._locked():
             fd = self._calls.open(path, flags)
-            self._note("open", path=str(path), number=flags, fd=fd)
+            self._append("open", path=str(path), number=flags, fd=fd)
         return fd
 
     def close(self, fd: int) -> None:
-        with self._in_turn():
+        with self._locked():
             self._calls.close(fd)
-            self._note("close", fd=fd)
+            self._append("close", fd=fd)
 
     def write(self, fd: int, data: bytes | memoryview) -> int:
-        with self._in_turn():
+        with self._locked():
             taken = self._calls.write(fd, data)
-            self._note("write", fd=fd, data=bytes(data[:taken]))
+            self._append("write", fd=fd, data=bytes(data[:taken]))
         return taken
 
     def pread(self, fd: int, length: int, offset: int) -> bytes:
         return self._calls.pread(fd, length, offset)
 
     def ftruncate(self, fd: int, length: int) -> None:
-        self._do(lambda: self._calls.ftruncate(fd, length), "ftruncate", fd=fd, number=length)
+        self._record_call(lambda: self._calls.ftruncate(fd, length), "ftruncate", fd=fd, number=length)
 
     def fsync(self, fd: int) -> None:
-        self._do(lambda: self._calls.fsync(fd), "fsync", fd=fd)
+        self._record_call(lambda: self._calls.fsync(fd), "fsync", fd=fd)
 
     def sync_directory(self, path: Path) -> None:
         open_and_sync(self, path)
@@ -87,27 +87,27 @@ class TracedCalls:
         return self._calls.lengths(path)
 
     def mkdir(self, path: Path, mode: int = SHARED_MODE) -> None:
-        self._do(lambda: self._calls.mkdir(path, mode), "mkdir", path=str(path))
+        self._record_call(lambda: self._calls.mkdir(path, mode), "mkdir", path=str(path))
 
     def link(self, source: Path | str, path: Path | str) -> None:
-        self._do(lambda: self._calls.link(source, path), "link", path=str(source), target=str(path))
+        self._record_call(lambda: self._calls.link(source, path), "link", path=str(source), target=str(path))
 
     def symlink(self, target: str, path: Path) -> None:
-        self._do(lambda: self._calls.symlink(target, path), "symlink", path=target, target=str(path))
+        self._record_call(lambda: self._calls.symlink(target, path), "symlink", path=target, target=str(path))
 
     def rename(self, source: Path, path: Path) -> None:
-        self._do(lambda: self._calls.rename(source, path), "rename", path=str(source), target=str(path))
+        self._record_call(lambda: self._calls.rename(source, path), "rename", path=str(source), target=str(path))
 
     def unlink(self, path: Path | str) -> None:
-        self._do(lambda: self._calls.unlink(path), "unlink", path=str(path))
+        self._record_call(lambda: self._calls.unlink(path), "unlink", path=str(path))
 
     def remove_tree(self, path: Path) -> None:
-        self._do(lambda: self._calls.remove_tree(path), "remove_tree", path=str(path))
+        self._record_call(lambda: self._calls.remove_tree(path), "remove_tree", path=str(path))
 
     def flock(self, fd: int, operation: int) -> None:
         self._calls.flock(fd, operation)
 
-    def _do(
+    def _record_call(
         self,
         act: Callable[[], None],
         call: str,
@@ -117,18 +117,18 @@ class TracedCalls:
         fd: int = -1,
         number: int = 0,
     ) -> None:
-        with self._in_turn():
+        with self._locked():
             act()
-            self._note(call, path=path, target=target, fd=fd, number=number)
+            self._append(call, path=path, target=target, fd=fd, number=number)
 
-    def _note(
+    def _append(
         self, call: str, *, path: str = "", target: str = "", fd: int = -1, number: int = 0, data: bytes = b""
     ) -> None:
         line = TracedCall(process=os.getpid(), call=call, path=path, target=target, fd=fd, number=number, data=data)
         os.write(self._trace, msgspec.json.encode(line) + b"\n")
 
     @contextmanager
-    def _in_turn(self) -> Iterator[None]:
+    def _locked(self) -> Iterator[None]:
         fcntl.flock(self._trace, fcntl.LOCK_EX)
         try:
             yield
@@ -137,16 +137,16 @@ class TracedCalls:
 
 
 def read_trace(trace: Path) -> list[TracedCall]:
-    """The calls of a trace, in order."""
+    """Return the calls of a trace, in order."""
     return [msgspec.json.decode(line, type=TracedCall) for line in trace.read_bytes().splitlines()]
 
 
-# What is replayed is replayed again and again, each time a call further.
+# Cached because tests replay a trace repeatedly, each time one call further.
 _path = functools.lru_cache(maxsize=10_000)(Path)
 
 
 def replay(disk: Disk, calls: Iterable[TracedCall]) -> None:
-    """Do on a disk what a trace says."""
+    """Replay the calls of a trace on a disk."""
     processes: dict[int, DiskCalls] = {}
     descriptors: dict[tuple[int, int], int] = {}
     for call in calls:

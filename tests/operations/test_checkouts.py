@@ -116,7 +116,7 @@ def test_no_file_that_a_setting_names_for_attributes_is_read(tree: Path) -> None
 
 def test_a_fifo_in_place_of_attributes_is_not_waited_for_long(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(tree / "sub" / ".gitattributes")
-    monkeypatch.setattr("codebatch.git.checkout._PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr("codebatch.git.checkout._STATUS_SECONDS", 0.5)
     began = time.monotonic()
     with pytest.raises(GitSilent):
         _is_clean(tree)
@@ -127,7 +127,7 @@ def test_git_has_not_all_memory_for_attributes_without_an_end(tree: Path, monkey
     (tree / ".git" / "info").mkdir(exist_ok=True)
     (tree / ".git" / "info" / "attributes").symlink_to("/dev/zero")
     monkeypatch.setattr("codebatch.git.repository.GIT_MEMORY_BYTES_MAX", 64 << 20)
-    monkeypatch.setattr("codebatch.git.checkout._PATIENCE_SECONDS", 60.0)
+    monkeypatch.setattr("codebatch.git.checkout._STATUS_SECONDS", 60.0)
     with pytest.raises(GitError, match=r"(?i)memory"):
         _is_clean(tree)
 

@@ -57,11 +57,11 @@ def test_what_is_remembered_is_forgotten_when_it_grows_and_the_answers_stay(monk
     tokens = [pattern.glob for pattern in parsed if pattern is not None]
     expected = list(map(globs.GlobSet(tokens, list).find, paths))
     assert any(expected)
-    monkeypatch.setattr(globs, "_REMEMBERED_BYTES_MAX", 2000)
+    monkeypatch.setattr(globs, "_CACHED_BYTES_MAX", 2000)
     forgetful = globs.GlobSet(tokens, list)
     for _ in range(3):
         assert list(map(forgetful.find, paths)) == expected
-        assert forgetful.remembered_bytes <= 2000 + 1000
+        assert forgetful.cached_bytes <= 2000 + 1000
 
 
 def test_matching_globs_are_told_from_the_last_to_the_first() -> None:

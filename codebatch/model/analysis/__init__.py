@@ -1,1 +1,1 @@
-"""Values of analyses alone: shards, item tables, result keys, imports."""
+"""Values used only by analyses: shard boundaries, item tables, result keys, imports."""

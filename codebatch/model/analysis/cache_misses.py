@@ -1,4 +1,4 @@
-"""Why a result was executed and not taken over: in which fields two plans and two entries differ (SPEC.md "Reuse")."""
+"""Reasons why a result was not reused: differences between the inputs of two batches (SPEC.md "Reuse")."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codebatch.model.plan import Plan, PlannedTask
 from codebatch.model.task import Json
 
 VALUE_CHARACTERS_MAX = 200
-"""Of a value that is told; what is longer is cut, and ends with `…`."""
+"""Limit of a displayed value. Longer values are truncated and end with `…`."""
 
 Field = Literal[
     "version",
@@ -58,83 +58,92 @@ Differences = tuple[FieldDifference, ...]
 
 
 def task_differences(new: PlannedTask, old: PlannedTask) -> Differences:
-    """In what the result keys of a task differ."""
+    """Return the differences between the result keys of a task."""
     return (
-        *_plain("version", old.version, new.version),
-        *_plain("implementation", old.implementation_digest, new.implementation_digest),
-        *_of_mappings("config", old.config, new.config),
-        *_of_mappings("tool", old.tools, new.tools),
+        *_text_difference("version", old.version, new.version),
+        *_text_difference("implementation", old.implementation_digest, new.implementation_digest),
+        *_mapping_differences("config", old.config, new.config),
+        *_mapping_differences("tool", old.tools, new.tools),
     )
 
 
 def item_differences(new: Items, item: int, old: Items, place: int, contexts: Iterable[str]) -> Differences:
-    """In what an item differs from the one of the same path at a place of an older plan, as far as a task sees it."""
-    mine, other = new.entries[item], old.entries[place]
-    found = [*_plain("object", other.object, mine.object)]
-    if mine.executable != other.executable:
-        found.append(
-            FieldDifference(field="executable", old=_yes_or_no(other.executable), new=_yes_or_no(mine.executable))
+    """Return the differences that a task sees between an item and the item of the same path in an older plan."""
+    new_values, old_values = new.entries[item], old.entries[place]
+    differences = [*_text_difference("object", old_values.object, new_values.object)]
+    if new_values.executable != old_values.executable:
+        differences.append(
+            FieldDifference(
+                field="executable", old=_yes_or_no(old_values.executable), new=_yes_or_no(new_values.executable)
+            )
         )
     for name in sorted(contexts):
-        was, now = (_context(items, name, index) for items, index in ((old, place), (new, item)))
-        if was != now:
-            found.append(FieldDifference(field="context", name=name, old=_shown(was), new=_shown(now)))
-    return tuple(found)
+        old_value, new_value = (_context(items, name, index) for items, index in ((old, place), (new, item)))
+        if old_value != new_value:
+            differences.append(
+                FieldDifference(field="context", name=name, old=_displayed(old_value), new=_displayed(new_value))
+            )
+    return tuple(differences)
 
 
 def project_differences(new: Plan, old: Plan, task: str) -> Differences:
-    """In what the work of a project task differs from that of an older plan, which has the task."""
-    mine, others = ({each.name: each for each in plan.tasks} for plan in (new, old))
-    found = [*task_differences(mine[task], others[task])]
-    for need in mine[task].needs:
-        key = others[need].key if need in others else None
-        if key != mine[need].key:
-            found.append(FieldDifference(field="needs", name=need, old=key, new=mine[need].key))
-    found += _plain("tree", old.snapshot_digest, new.snapshot_digest)
-    found += _plain("paths", _texts(old.paths), _texts(new.paths))
+    """Return the differences between the inputs of a project task in two plans. Both plans have the task."""
+    new_tasks, old_tasks = ({planned.name: planned for planned in plan.tasks} for plan in (new, old))
+    differences = [*task_differences(new_tasks[task], old_tasks[task])]
+    for need in new_tasks[task].needs:
+        key = old_tasks[need].key if need in old_tasks else None
+        if key != new_tasks[need].key:
+            differences.append(FieldDifference(field="needs", name=need, old=key, new=new_tasks[need].key))
+    differences += _text_difference("tree", old.snapshot_digest, new.snapshot_digest)
+    differences += _text_difference("paths", _texts(old.paths), _texts(new.paths))
     if new.snapshot_digest == old.snapshot_digest and new.paths == old.paths and new.shards != old.shards:
-        found.append(FieldDifference(field="shards", old=str(len(old.shards)), new=str(len(new.shards))))
-    return tuple(found)
+        differences.append(FieldDifference(field="shards", old=str(len(old.shards)), new=str(len(new.shards))))
+    return tuple(differences)
 
 
-def nearest(found: Sequence[tuple[str, Differences]]) -> tuple[str, Differences]:
-    """Of what some older batches differ in, the least: what is not there at all is farther than any number of fields.
+def nearest(candidates: Sequence[tuple[str, Differences]]) -> tuple[str, Differences]:
+    """Return the candidate with the fewest differences, the first of several.
 
-    Of several the first.
+    Each candidate is the name of an older batch and its differences. A missing base, task or path counts as more than
+    any number of differences.
     """
-    return min(found, key=lambda each: (any(one.field in _ABSENT for one in each[1]), len(each[1])))
-
-
-def resting_on(unkeyed: str, task: str = "") -> FieldDifference:
-    """What tells that an older result is its batch's alone."""
-    return FieldDifference(field="outside_key", name=task, old=_cut(unkeyed))
-
-
-def without_values_of_files(differences: Differences) -> Differences:
-    """The same for all files that differ in the same fields."""
-    return tuple(
-        FieldDifference(field=each.field, name=each.name) if each.field in ("object", "executable", "context") else each
-        for each in differences
+    return min(
+        candidates, key=lambda candidate: (any(each.field in _ABSENT for each in candidate[1]), len(candidate[1]))
     )
 
 
-def _plain(field: Field, old: str, new: str) -> Iterator[FieldDifference]:
+def resting_on(description: str, task: str = "") -> FieldDifference:
+    """Return the difference that an older result has inputs outside its key, so that other batches cannot reuse it."""
+    return FieldDifference(field="outside_key", name=task, old=_cut(description))
+
+
+def without_values_of_files(differences: Differences) -> Differences:
+    """Return the differences without values that vary between files, to group files with the same differences."""
+    return tuple(
+        FieldDifference(field=difference.field, name=difference.name)
+        if difference.field in ("object", "executable", "context")
+        else difference
+        for difference in differences
+    )
+
+
+def _text_difference(field: Field, old: str, new: str) -> Iterator[FieldDifference]:
     if old != new:
         yield FieldDifference(field=field, old=_cut(old), new=_cut(new))
 
 
-def _of_mappings(
+def _mapping_differences(
     field: Field, old: Mapping[str, Json], new: Mapping[str, Json], above: str = ""
 ) -> Iterator[FieldDifference]:
     for key in sorted(old.keys() | new.keys()):
         name = f"{above}{key}"
-        was, now = old.get(key), new.get(key)
-        if isinstance(was, dict) and isinstance(now, dict):
-            yield from _of_mappings(field, was, now, f"{name}.")
+        old_value, new_value = old.get(key), new.get(key)
+        if isinstance(old_value, dict) and isinstance(new_value, dict):
+            yield from _mapping_differences(field, old_value, new_value, f"{name}.")
             continue
         before, after = (_json(values[key]) if key in values else None for values in (old, new))
         if before != after:
-            yield FieldDifference(field=field, name=name, old=_shown(before), new=_shown(after))
+            yield FieldDifference(field=field, name=name, old=_displayed(before), new=_displayed(after))
 
 
 def _json(value: Json) -> bytes:
@@ -146,7 +155,7 @@ def _context(items: Items, name: str, index: int) -> bytes | None:
     return None if table is None else table.values[table.items[index]]
 
 
-def _shown(value: bytes | None) -> str | None:
+def _displayed(value: bytes | None) -> str | None:
     return None if value is None else _cut(display_path(value))
 
 

@@ -1,6 +1,6 @@
-"""Imports: what other programs found, as a task of a plan that knows the form of a file, and which object it is.
+"""Imports: findings of other programs, as a task of a plan. The task knows the format of a file and its object.
 
-Whoever plans one gives it a name of its own; what it is follows from its configuration alone.
+The planner of an import chooses its name. Its content depends only on its configuration.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ ImportFormat = Literal["sarif", "checkstyle", "rdjson", "jsonl"]
 FORMATS: tuple[ImportFormat, ...] = get_args(ImportFormat)
 
 IMPORT_TASK = "import"
-"""The name under which it is declared; no task of a plan has it."""
+"""The name of the declaration. No task in a plan has this name."""
 
 IMPORT_BYTES_MAX = 256 << 20
-"""Bytes of all files of one import."""
+"""Limit of the total size of all files of one import."""
 
 _SEVERAL = b"\0codebatch: several files\n"
-"""The beginning of an object of several files; no text of FORMATS begins with NUL."""
+"""The prefix of an object with several files. No text in a format of FORMATS begins with NUL."""
 
 
 class ImportConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The files of an import: their format, and the object that has them (`join_files`).
+    """The files of an import: their format, and the object that contains them (`join_files`).
 
-    `root` is where the tree lay for whoever made it: absolute paths in it are made relative to that.
+    `root` is the path of the tree for the program that made the files: absolute paths are made relative to it.
     """
 
     format: ImportFormat | Literal[""] = ""
@@ -43,21 +43,21 @@ class ImportConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def join_files(files: Sequence[bytes]) -> bytes:
-    """Return the object that is imported for some files; of one it is the file itself."""
+    """Return the object to import for files. For one file it is the file itself."""
     if len(files) == 1 and not files[0].startswith(_SEVERAL):
         return files[0]
     return _SEVERAL + msgspec.msgpack.encode(tuple(files))
 
 
 def split_files(data: bytes) -> tuple[bytes, ...]:
-    """Return the files of an object that is imported. Raises ValueError if it is not one of `join_files`."""
+    """Return the files of an imported object. Raises ValueError if it is not a result of `join_files`."""
     if not data.startswith(_SEVERAL):
         return (data,)
     return msgspec.msgpack.decode(memoryview(data)[len(_SEVERAL) :], type=tuple[bytes, ...])
 
 
 def refuse_configured(_config: ImportConfig, **_: object) -> NoReturn:
-    """A `Prepare`: what is run by a configuration imports nothing. Raises ValueError."""
+    """Implement `Prepare`: reject the configuration, because imports are planned by a command. Raises ValueError."""
     raise ValueError("an import is planned by `codebatch import` and cannot be configured")
 
 
@@ -78,35 +78,41 @@ class ExcludedRecords(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_import(task: PlannedTask) -> bool:
-    """Whether a task is an import."""
+    """Return whether a task is an import."""
     return task.config.keys() == _FIELDS
 
 
 def imports_in(tasks: Iterable[PlannedTask]) -> dict[str, Digest]:
-    """The tasks that are imports, each with the object that it imports."""
+    """Map the names of imports to the objects that they import."""
     return {task.name: Digest(str(task.config["object"])) for task in tasks if is_import(task)}
 
 
 def way_of(task: PlannedTask) -> dict[str, Json]:
-    """How a task looks at files. Of an import that is not known: its configuration is what was found."""
+    """Return the rules by which a task examines files, its configuration.
+
+    Empty for an import, whose rules are unknown.
+    """
     return {} if is_import(task) else task.config
 
 
 def for_tree_of(others: Sequence[PlannedTask], tasks: Iterable[PlannedTask]) -> list[PlannedTask]:
-    """Tasks of one batch for the tree that `others` are of: imports as they have them, none that they have not."""
-    theirs = {task.name: task.config for task in others if is_import(task)}
+    """Return tasks of a batch adapted to the tree of `others`: imports get the content that `others` have.
+
+    Imports that `others` do not have are left out.
+    """
+    other_configs = {task.name: task.config for task in others if is_import(task)}
     return [
-        with_config(task, theirs[task.name]) if is_import(task) else task
+        with_config(task, other_configs[task.name]) if is_import(task) else task
         for task in tasks
-        if not is_import(task) or task.name in theirs
+        if not is_import(task) or task.name in other_configs
     ]
 
 
 def are_alike(others: Sequence[PlannedTask], tasks: Sequence[PlannedTask]) -> bool:
-    """Whether two batches have been worked by the same, but for what was imported into them, and into one alone."""
+    """Return whether two batches have the same tasks, ignoring the content of imports and imports of only one batch."""
     names = {task.name for task in tasks}
-    theirs = [task.key for task in others if not is_import(task) or task.name in names]
-    return theirs == [task.key for task in for_tree_of(others, tasks)]
+    other_keys = [task.key for task in others if not is_import(task) or task.name in names]
+    return other_keys == [task.key for task in for_tree_of(others, tasks)]
 
 
 _FIELDS = set(ImportConfig.__struct_fields__)

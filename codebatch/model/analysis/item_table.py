@@ -1,8 +1,8 @@
-"""The item table: for every item the length and the digest of its records, in item order.
+"""The item table: the length and digest of each item's records, in item order.
 
-A row is 36 bytes: length as unsigned 32-bit little-endian, then the raw sha256 of the item's record lines. The table
-says where an item's records lie in an output, and its own digest is a task's digest: rows know no shard, so
-neither shard size nor splits can change it.
+A row is 36 bytes: the length as unsigned 32-bit little-endian, then the raw sha256 of the item's record lines. The
+table locates an item's records in an output, and its digest is the digest of a task's output. Rows do not depend on
+shards, so neither shard size nor splits change the digest.
 """
 
 from __future__ import annotations
@@ -21,65 +21,68 @@ _row = struct.Struct("<I32s")
 
 
 def make_row(records: bytes) -> bytes:
-    """The row of an item whose record lines are `records`."""
+    """Return the row of an item with the record lines `records`."""
     return _row.pack(len(records), hashlib.sha256(records).digest())
 
 
-_ROW_OF_NOTHING = make_row(b"")
+_EMPTY_ROW = make_row(b"")
 
 
 def make_table(items: Iterable[bytes]) -> bytes:
-    """The rows of items whose record lines these are: of most files most tasks say nothing."""
-    return b"".join([make_row(records) if records else _ROW_OF_NOTHING for records in items])
+    """Return the rows of items with these record lines.
+
+    Empty items are fast: most tasks emit nothing for most files.
+    """
+    return b"".join([make_row(records) if records else _EMPTY_ROW for records in items])
 
 
 def item_lengths(table: bytes) -> list[int]:
-    """The lengths of all rows. Raises ValueError where the table is cut."""
+    """Return the lengths of all rows. Raises ValueError if the table is truncated."""
     if len(table) % ROW_BYTES:
         raise ValueError("the item table is truncated")
     return [length for length, _ in _row.iter_unpack(table)]
 
 
 def item_range(table: bytes, item: int) -> tuple[int, int]:
-    """Where the records of row `item` begin and end, in bytes from the first row's."""
+    """Return the start and end of the records of row `item`, in bytes from the records of the first row."""
     ends = list(accumulate(item_lengths(table[: (item + 1) * ROW_BYTES]), initial=0))
     return ends[item], ends[item + 1]
 
 
 def iter_items(table: bytes, blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """The record lines of each row's item, one at a time, out of blocks cut anyhow.
+    """Yield the record lines of each row's item, from blocks with arbitrary boundaries.
 
-    Raises ValueError unless the blocks are exactly what the rows say; what was yielded before is.
+    Raises ValueError unless the blocks match the rows exactly. Yielded items have been verified.
     """
     more = iter(blocks)
-    held = b""
+    buffer = b""
     start = 0
     for length, digest in _row.iter_unpack(table):
-        if len(held) - start < length:
-            held, start = _held(held[start:], more, length), 0
-        item = held[start : start + length]
+        if len(buffer) - start < length:
+            buffer, start = _fill(buffer[start:], more, length), 0
+        item = buffer[start : start + length]
         if hashlib.sha256(item).digest() != digest:
             raise ValueError("it does not match its item table")
         start += length
         yield item
-    if start != len(held) or any(more):
+    if start != len(buffer) or any(more):
         raise ValueError("it does not match its item table")
 
 
 def task_digest(table: bytes) -> Digest:
-    """The digest of a task's whole output: that of its item table."""
+    """Return the digest of a task's whole output: the digest of its item table."""
     return digest_bytes(table)
 
 
 def result_digest(tasks: Iterable[tuple[str, Digest]]) -> Digest:
-    """The digest of a batch's outputs: over (task, task digest), sorted by task."""
+    """Return the digest of a batch's outputs: over (task, task digest), sorted by task."""
     return digest_pairs(sorted(tasks))
 
 
-def _held(held: bytes, more: Iterator[bytes], length: int) -> bytes:
-    """What is held and as many blocks more as are needed for so many bytes, or all there are."""
-    pieces = [held]
-    missing = length - len(held)
+def _fill(buffer: bytes, more: Iterator[bytes], length: int) -> bytes:
+    """Return the buffered bytes extended by as many blocks as are needed for `length` bytes, or by all."""
+    pieces = [buffer]
+    missing = length - len(buffer)
     while missing > 0 and (block := next(more, None)) is not None:
         pieces.append(block)
         missing -= len(block)

@@ -1,4 +1,4 @@
-"""How records are counted: those that a task gives, and those that stand written."""
+"""Counting of records, as objects or as encoded lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codebatch.model.record_counts import Counts
 
 
 class _CountedLine(msgspec.Struct):
-    """What of a record is counted."""
+    """The members of a record that are counted."""
 
     kind: str
     severity: str = ""
@@ -25,19 +25,19 @@ _line_decoder = msgspec.json.Decoder(_CountedLine)
 
 
 def count_records(results: Sequence[Sequence[Record]], types: Iterable[Sequence[type[Record]]]) -> Counts:
-    """The counts of the records of some results; `types` are theirs."""
-    of_types = Counter(chain.from_iterable(types))
-    has_more = of_types.keys() & {Diagnostic, File}
+    """Return the counts of the records of several results. `types` has the types of each result's records."""
+    type_counts = Counter(chain.from_iterable(types))
+    has_more = type_counts.keys() & {Diagnostic, File}
     records = list(chain.from_iterable(results)) if has_more else []
     return _counts(
-        Counter({TAGS[type_]: number for type_, number in of_types.items()}),
+        Counter({TAGS[type_]: number for type_, number in type_counts.items()}),
         [record for record in records if isinstance(record, Diagnostic)],
         [record for record in records if isinstance(record, File)],
     )
 
 
 def count_lines(lines: bytes) -> Counts:
-    """The counts of some records as they are written. Raises ValueError."""
+    """Return the counts of encoded records. Raises ValueError."""
     records = _line_decoder.decode_lines(lines)
     return _counts(
         Counter(record.kind for record in records),

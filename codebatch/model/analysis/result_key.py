@@ -1,4 +1,4 @@
-"""What decides a file's result: two files that agree in all of it have the same records (SPEC.md "Reuse")."""
+"""Equality of the inputs of file results: files with equal inputs have the same records (SPEC.md "Reuse")."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codebatch.model.plan import ContextTable, PlannedTask, task_key
 
 
 def result_key(task: PlannedTask) -> Digest:
-    """The key of a task without what it needs: a file task sees no records of others."""
+    """Return the key of a task without the tasks that it needs: file tasks do not see records of other tasks."""
     return task_key(
         name=task.name,
         version=task.version,
@@ -24,28 +24,31 @@ def result_key(task: PlannedTask) -> Digest:
 
 
 class Items(msgspec.Struct, frozen=True):
-    """The items of a plan, and their contexts."""
+    """The items of a plan and their contexts."""
 
     entries: Sequence[Entry]
     contexts: Mapping[str, ContextTable]
 
 
 def same_items(new: Items, old: Items, contexts: Iterable[str]) -> list[int]:
-    """Of each new item the old one with the same path, kind, executable bit, object and contexts; -1 where none is."""
+    """Map each new item to the index of the old item with the same input, or -1 if there is none.
+
+    The input is path, kind, executable bit, object and contexts.
+    """
     places = {entry.path: place for place, entry in enumerate(old.entries)}
-    found = [places.get(entry.path, -1) for entry in new.entries]
-    found = [
+    old_indexes = [places.get(entry.path, -1) for entry in new.entries]
+    old_indexes = [
         place if place >= 0 and old.entries[place] == entry else -1
-        for place, entry in zip(found, new.entries, strict=True)
+        for place, entry in zip(old_indexes, new.entries, strict=True)
     ]
     for name in contexts:
         if name not in old.contexts:
-            return [-1] * len(found)
-        mine, others = new.contexts[name], old.contexts[name]
-        known = {value: index for index, value in enumerate(others.values)}
-        same = [known.get(value, -1) for value in mine.values]
-        found = [
-            place if place >= 0 and others.items[place] == same[value] else -1
-            for place, value in zip(found, mine.items, strict=True)
+            return [-1] * len(old_indexes)
+        new_table, old_table = new.contexts[name], old.contexts[name]
+        old_values = {value: index for index, value in enumerate(old_table.values)}
+        same = [old_values.get(value, -1) for value in new_table.values]
+        old_indexes = [
+            place if place >= 0 and old_table.items[place] == same[value] else -1
+            for place, value in zip(old_indexes, new_table.items, strict=True)
         ]
-    return found
+    return old_indexes

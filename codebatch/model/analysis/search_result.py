@@ -1,4 +1,4 @@
-"""What looking for something in one file came to."""
+"""Results of a search in one file."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from codebatch.model.task import Json
 
 
 class Searched(msgspec.Struct, frozen=True, kw_only=True):
-    """The places in it, as JSON has them, or how many they are where that was asked.
+    """The matches in a file as JSON objects, or only their number if the caller asked for a count.
 
-    `unread` says why nothing could be looked for, and `lost` why it is not known what there is. `has_errors`: the
-    grammar cannot read all of it, and in the rest there may be more.
+    `unread` is the reason why the file was not searched, `lost` the reason why the result is unknown. `has_errors`
+    means that the grammar could not parse the whole file, so matches in the rest may be missing.
     """
 
     rows: tuple[dict[str, Json], ...] = ()

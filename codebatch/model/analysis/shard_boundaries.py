@@ -1,7 +1,7 @@
-"""Cutting a snapshot's items into shards, where the paths themselves say so.
+"""Division of a snapshot's items into shards at content-defined boundaries.
 
-Items are the entries of kind `file`, in path order. A cut follows an item whose path hash divides by a modulus
-(content-defined chunking, after LBFS, Muthitacharoen et al. 2001), so that an edit moves one cut, rarely two.
+Items are the entries of kind `file`, in path order. A shard ends after an item whose path hash is a multiple of a
+modulus (content-defined chunking, after LBFS, Muthitacharoen et al. 2001). So an edit moves one boundary, rarely two.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from codebatch.model.shard import SHARD_ID_DIGITS_MIN, Shard, ShardId, ShardRule
 
 
 def cut_shards(items: Sequence[Entry], rule: ShardRule) -> list[Shard]:
-    """Cut path-sorted items into shards that cover each exactly once."""
+    """Divide path-sorted items into shards that cover each item exactly once."""
     modulus = rule.files_average - rule.files_min + 1
     hashes = [hashlib.sha256(item.path).digest() for item in items]
     ranges: list[tuple[int, int, int]] = []
@@ -25,8 +25,8 @@ def cut_shards(items: Sequence[Entry], rule: ShardRule) -> list[Shard]:
             start, size = index, 0
         size += item.size
         count = index + 1 - start
-        says_cut = count >= rule.files_min and int.from_bytes(hashes[index][:8], "big") % modulus == 0
-        if says_cut or count == rule.files_max or size > rule.bytes_max:
+        is_boundary = count >= rule.files_min and int.from_bytes(hashes[index][:8], "big") % modulus == 0
+        if is_boundary or count == rule.files_max or size > rule.bytes_max:
             ranges.append((start, index + 1, size))
             start, size = index + 1, 0
     if start < len(items):
@@ -39,10 +39,13 @@ def cut_shards(items: Sequence[Entry], rule: ShardRule) -> list[Shard]:
 
 
 def unique_prefixes(digests: Sequence[str]) -> list[str]:
-    """The shortest prefixes, of 8 digits or more, that no other digest shares. Independent of order."""
-    longest: dict[str, int] = {}
+    """Return the shortest unique prefix of each digest, of at least SHARD_ID_DIGITS_MIN digits.
+
+    Independent of order.
+    """
+    prefix_digits: dict[str, int] = {}
     for one, other in zip(ordered := sorted(digests), ordered[1:], strict=False):
         shared = next(i for i, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
-        longest[one] = max(longest.get(one, 0), shared + 1)
-        longest[other] = max(longest.get(other, 0), shared + 1)
-    return [digest[: max(SHARD_ID_DIGITS_MIN, longest.get(digest, 0))] for digest in digests]
+        prefix_digits[one] = max(prefix_digits.get(one, 0), shared + 1)
+        prefix_digits[other] = max(prefix_digits.get(other, 0), shared + 1)
+    return [digest[: max(SHARD_ID_DIGITS_MIN, prefix_digits.get(digest, 0))] for digest in digests]

@@ -1,4 +1,4 @@
-"""Instants as programs print them: a time of day, an ISO 8601 timestamp, or seconds since 1970."""
+"""Parsing of times as programs print them: a time of day, an ISO 8601 timestamp, or seconds since 1970."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ import re
 
 _EPOCH_MIN = 1_000_000_000
 _UNITS_NS = ((1_000_000_000_000_000_000, 1), (1_000_000_000_000_000, 1_000), (1_000_000_000_000, 1_000_000))
-"""From which number on an epoch is in nanoseconds, microseconds, milliseconds, and how many nanoseconds each has."""
+"""Minimum numbers of epochs in nanoseconds, microseconds and milliseconds, with their units in nanoseconds."""
 _TIME = re.compile(
     r"(\d{1,2})(?::(\d\d)(?::(\d\d))?)?\s*([ap]\.?m\.?)?\s*\(?([A-Za-z_+-]+(?:/[A-Za-z_+-]+)*)?\)?", re.I
 )
 _PAST_SECONDS_MAX = 3600
-"""A time of day that was over for so long means the next day."""
+"""A time of day that passed longer ago than this means the next day."""
 
 
 def parse_instant(text: str, now: datetime.datetime) -> datetime.datetime | None:
-    """The instant that a text names; None if it names none. `now` has the time zone of a text without one.
+    """Return the time that a text denotes, or None. `now` has the time zone of a text without one.
 
-    It may be `14:05`, `2:05 pm`, `3pm (Europe/Berlin)`, ISO 8601, or an epoch in s, ms, µs or ns. A time of day is the
-    one of today, or of tomorrow if it has been over for more than an hour.
+    The text may be `14:05`, `2:05 pm`, `3pm (Europe/Berlin)`, ISO 8601, or an epoch in s, ms, µs or ns. A time of day
+    is today's, or tomorrow's if it passed more than an hour ago.
     """
     text = text.strip()
     try:
         if text.isdecimal() and int(text) >= _EPOCH_MIN:
             number = int(text)
-            unit_ns = next((unit for least, unit in _UNITS_NS if number >= least), 1_000_000_000)
+            unit_ns = next((unit for minimum, unit in _UNITS_NS if number >= minimum), 1_000_000_000)
             return datetime.datetime.fromtimestamp(number * unit_ns / 1e9, tz=now.tzinfo)
         if len(text) >= len("2026-01-01") and text[4:5] == "-":
-            found = datetime.datetime.fromisoformat(re.sub(r"[Zz]\Z", "+00:00", text))
-            return found if found.tzinfo is not None else found.replace(tzinfo=now.tzinfo)
+            instant = datetime.datetime.fromisoformat(re.sub(r"[Zz]\Z", "+00:00", text))
+            return instant if instant.tzinfo is not None else instant.replace(tzinfo=now.tzinfo)
         return _time_of_day(text, now)
     except (ValueError, OverflowError, OSError):
         return None
@@ -49,15 +49,15 @@ def _time_of_day(text: str, now: datetime.datetime) -> datetime.datetime | None:
         if zone is None:
             return None
         now = now.astimezone(zone)
-    found = now.replace(hour=hour, minute=int(match[2] or 0), second=int(match[3] or 0), microsecond=0)
-    is_over = (now - found).total_seconds() > _PAST_SECONDS_MAX
-    return found + datetime.timedelta(days=1) if is_over else found
+    instant = now.replace(hour=hour, minute=int(match[2] or 0), second=int(match[3] or 0), microsecond=0)
+    is_over = (now - instant).total_seconds() > _PAST_SECONDS_MAX
+    return instant + datetime.timedelta(days=1) if is_over else instant
 
 
 def _zone(name: str) -> datetime.tzinfo | None:
     if name.upper() in ("UTC", "GMT", "Z"):
         return datetime.timezone.utc
-    import zoneinfo  # Few texts have a zone.
+    import zoneinfo  # Imported here because few texts have a zone.
 
     try:
         return zoneinfo.ZoneInfo(name)

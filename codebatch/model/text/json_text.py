@@ -1,4 +1,4 @@
-"""JSON that anyone may have written: a key that stands twice, NaN and what nests too deep are errors."""
+"""Strict parsing of untrusted JSON: duplicate keys, NaN and deep nesting are errors."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _DIGITS_SHOWN_MAX = 40
 
 
 class JsonError(ValueError):
-    """It is no JSON, or none that we read; the text says why. `line` from 1, 0 where it is not known."""
+    """The text is not JSON or not accepted. The text has the reason. `line` counts from 1; 0 if unknown."""
 
-    def __init__(self, told: str, line: int = 0) -> None:
-        super().__init__(told)
+    def __init__(self, message: str, line: int = 0) -> None:
+        super().__init__(message)
         self.line = line
 
 
 def parse_json(text: str) -> object:
-    """The value of a text. Raises JsonError."""
-    import json  # only those who have such files pay for it
+    """Return the value of a text. Raises JsonError."""
+    import json  # Imported here because only callers with such files need it.
 
     try:
         value: object = _decoder().decode(text)
@@ -34,7 +34,7 @@ def parse_json(text: str) -> object:
         raise JsonError("it is nested too deeply") from error
     except JsonError:
         raise
-    except ValueError as error:  # A number of too many digits.
+    except ValueError as error:  # A number has too many digits.
         raise JsonError(str(error)) from error
     if r"\ud" in text.lower():
         try:
@@ -48,7 +48,7 @@ def parse_json(text: str) -> object:
 
 @functools.cache
 def _decoder() -> json.JSONDecoder:
-    """Return the decoder, made once: in JSON lines each line is a text of its own."""
+    """Return a cached decoder, because each line of JSON Lines is decoded separately."""
     import json
 
     return json.JSONDecoder(object_pairs_hook=_table, parse_constant=_no_number, parse_float=_float)
@@ -58,8 +58,8 @@ def _table(pairs: list[tuple[str, object]]) -> dict[str, object]:
     table = dict(pairs)
     if len(table) < len(pairs):
         keys = [key for key, _ in pairs]
-        twice = next(key for place, key in enumerate(keys) if key in keys[:place])
-        raise JsonError(f"duplicate key {twice!r}")
+        duplicate = next(key for place, key in enumerate(keys) if key in keys[:place])
+        raise JsonError(f"duplicate key {duplicate!r}")
     return table
 
 

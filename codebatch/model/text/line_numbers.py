@@ -1,10 +1,10 @@
-"""Tables that know on which lines of a file they stand."""
+"""Tables with the line numbers of their source."""
 
 from __future__ import annotations
 
 
 class LinedTable(dict[str, object]):
-    """A table as a file has it: `line` is its own, `lines` are those of its keys, all from 1."""
+    """A table from a file. `line` is its own line, `lines` maps its keys to lines, counted from 1."""
 
     def __init__(self, line: int) -> None:
         super().__init__()
@@ -13,7 +13,7 @@ class LinedTable(dict[str, object]):
 
 
 def line_of(table: object, key: str | None = None) -> int:
-    """The line of a key, or of the table itself; 0 where nobody knows it."""
+    """Return the line of a key, or of the table if `key` is None. 0 if unknown."""
     if not isinstance(table, LinedTable):
         return 0
     return table.line if key is None else table.lines.get(key, table.line)

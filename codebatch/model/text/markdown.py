@@ -1,4 +1,4 @@
-"""Markdown that people write tasks in: front matter, headings, sections and what is checked off."""
+"""Markdown task files: front matter, headings, sections and check boxes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SLUG_CHARACTERS_MAX = 100
 
 
 class FrontMatter(NamedTuple):
-    """What stands before the text of a file: `text` of a language, from line 2, and the `body` behind it."""
+    """Front matter of a file: its `text` from line 2, in a language, and the `body` after it."""
 
     language: Literal["yaml", "toml"]
     text: str
@@ -27,7 +27,7 @@ class FrontMatter(NamedTuple):
 
 
 class Section(NamedTuple):
-    """What stands below a heading of the second level, up to the next such one or above. `name` is that of `{#…}`."""
+    """The text below a heading of level 2 up to the next heading of level 1 or 2. `name` is from `{#…}`."""
 
     title: str
     name: str
@@ -37,7 +37,7 @@ class Section(NamedTuple):
 
 
 def split_front_matter(text: str) -> FrontMatter | None:
-    """The front matter of a text; None where it has none. Raises ValueError where it has no end."""
+    """Return the front matter of a text, or None. Raises ValueError if it has no end."""
     first, _, rest = text.partition("\n")
     language = _KINDS.get(first.rstrip())
     if language is None:
@@ -54,29 +54,29 @@ def split_front_matter(text: str) -> FrontMatter | None:
 
 
 def iter_headings(text: str) -> Iterator[tuple[int, int, int, str]]:
-    """Each heading that begins with `#` and stands in no fenced code: its offset, line from 1, level and words."""
+    """Yield each `#` heading outside of fenced code: its offset, line (from 1), level and text."""
     fence = ""
     at = 0
     for number, line in enumerate(text.split("\n"), 1):
-        found = _FENCE.match(line)
+        fence_match = _FENCE.match(line)
         if fence:
-            if found and found[1].startswith(fence) and not line.strip().strip(fence[0]):
+            if fence_match and fence_match[1].startswith(fence) and not line.strip().strip(fence[0]):
                 fence = ""
-        elif found and not (found[1][0] == "`" and "`" in line[found.end() :]):
-            fence = found[1]
+        elif fence_match and not (fence_match[1][0] == "`" and "`" in line[fence_match.end() :]):
+            fence = fence_match[1]
         elif heading := _HEADING.match(line.rstrip("\r")):
             yield at, number, len(heading[1]), heading[2] or ""
         at += len(line) + 1
 
 
 def first_heading(text: str) -> str:
-    """The words of the first heading of the first level, empty where there is none."""
+    """Return the text of the first heading of level 1, or an empty text."""
     return next((_NAMED.sub("", words) for _, _, level, words in iter_headings(text) if level == 1), "")
 
 
 def sections_of(text: str) -> list[Section]:
-    """The sections of the second level in their order."""
-    found: list[Section] = []
+    """Return the sections of level 2, in order."""
+    sections: list[Section] = []
     headings = [each for each in iter_headings(text) if each[2] <= 2]
     for place, (at, line, level, words) in enumerate(headings):
         if level != 2:
@@ -86,11 +86,11 @@ def sections_of(text: str) -> list[Section]:
         named = _NAMED.search(words)
         first = next((each for each in body.split("\n") if each.strip()), "")
         title = _NAMED.sub("", words).strip()
-        found.append(Section(title, named[1] if named else "", body, line, _CHECKED.match(first) is not None))
-    return found
+        sections.append(Section(title, named[1] if named else "", body, line, _CHECKED.match(first) is not None))
+    return sections
 
 
 def slug(words: str) -> str:
-    """An id made of some words, empty where they have no letter or digit of an id."""
+    """Return an id made from text, or an empty text if it contains no character that an id may have."""
     plain = unicodedata.normalize("NFKD", words).encode("ascii", "ignore").decode()
     return _NO_ID.sub("-", plain).strip("-._")[:SLUG_CHARACTERS_MAX].lower()

@@ -1,4 +1,4 @@
-"""TOML that anyone may have written."""
+"""Bounded parsing of untrusted TOML."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ import sys
 BYTES_MAX = 1 << 20
 
 _DEPTH_MAX = 100
-# tomllib takes quadratic time over the parts of a dotted key, which stands on one line: so many for each character.
+# tomllib takes quadratic time over the parts of a dotted key, which is on one line. This limits the sum of squares per
+# character.
 _SQUARED_DOTS_MAX = 10
 
 
 class TomlError(ValueError):
-    """It is no TOML, or none that we read; the text says why."""
+    """The text is not TOML or not accepted. The text has the reason."""
 
 
 def parse_toml(text: str, *, length_max: int = BYTES_MAX) -> dict[str, object]:
-    """The document, of at most so many characters.
+    """Return the document of a text of at most `length_max` characters.
 
-    Raises TomlError also for what would take long or nests deeper than we care to follow.
+    Raises TomlError also for documents that would take long to parse or nest too deeply.
     """
-    # Here, for most commands find no file to parse.
+    # Imported here because most commands find no file to parse.
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -42,7 +43,7 @@ def parse_toml(text: str, *, length_max: int = BYTES_MAX) -> dict[str, object]:
 
 
 def is_deep(document: object) -> bool:
-    """Whether tables and lists nest deeper than we care to follow."""
+    """Return whether tables and lists nest deeper than _DEPTH_MAX."""
     level: list[object] = [document]
     for _ in range(_DEPTH_MAX):
         if not level:

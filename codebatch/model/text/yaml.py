@@ -1,7 +1,7 @@
-"""YAML that anyone may have written: tables, lists and scalars, without aliases, merges, and tags that call programs.
+"""Bounded parsing of untrusted YAML: tables, lists and scalars, without aliases, merges and tags that call code.
 
-It is read event by event: of an alias bomb nothing is built, and what nests too deep is left where that is seen, for
-libyaml takes quadratic time over brackets in brackets. Scalars are what YAML 1.1 says: everybody's files are read so.
+The events of the parser are read one by one. So an alias bomb is never expanded, and deep nesting is rejected
+immediately, because libyaml takes quadratic time over nested brackets. Scalars follow YAML 1.1, like in most programs.
 """
 
 from __future__ import annotations
@@ -15,29 +15,28 @@ if TYPE_CHECKING:
     import yaml
 
 _DEPTH_MAX = 100
-# Since 6.0.4 it has a bound of its own.
+# PyYAML has its own limit since 6.0.4.
 _TOO_DEEP_FOR_PYYAML = "exceeded maximum nesting depth"
 _WORDS_SHOWN_MAX = 40
 
 
 class YamlError(ValueError):
-    """It is no YAML, or none that we read; the text says why. `line` from 1."""
+    """The text is not YAML or not accepted. The text has the reason. `line` counts from 1."""
 
-    def __init__(self, told: str, line: int) -> None:
-        super().__init__(told)
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
         self.line = line
 
 
 def parse_yaml(text: str, *, length_max: int, line: int = 1, texts: Collection[str] = ()) -> object:
-    """The one document of a text, None where it has none. Tables are LinedTable; `line` is that of its first one.
+    """Return the only document of a text, or None if there is none. Tables are LinedTable; the text begins on `line`.
 
-    `texts` are keys of the document of which a scalar, or each of a list, is the text that is written, but for null.
-
-    Raises YamlError.
+    `texts` are top-level keys whose scalars, or scalars in a list, are read as text regardless of their form, except
+    null. Raises YamlError.
     """
     if len(text) > length_max:
         raise YamlError(f"it has {len(text):,} characters, more than {length_max:,}", line)
-    import yaml  # only those who have such files pay for it
+    import yaml  # Imported here because only callers with such files need it.
 
     loader_type: type[yaml.SafeLoader | yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
@@ -48,11 +47,11 @@ def parse_yaml(text: str, *, length_max: int, line: int = 1, texts: Collection[s
             loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        told = error.problem or error.context or "it cannot be read"
-        if told == _TOO_DEEP_FOR_PYYAML:
-            told = "it is nested too deeply"
-        raise YamlError(told, line + (mark.line if mark else 0)) from error
-    except yaml.YAMLError as error:  # A character that no YAML may have.
+        message = error.problem or error.context or "it cannot be read"
+        if message == _TOO_DEEP_FOR_PYYAML:
+            message = "it is nested too deeply"
+        raise YamlError(message, line + (mark.line if mark else 0)) from error
+    except yaml.YAMLError as error:  # A character that YAML does not allow.
         raise YamlError(str(error).split("\n", 1)[0], line) from error
     except RecursionError as error:
         raise YamlError("it is nested too deeply", line) from error
@@ -64,11 +63,10 @@ class _Builder:
         self._first_line = first_line
         self._texts = texts
         self._open: list[LinedTable | list[object]] = []
-        # What a plain scalar begins with that may be no text. An empty one is none.
+        # First characters of plain scalars that may be something other than text. An empty scalar is null.
         self._first_characters = {*loader.yaml_implicit_resolvers, ""}
-        self._keys: list[
-            str | None
-        ] = []  # of each table that is open the key that waits for its value; of a list its own
+        # For each open table, the key without a value yet; for a list, the key of the list.
+        self._keys: list[str | None] = []
 
     def document(self) -> object:
         import yaml
@@ -80,7 +78,7 @@ class _Builder:
             if isinstance(event, yaml.ScalarEvent):
                 self._scalar(event, documents)
             elif isinstance(event, yaml.CollectionStartEvent):
-                self._begin(event, documents)
+                self._start_collection(event, documents)
             elif isinstance(event, yaml.CollectionEndEvent):
                 self._open.pop()
                 self._keys.pop()
@@ -92,16 +90,16 @@ class _Builder:
                 raise self._error("it has more than one document", event)
         return documents[0] if documents else None
 
-    def _begin(self, event: yaml.CollectionStartEvent, documents: list[object]) -> None:
+    def _start_collection(self, event: yaml.CollectionStartEvent, documents: list[object]) -> None:
         import yaml
 
         is_table = isinstance(event, yaml.MappingStartEvent)
         if event.tag is not None and event.tag not in ("!", f"tag:yaml.org,2002:{'map' if is_table else 'seq'}"):
-            raise self._error(f"unsupported tag {_shown(event.tag)}", event)
-        below: LinedTable | list[object] = LinedTable(self._line(event)) if is_table else []
+            raise self._error(f"unsupported tag {_truncated(event.tag)}", event)
+        collection: LinedTable | list[object] = LinedTable(self._line(event)) if is_table else []
         key = self._keys[-1] if self._keys else None
-        self._put(below, event, documents)
-        self._open.append(below)
+        self._put(collection, event, documents)
+        self._open.append(collection)
         self._keys.append(None if is_table else key)
         if len(self._open) > _DEPTH_MAX:
             raise self._error("it is nested too deeply", event)
@@ -115,7 +113,7 @@ class _Builder:
         table = self._open[-1]
         assert isinstance(table, LinedTable)
         if not isinstance(value, str):
-            raise self._error(f"the key {_shown(event.value)} is not text: quote it", event)
+            raise self._error(f"the key {_truncated(event.value)} is not text: quote it", event)
         if value in table:
             raise self._error(f"duplicate key {value!r}, first on line {table.lines[value]}", event)
         table.lines[value] = self._line(event)
@@ -123,7 +121,7 @@ class _Builder:
         self._keys[-1] = value
 
     def _is_text(self) -> bool:
-        """Whether what stands here is a text, whatever it looks like."""
+        """Return whether the current scalar is read as text regardless of its form."""
         is_below = len(self._open) == 1 or (len(self._open) == 2 and isinstance(self._open[1], list))
         return is_below and self._keys[-1] in self._texts
 
@@ -131,13 +129,13 @@ class _Builder:
         if not self._open:
             documents.append(value)
             return
-        into, key = self._open[-1], self._keys[-1]
-        if isinstance(into, list):
-            into.append(value)
+        container, key = self._open[-1], self._keys[-1]
+        if isinstance(container, list):
+            container.append(value)
         elif key is None:
             raise self._error("a key is a list or a table", event)
         else:
-            into[key] = value
+            container[key] = value
             self._keys[-1] = None
 
     def _value(self, event: yaml.ScalarEvent) -> object:
@@ -152,28 +150,29 @@ class _Builder:
         name = tag.removeprefix("tag:yaml.org,2002:")
         if name == "str":
             if not event.value.isascii() and any("\ud800" <= each <= "\udfff" for each in event.value):
-                raise self._error("it has an incomplete surrogate pair", event)  # PyYAML's own parser lets it pass.
+                # PyYAML's Python parser accepts surrogates.
+                raise self._error("it has an incomplete surrogate pair", event)
             return event.value
         if name not in ("null", "bool", "int", "float", "timestamp"):
-            what = (
+            problem = (
                 "merge keys (<<) are not supported: write the values out"
                 if name == "merge"
-                else f"unsupported tag {_shown(tag)}"
+                else f"unsupported tag {_truncated(tag)}"
             )
-            raise self._error(what, event)
+            raise self._error(problem, event)
         node = yaml.ScalarNode(tag, event.value)
         try:
             value: object = self._loader.construct_object(node)
         except (ValueError, OverflowError, KeyError, IndexError) as error:
-            raise self._error(f"{_shown(event.value)} is not a valid {name}", event) from error
+            raise self._error(f"{_truncated(event.value)} is not a valid {name}", event) from error
         return value
 
     def _line(self, event: yaml.Event) -> int:
         return self._first_line + (event.start_mark.line if event.start_mark else 0)
 
-    def _error(self, told: str, event: yaml.Event) -> YamlError:
-        return YamlError(told, self._line(event))
+    def _error(self, message: str, event: yaml.Event) -> YamlError:
+        return YamlError(message, self._line(event))
 
 
-def _shown(text: str) -> str:
+def _truncated(text: str) -> str:
     return text if len(text) <= _WORDS_SHOWN_MAX else f"{text[:_WORDS_SHOWN_MAX]}…"

@@ -1,1 +1,1 @@
-"""Values of task lists alone: commands, requests, questions, events."""
+"""Values used only by task lists: commands, requests, questions, events."""

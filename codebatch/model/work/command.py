@@ -1,6 +1,6 @@
-"""A command: what a work batch runs. Its definition is a document and an object of the store (SPEC.md "Work batches").
+"""Commands of work batches. A definition is a document and an object of the store (SPEC.md "Work batches").
 
-People say "task" for it, and so does the file that they write; here `task` is what a pipeline is made of.
+User-visible texts and task lists call a command "task". In this code, `task` is an element of a pipeline.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from codebatch.model.documents import Document, decode_document, encode_document
 CommandId = NewType("CommandId", str)
 
 COMMAND_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
-"""What a task may be called. A member of a group has two such words, joined by a slash."""
+"""The ids of tasks. The id of a member of a group has two such words, joined by a slash."""
 
 COMMAND_FORMAT = 1
 COMMAND_BYTES_MAX = 4 * 1024 * 1024
@@ -147,27 +147,27 @@ class Command(Document, frozen=True, kw_only=True):
         return [self.env, *(layer.env for layer in self.env_under or ())]
 
     def escalation(self, tried: int) -> Try:
-        """What is to be done otherwise once so many tries have failed."""
+        """Return the changes to apply after `tried` failed tries."""
         return self.tries[min(tried, len(self.tries)) - 1] if tried and self.tries else Try()
 
     def at_try(self, tried: int) -> Command:
-        """What is done once so many tries have failed, but for its text."""
+        """Return the command to run after `tried` failed tries. Its text is not changed."""
         if not (tried and self.tries):
             return self
-        other = self.escalation(tried)
+        changes = self.escalation(tried)
         return msgspec.structs.replace(
             self,
-            run=other.run or self.run,
-            env={**self.env, **other.env},
-            timeout_seconds=self.timeout_seconds if other.timeout_seconds is None else other.timeout_seconds,
+            run=changes.run or self.run,
+            env={**self.env, **changes.env},
+            timeout_seconds=self.timeout_seconds if changes.timeout_seconds is None else changes.timeout_seconds,
         )
 
 
 def encode_command(command: Command) -> bytes:
-    """The bytes of a command's object."""
+    """Return the bytes of a command's object."""
     return encode_document(command)
 
 
 def decode_command(data: bytes) -> Command:
-    """Read a command's object. Raises DocumentError."""
+    """Decode a command's object. Raises DocumentError."""
     return decode_document(data, Command, COMMAND_FORMAT)

@@ -1,4 +1,4 @@
-"""What is told of a batch while it runs: one line of a stream an event (SPEC.md "Events"). Nothing is decided by them.
+"""Events of a batch while it runs: a stream with one event a line (SPEC.md "Events"). No decision depends on them.
 
 The coordinator of a task list writes its stream, one file for each of its leases. For an analysis, readers derive a
 short stream from the files on disk. The module is as long as it is because each event has a documented type.
@@ -20,7 +20,7 @@ _CURSOR = re.compile(r"([0-9]{1,9})\.([0-9]{1,12})\Z", re.ASCII)
 
 
 class Cursor(NamedTuple):
-    """A place in the stream of a batch: behind the event of that number, in the epoch of who told it. They sort."""
+    """A position in the stream of a batch: after event `seq` of an epoch. Cursors are ordered."""
 
     epoch: int
     seq: int
@@ -33,7 +33,7 @@ BEGINNING = Cursor(0, 0)
 
 
 def parse_cursor(text: str) -> Cursor | None:
-    """The place that a text names; None where it names none."""
+    """Return the position that a text denotes, or None."""
     match = _CURSOR.match(text)
     return Cursor(int(match[1]), int(match[2])) if match else None
 
@@ -54,7 +54,7 @@ class EventHead(Document, frozen=True, kw_only=True):
 
     @property
     def place(self) -> Cursor:
-        """Its cursor."""
+        """The position after this event."""
         return parse_cursor(self.cursor) or BEGINNING
 
 
@@ -375,7 +375,7 @@ AnyEvent = (
     | BatchFailed
     | BatchCancelled
 )
-"""An event."""
+"""Union of all events."""
 
 ENDS: dict[str, type[BatchCompleted] | type[BatchPartial] | type[BatchFailed] | type[BatchCancelled]] = {
     "COMPLETED": BatchCompleted,
@@ -383,18 +383,18 @@ ENDS: dict[str, type[BatchCompleted] | type[BatchPartial] | type[BatchFailed] | 
     "FAILED": BatchFailed,
     "CANCELLED": BatchCancelled,
 }
-"""The last event of a batch, by the state that it is in."""
+"""The type of the last event of a batch, by the final state of the batch."""
 
 
 def name_of(event: type[BatchEvent] | BatchEvent) -> str:
-    """What an event is called."""
+    """Return the name of an event."""
     tag = event.__struct_config__.tag
     assert isinstance(tag, str)
     return tag
 
 
 def instant_ms(at_ns: int) -> str:
-    """A time in UTC, to the millisecond."""
+    """Format a time in UTC, to the millisecond."""
     return f"{_to_the_second(at_ns // 1_000_000_000)}.{at_ns // 1_000_000 % 1000:03}Z"
 
 
@@ -404,5 +404,5 @@ def _to_the_second(at: int) -> str:
 
 
 def instant_ns(at: str) -> int:
-    """The nanoseconds since 1970 of a time as events have it."""
+    """Parse a time of an event. Return nanoseconds since 1970."""
     return round(datetime.datetime.fromisoformat(at.replace("Z", "+00:00")).timestamp() * 1000) * 1_000_000

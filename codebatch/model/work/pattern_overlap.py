@@ -8,25 +8,28 @@ from codebatch.model.gitignore import parse_arguments
 
 
 class FilePatterns:
-    """Some patterns of gitignore(5), each of which may be a plain path."""
+    """Patterns of gitignore(5), each of which may be a plain path."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = texts
         self._patterns = parse_arguments(texts, "")
 
     def shared_with(self, written: FilePatterns) -> str | None:
-        """Return the first pattern that, read as a path, the other side matches: of `written` first; None without."""
+        """Return the first pattern that matches the other side as a path, or None.
+
+        Patterns of `written` are tested first.
+        """
         for text in written._texts:
             if text in self._texts or self._match(text):
                 return text
         return next((text for text in self._texts if written._match(text)), None)
 
     def _match(self, text: str) -> bool:
-        """Return whether the last pattern that matches a path, or a directory above it, does not negate."""
+        """Return whether the last pattern that matches a path or one of its parents is not negated."""
         parts = text.strip("/").encode("utf-8", "surrogateescape").split(b"/")
         for count in range(len(parts), 0, -1):
             is_directory = count < len(parts) or text.endswith("/")
-            found = self._patterns.decide(b"/".join(parts[:count]), is_directory=is_directory)
-            if found is not None:
-                return not found.negated
+            pattern = self._patterns.decide(b"/".join(parts[:count]), is_directory=is_directory)
+            if pattern is not None:
+                return not pattern.negated
         return False

@@ -1,9 +1,9 @@
-"""Placeholders: how what a command has to say comes into what it runs (SPEC.md "Work files").
+"""Placeholders: insertion of values into the commands of tasks (SPEC.md "Work files").
 
-Values are never program text. In a list `{id}` becomes the value, within its argument. In a script it becomes
-`"$CODEBATCH_V_ID"`, with the quotes, and the value stands in the environment: so it cannot stand inside of quotes.
-`{files}`, which stands alone, becomes as many arguments as there are files: in a script it is `"$@"`.
-`{{id}}` is `{id}` itself, and so is `${id}` left as it is: a shell's own.
+Values are never program text. In a list, `{id}` is replaced by the value within its argument. In a script, it is
+replaced by `"$CODEBATCH_V_ID"`, with the quotes, and the environment has the value. Therefore a placeholder in a script
+must not be inside quotes. `{files}` must be a separate word. It expands to one argument for each file, in a script by
+`"$@"`. `{{id}}` is a literal `{id}`. `${id}` is left unchanged, because it belongs to the shell.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from codebatch.model.work.shell_quoting import Inside, iter_places
 
 NAMES = ("id", "title", "text", "text_file", "try", "answers_file", "previous_log", "session")
 NAMES_OF_EACH = ("file", "files", "value", "line")
-"""Those of a task with `each`: which of them it has that says. Of `value` there may be many: `value.KEY`."""
+"""Placeholders of a task with `each`, which determines the ones that it has. `value` may have many: `value.KEY`."""
 NAMES_TO_COME = ("report",)
 ARGUMENT_BYTES_MAX = 128 * 1024 - 1
-"""What Linux takes as one argument, or one variable with its name and `=` (MAX_ARG_STRLEN, execve(2))."""
+"""Limit of Linux for one argument, or one variable with its name and `=` (MAX_ARG_STRLEN, execve(2))."""
 
 _VARIABLE = "CODEBATCH_V_"
 _SHELLS = {"sh", "bash", "dash", "ash", "ksh", "zsh"}
@@ -29,17 +29,17 @@ _SCRIPT_OPTION = re.compile(r"-[a-z]*c\Z")
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)?"
 _IN_LIST = re.compile(rf"\{{\{{({_NAME})\}}\}}|(?<!\$)\{{({_NAME})\}}")
 _FILES = "{files}"
-_OURS = "|".join((*NAMES, "files?", r"value(?:\.[A-Za-z0-9_]+)?", "line"))
+_SCRIPT_NAMES = "|".join((*NAMES, "files?", r"value(?:\.[A-Za-z0-9_]+)?", "line"))
 _AROUND_A_WORD = set(" \t\n;&|()<>")
-_IN_SCRIPT = re.compile(rf"\{{\{{({_OURS})\}}\}}|\{{({_OURS})\}}")
+_IN_SCRIPT = re.compile(rf"\{{\{{({_SCRIPT_NAMES})\}}\}}|\{{({_SCRIPT_NAMES})\}}")
 
 
 class PlaceholderError(ValueError):
-    """A value that no argument can have, or a placeholder that `problems` tells of."""
+    """A value that no argument can have, or an invalid placeholder (`problems`)."""
 
 
 class Problem(NamedTuple):
-    """What is wrong with a placeholder, as a sentence without its subject, and what to do."""
+    """A problem with a placeholder, as a sentence without its subject, and the advice."""
 
     told: str
     hint: str
@@ -51,36 +51,36 @@ _IN_A_WORD = Problem(
 
 
 def expand_arguments(run: Sequence[str], values: Mapping[str, str], files: Sequence[str] = ()) -> list[str]:
-    """The arguments of a list. What a value holds is not expanded again. Raises PlaceholderError."""
+    """Return the arguments of a list with values inserted. Values are not expanded again. Raises PlaceholderError."""
     for value in (*values.values(), *files):
         _check(value)
 
-    def replaced(found: re.Match[str]) -> str:
-        if found[1]:
-            return f"{{{found[1]}}}"
-        if found[2] not in values:
-            raise PlaceholderError(f"unknown placeholder {found[0]}")
-        return values[found[2]]
+    def replace(match: re.Match[str]) -> str:
+        if match[1]:
+            return f"{{{match[1]}}}"
+        if match[2] not in values:
+            raise PlaceholderError(f"unknown placeholder {match[0]}")
+        return values[match[2]]
 
-    return [each for argument in run for each in (files if argument == _FILES else [_IN_LIST.sub(replaced, argument)])]
+    return [each for argument in run for each in (files if argument == _FILES else [_IN_LIST.sub(replace, argument)])]
 
 
 def shell_script(run: str) -> str:
-    """The script of a string: variables in the place of placeholders. Raises PlaceholderError for one in quotes."""
+    """Return the script of a string, with variables for placeholders. Raises PlaceholderError for one inside quotes."""
     pieces: list[str] = []
     at = 0
-    for found, inside in iter_places(run, _IN_SCRIPT):
-        if found[2] and inside is not Inside.SCRIPT:
-            raise PlaceholderError(f"{found[0]} is inside {inside.value}")
-        pieces += run[at : found.start()], _shell_word(found[2]) if found[2] else f"{{{found[1]}}}"
-        at = found.end()
+    for match, inside in iter_places(run, _IN_SCRIPT):
+        if match[2] and inside is not Inside.SCRIPT:
+            raise PlaceholderError(f"{match[0]} is inside {inside.value}")
+        pieces += run[at : match.start()], _shell_word(match[2]) if match[2] else f"{{{match[1]}}}"
+        at = match.end()
     return "".join((*pieces, run[at:]))
 
 
 def shell_variables(values: Mapping[str, str]) -> dict[str, str]:
-    """The environment that such a script needs. Raises PlaceholderError.
+    """Return the environment for such a script. Raises PlaceholderError.
 
-    A value longer than a variable can be is left out: a command that has a placeholder for one is refused when read.
+    Values longer than a variable can be are left out: commands with placeholders for them are rejected when read.
     """
     variables: dict[str, str] = {}
     for name, value in values.items():
@@ -91,34 +91,36 @@ def shell_variables(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def names_used(run: str | Sequence[str]) -> set[str]:
-    """The placeholders of a `run`. For one without problems."""
+    """Return the placeholders of a `run`, which must have no problems."""
     if isinstance(run, str):
-        return {found[2] for found, _ in iter_places(run, _IN_SCRIPT) if found[2]}
-    return {found[2] for argument in run for found in _IN_LIST.finditer(argument) if found[2]}
+        return {match[2] for match, _ in iter_places(run, _IN_SCRIPT) if match[2]}
+    return {match[2] for argument in run for match in _IN_LIST.finditer(argument) if match[2]}
 
 
 def problems(run: str | Sequence[str]) -> list[Problem]:
-    """What is wrong with the placeholders of a `run`, in their order."""
+    """Return the problems with the placeholders of a `run`, in order."""
     if "{" not in (run if isinstance(run, str) else "".join(run)):
         return []
     if isinstance(run, str):
-        places = [(found, inside) for found, inside in iter_places(run, _IN_SCRIPT) if found[2]]
-        wrong = [_in_quotes(found[2], inside) for found, inside in places if inside is not Inside.SCRIPT]
-        return wrong or [_IN_A_WORD for found, _ in places if found[2] == "files" and not _is_alone(run, found)]
-    wrong = [
-        _unknown(found[2])
+        places = [(match, inside) for match, inside in iter_places(run, _IN_SCRIPT) if match[2]]
+        problems_found = [_inside_quotes(match[2], inside) for match, inside in places if inside is not Inside.SCRIPT]
+        return problems_found or [
+            _IN_A_WORD for match, _ in places if match[2] == "files" and not _is_alone(run, match)
+        ]
+    problems_found = [
+        _unknown(match[2])
         for argument in run
-        for found in _IN_LIST.finditer(argument)
-        if found[2] and not _is_known(found[2])
+        for match in _IN_LIST.finditer(argument)
+        if match[2] and not _is_known(match[2])
     ]
-    wrong += [_IN_A_WORD for argument in run if argument != _FILES and "files" in names_used([argument])]
-    return wrong + _in_scripts_of_lists(run)
+    problems_found += [_IN_A_WORD for argument in run if argument != _FILES and "files" in names_used([argument])]
+    return problems_found + _in_scripts_of_lists(run)
 
 
 def longest_argument(run: str | Sequence[str], values: Mapping[str, str]) -> int:
-    """The bytes of the longest argument, or variable, that some values make. For a `run` without problems."""
+    """Return the bytes of the longest argument or variable that values produce. The `run` must have no problems."""
     if isinstance(run, str):
-        used = {found[2] for found, _ in iter_places(run, _IN_SCRIPT) if found[2] in values}
+        used = {match[2] for match, _ in iter_places(run, _IN_SCRIPT) if match[2] in values}
         variables = [len(_variable(name)) + 1 + len(_check(values[name])) for name in used]
         return max(len(_check(shell_script(run))), *variables, 0)
     missing = dict.fromkeys(names_used(run) - values.keys(), "")
@@ -126,7 +128,7 @@ def longest_argument(run: str | Sequence[str], values: Mapping[str, str]) -> int
 
 
 def _check(value: str) -> bytes:
-    """The bytes of a value. A path may hold bytes that are no UTF-8, as `os.fsdecode` has them."""
+    """Encode a value. Paths may contain bytes that are not UTF-8, as surrogates (os.fsdecode)."""
     try:
         data = value.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
@@ -138,7 +140,7 @@ def _check(value: str) -> bytes:
 
 @functools.lru_cache(maxsize=1000)
 def _variable(name: str) -> str:
-    """The variable that a script has a value in."""
+    """Return the name of the variable for a value in scripts."""
     return f"{_VARIABLE}{name.upper().replace('.', '_')}"
 
 
@@ -150,13 +152,13 @@ def _is_known(name: str) -> bool:
     return name.partition(".")[0] in (*NAMES, *NAMES_OF_EACH) and ("." not in name or name.startswith("value."))
 
 
-def _is_alone(script: str, found: re.Match[str]) -> bool:
-    """Whether a placeholder is a word of its own."""
-    around = script[found.start() - 1 : found.start()] + script[found.end() : found.end() + 1]
-    return set(around) <= _AROUND_A_WORD
+def _is_alone(script: str, match: re.Match[str]) -> bool:
+    """Return whether a placeholder is a separate word."""
+    neighbors = script[match.start() - 1 : match.start()] + script[match.end() : match.end() + 1]
+    return set(neighbors) <= _AROUND_A_WORD
 
 
-def _in_quotes(name: str, inside: Inside) -> Problem:
+def _inside_quotes(name: str, inside: Inside) -> Problem:
     value = f"placeholders are quoted automatically: close the quotes before it, or write {_shell_word(name)} yourself"
     hint = f"{value}; for a literal {{{name}}} write {{{{{name}}}}}"
     return Problem(f"has {{{name}}} inside {inside.value}", hint)
@@ -165,22 +167,22 @@ def _in_quotes(name: str, inside: Inside) -> Problem:
 def _unknown(name: str) -> Problem:
     known = (*NAMES, *NAMES_OF_EACH)
     if name.split(".", 1)[0] in NAMES_TO_COME:
-        return Problem(f"has {{{name}}}, which this version does not support yet", f"placeholders: {_shown(known)}")
-    meant = closest(name, known)
-    guess = f"placeholders: {_shown(known)}" if meant is None else f"did you mean {{{meant}}}?"
+        return Problem(f"has {{{name}}}, which this version does not support yet", f"placeholders: {_joined(known)}")
+    suggestion = closest(name, known)
+    guess = f"placeholders: {_joined(known)}" if suggestion is None else f"did you mean {{{suggestion}}}?"
     hint = f"{guess} (for a literal {{{name}}} write {{{{{name}}}}})"
     return Problem(f"has {{{name}}}, which is not a placeholder", hint)
 
 
 def _in_scripts_of_lists(run: Sequence[str]) -> list[Problem]:
-    """`["sh", "-c", "… {text}"]` would run what the text says. An id is made of harmless characters."""
+    """Return problems of `["sh", "-c", "… {text}"]`, which would execute the value. An id has only safe characters."""
     if len(run) < 3 or run[0].rpartition("/")[2] not in _SHELLS or not _SCRIPT_OPTION.match(run[1]):
         return []
-    names = dict.fromkeys(found[2] for found in _IN_LIST.finditer(run[2]) if found[2] and _is_known(found[2]))
+    names = dict.fromkeys(match[2] for match in _IN_LIST.finditer(run[2]) if match[2] and _is_known(match[2]))
     names.pop("id", None)
     hint = "make `run` a string, in which placeholders are safe; or pass the value after the script and use $1"
     return [Problem(f"has {{{name}}} in a script, where the value would be executed", hint) for name in names]
 
 
-def _shown(names: Sequence[str]) -> str:
+def _joined(names: Sequence[str]) -> str:
     return ", ".join(f"{{{name}}}" for name in names)

@@ -1,7 +1,8 @@
-"""Questions of a work batch: what a command wants to know, or we of what became of it (SPEC.md "Questions").
+"""Questions of work batches, asked by commands or by the coordinator (SPEC.md "Questions").
 
-A command's own is a write-once document. Ours follow from how a round ended: interrupted, silent for too long, failed
-with no try left. Each question is one occasion, named by its digest: an answer is to it alone.
+A question of a command is a write-once document. A question of the coordinator follows from the end of a round:
+interrupted, no output for too long, or failed without retries left. Each question occurs once and is named by its
+digest. An answer applies only to this question.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ CHOICES_MAX = 100
 
 OurQuestion = Literal["interrupted", "stall", "exhausted"]
 OUR_CHOICES = ("again", "failed", "done")
-"""What can be answered to one of ours: begin it again, or what it counts as."""
+"""Answers to questions of the coordinator: retry, or count the task as failed or done."""
 OUR_TEXTS: dict[OurQuestion, str] = {
     "interrupted": "it was interrupted because its worker or the machine died: retry it?",
     "stall": "it printed nothing for too long and was stopped: retry it?",
@@ -48,12 +49,12 @@ class Question(Document, frozen=True, kw_only=True):
 
     @property
     def digest(self) -> Digest:
-        """Its name."""
+        """The name of the question."""
         return digest_bytes(f"asked\0{self.task}\0{self.round}\0{self.epoch}\0{self.number}\0{self.text}".encode())
 
 
 class AskedQuestionText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is asked, as a command says it."""
+    """A question as reported by a command."""
 
     text: str
     choices: tuple[str, ...] = ()
@@ -61,15 +62,15 @@ class AskedQuestionText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
 
 
 def our_question(kind: OurQuestion, command: CommandId, round_: int) -> Digest:
-    """The digest of our own question about how a round ended. It differs from round to round."""
+    """Return the digest of the coordinator's question about the end of a round. It differs from round to round."""
     return digest_bytes(f"{kind}\0{command}\0{round_}".encode())
 
 
 def encode_question(question: Question) -> bytes:
-    """The bytes of a question's file."""
+    """Return the bytes of a question's file."""
     return encode_document(question)
 
 
 def decode_question(data: bytes) -> Question:
-    """Read a question's file. Raises DocumentError."""
+    """Decode a question's file. Raises DocumentError."""
     return decode_document(data, Question, QUESTION_FORMAT)

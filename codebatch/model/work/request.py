@@ -1,6 +1,6 @@
-"""Requests: what people ask of a work batch, as numbered, write-once documents (SPEC.md "Requests").
+"""Requests of users to a work batch, as numbered, write-once documents (SPEC.md "Requests").
 
-They are in a total order, by `n` from 1 without a gap, and no clock decides anything.
+Requests are totally ordered by `n`, from 1 without gaps. No decision depends on a clock.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ REQUEST_FORMAT = 1
 
 
 class RequestHead(Document, frozen=True, kw_only=True):
-    """Members that every request has: its number `n`, its time, and who made it, for display."""
+    """Members that every request has: its number `n`, its time, and its author, for display."""
 
     format: int = REQUEST_FORMAT
     n: int
@@ -28,7 +28,7 @@ class RequestHead(Document, frozen=True, kw_only=True):
 
 
 class _Body(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="request", tag=str.lower):
-    """Base of the requests. The order of their fields is that on disk."""
+    """Base of the requests. The order of fields is the order on disk."""
 
 
 class Cancel(_Body, frozen=True, kw_only=True):
@@ -134,19 +134,19 @@ RequestBody = Cancel | Open | Answer | Skip | Pause | Unpause | Set | Reload | S
 
 
 class Request(msgspec.Struct, frozen=True):
-    """A request, and who made it when."""
+    """A request, with its head: number, time and author."""
 
     head: RequestHead
     body: RequestBody
 
     @property
     def n(self) -> int:
-        """Its number."""
+        """The number of the request."""
         return self.head.n
 
 
 def encode_request(request: Request) -> bytes:
-    """The bytes of a request's file."""
+    """Return the bytes of a request's file."""
     return encode_members(request.head, request.body)
 
 
@@ -154,7 +154,7 @@ _body_decoder: msgspec.json.Decoder[RequestBody] = msgspec.json.Decoder(RequestB
 
 
 def decode_request(data: bytes, n: int) -> Request:
-    """Read the `n`th request. Raises DocumentError."""
+    """Decode the `n`th request. Raises DocumentError."""
     head = decode_document(data, RequestHead, REQUEST_FORMAT)
     if head.n != n:
         raise DocumentError(f"it is request {head.n}")
@@ -162,9 +162,9 @@ def decode_request(data: bytes, n: int) -> Request:
 
 
 def reloaded_command(reloads: Sequence[Reload], command: str, round_: int | None = None) -> Command | None:
-    """Return the definition that a command has in a round, by default in the next one; None if it was not reloaded."""
+    """Return the definition that reloads set for a command in a round, or None. The default is the next round."""
     for reload in reversed(reloads):
-        over = reload.rounds.get(CommandId(command))
-        if over is not None and (round_ is None or over < round_):
-            return next((each for each in reload.commands if each.id == command), None)
+        last_old_round = reload.rounds.get(CommandId(command))
+        if last_old_round is not None and (round_ is None or last_old_round < round_):
+            return next((definition for definition in reload.commands if definition.id == command), None)
     return None

@@ -13,41 +13,41 @@ _BARE = LatePattern(rf"(?<!\$)\$({_NAME})")
 
 
 class VariableError(ValueError):
-    """A value that cannot be expanded: a variable that is not set, or `${` that begins no reference."""
+    """A value that cannot be expanded: a variable is not set, or `${` does not begin a reference."""
 
 
 def expand_value(value: str, scope: Mapping[str, str], between: Callable[[str], str] = str) -> str:
-    """Like `expand_variables`, but a value that is `$NAME` as a whole is that variable. Raises VariableError."""
+    """Like `expand_variables`, but a value that is exactly `$NAME` is that variable. Raises VariableError."""
     whole = _WHOLE.match(value)
     return expand_variables(value if whole is None else f"${{{whole[1]}}}", scope, between)
 
 
 def expand_variables(value: str, scope: Mapping[str, str], between: Callable[[str], str] = str) -> str:
-    """Return a value with its variables replaced by those of a scope. `between` is applied to the text between them.
+    """Return a value with its variables replaced by values of a scope. `between` is applied to the text between them.
 
-    `$${` is `${`. What a variable holds is not expanded again. Raises VariableError.
+    `$${` is replaced by `${`. Values of variables are not expanded again. Raises VariableError.
     """
     pieces: list[str] = []
     at = 0
-    for found in _REFERENCE.finditer(value):
-        pieces.append(between(value[at : found.start()]))
-        at = found.end()
-        if found[0] == "$${":
+    for match in _REFERENCE.finditer(value):
+        pieces.append(between(value[at : match.start()]))
+        at = match.end()
+        if match[0] == "$${":
             pieces.append("${")
-        elif found[1] is None:
+        elif match[1] is None:
             raise VariableError("${ without a name and }")
         else:
-            pieces.append(_value_of(found[1], found[2], scope))
+            pieces.append(_value_of(match[1], match[2], scope))
     return "".join([*pieces, between(value[at:])])
 
 
 def bare_variables(value: str) -> list[str]:
-    """Return the names in a value that look like variables but are none: `$NAME` beside other text."""
-    return [] if _WHOLE.match(value) else [found[1] for found in _BARE.finditer(value)]
+    """Return the names in a value that look like variables but are not expanded: `$NAME` next to other text."""
+    return [] if _WHOLE.match(value) else [match[1] for match in _BARE.finditer(value)]
 
 
 def _value_of(name: str, default: str | None, scope: Mapping[str, str]) -> str:
     value = scope.get(name)
     if value is None and default is None:
         raise VariableError(f"${{{name}}} is not set")
-    return value or default or ""  # As in a shell, a variable that is empty has the default too.
+    return value or default or ""  # An empty variable also has the default, as in a shell.

@@ -1,4 +1,4 @@
-"""What a work batch is besides its commands: what needs what, how many run at once (SPEC.md "Work batches")."""
+"""The settings of a work batch: dependencies, scheduling policies and limits (SPEC.md "Work batches")."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from codebatch.model.work.command import CommandId
 
 WORK_FORMAT = 1
 WORK_TASK = "run"
-"""The one task of a work batch: a round of it is an attempt."""
+"""The only task of a work batch. A round of this task is an attempt."""
 WORK_LISTING = "work"
-"""How a snapshot that is a work list was listed: its entries are commands, not files of a tree."""
+"""The listing method of snapshots that are work lists: entries are commands, not files of a tree."""
 
 COMMANDS_MAX = 50_000
 RESTARTS_MAX = 3
@@ -23,19 +23,19 @@ BACKOFF_SECONDS = 1.0
 BACKOFF_FACTOR = 2.0
 BACKOFF_SECONDS_MAX = 300.0
 WAITS_MAX = 100
-"""How often in a row a rate limit uses up no try."""
+"""Limit of consecutive rate limits that do not count as tries."""
 
 Strategy = Literal["serial", "parallel", "auto"]
-"""`auto` is parallel, with edges of which the texts of tasks speak, too."""
+"""`auto` is parallel with inferred dependencies."""
 OnFailure = Literal["skip-dependents", "continue", "stop"]
 IfInterrupted = Literal["restart", "fail", "ask"]
 EdgeKind = Literal["needs", "after"]
 OnBlocked = Literal["end", "wait"]
 OnTrouble = Literal["fail", "ask"]
 Halt = Literal["soon", "now"]
-"""When a batch stops at a failure: what runs goes on to its end, or is ended."""
+"""The effect of a stop at a failure on running tasks: they may finish, or are ended."""
 RetryReason = Literal["exit", "signal", "timeout", "stall", "check", "memory", "interrupted"]
-"""Why an attempt failed that may be made again. One that could not be started would not be the next time either."""
+"""Reasons of failed attempts that may be retried. A command that could not be started would fail again."""
 
 RETRY_REASONS: tuple[RetryReason, ...] = ("exit", "signal", "timeout", "stall", "check", "memory")
 
@@ -53,7 +53,7 @@ class WorkEdge(msgspec.Struct, frozen=True, array_like=True):
 
 
 CONFIDENCE_MIN = 0.5
-"""How sure an edge is at least that is taken, unless somebody says otherwise."""
+"""Minimum confidence of inferred dependencies that are used, by default."""
 
 
 class InferredEdge(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,14 +112,14 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     on_stall: OnTrouble = "fail"
 
     def after_interruption(self, starts: int) -> IfInterrupted:
-        """What follows an interruption, after so many starts in its round."""
+        """Return the action after an interruption, after `starts` starts in the round."""
         if self.if_interrupted != "restart":
             return self.if_interrupted
         return "restart" if starts <= self.restarts_max else "fail"
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether it is begun again where it was interrupted in its first start."""
+        """True if the task is restarted after an interruption of its first start."""
         return self.after_interruption(1) == "restart"
 
 
@@ -133,7 +133,7 @@ EventName = Literal[
     "BATCH_UNPAUSED", "BATCH_CHANGED", "BATCH_STOPPED", "BATCH_PROGRESS", "BATCH_DRAINED", "BATCH_COMPLETED",
     "BATCH_PARTIAL", "BATCH_FAILED", "BATCH_CANCELLED",
 ]  # fmt: skip
-"""What events are called (model/work/event.py)."""
+"""The names of events (model/work/event.py)."""
 
 NOTIFIED: tuple[EventName, ...] = (
     "BATCH_TASK_BLOCKED", "BATCH_COMPLETED", "BATCH_PARTIAL", "BATCH_FAILED", "BATCH_CANCELLED", "BATCH_DRAINED",
@@ -231,29 +231,29 @@ class Work(Document, frozen=True, kw_only=True):
     halt: Halt = "soon"
 
     def policy(self, command: CommandId) -> Policy:
-        """How a command is scheduled."""
+        """Return the policy of a command."""
         return self.policies.get(command, NO_POLICY)
 
 
 def encode_work(work: Work) -> bytes:
-    """The bytes of work.json."""
+    """Return the bytes of work.json."""
     return encode_document(work)
 
 
 def decode_work(data: bytes) -> Work:
-    """Read work.json. Raises DocumentError."""
+    """Decode work.json. Raises DocumentError."""
     work = decode_document(data, Work, WORK_FORMAT)
     check_work(work)
     return work
 
 
 def check_work(work: Work) -> None:
-    """Raise DocumentError if a work batch names commands that it does not have, or a pool is too small for one."""
+    """Raise DocumentError if a work batch refers to unknown commands, or a pool is too small for a task."""
     known = set(work.order)
     if len(known) != len(work.order):
         raise DocumentError("a task is listed twice in its order")
-    spoken_of = {*work.titles, *work.policies, *(id_ for edge in work.edges for id_ in (edge.task, edge.on))}
-    if not spoken_of <= known or not work.root.startswith(b"/"):
+    referenced = {*work.titles, *work.policies, *(id_ for edge in work.edges for id_ in (edge.task, edge.on))}
+    if not referenced <= known or not work.root.startswith(b"/"):
         raise DocumentError("it refers to tasks that it does not have")
     if not {(edge.task, edge.on) for edge in work.inferred} <= {(edge.task, edge.on) for edge in work.edges}:
         raise DocumentError("it explains edges that it does not have")

@@ -1,4 +1,4 @@
-"""Files of which it is counted how much was read."""
+"""Files that count how much is read from them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from codebatch.system.files.files import RealFiles
 
 
 class CountedFiles(RealFiles):
-    """Files that count what is read of them. `root` is the store they were last confined to, None before.
+    """Files that count what is read. `root` is the directory of the last `confine`, or None.
 
-    `paths` are the files that were read, `read_bytes` how much of them, again where it was again. What is mapped does
-    not count.
+    `paths` is the set of files read. `read_bytes` is the total of all reads; repeated reads count again. Reads through
+    a memory map do not count.
     """
 
     def __init__(self) -> None:
@@ -27,12 +27,12 @@ class CountedFiles(RealFiles):
         self.root = root
 
     def read(self, path: Path) -> bytes:
-        return self._counted(path, super().read(path))
+        return self._count(path, super().read(path))
 
     def read_range(self, path: Path | str, offset: int, length: int) -> bytes:
-        return self._counted(Path(path), super().read_range(path, offset, length))
+        return self._count(Path(path), super().read_range(path, offset, length))
 
-    def _counted(self, path: Path, data: bytes) -> bytes:
+    def _count(self, path: Path, data: bytes) -> bytes:
         with self._lock:
             self.paths.add(path)
             self.read_bytes += len(data)

@@ -1,4 +1,4 @@
-"""How much directories hold. What vanishes meanwhile or refuses to be read counts nothing; no link is followed."""
+"""Disk usage of directories. Files that vanish or cannot be read count as empty. Symbolic links are not followed."""
 
 from __future__ import annotations
 
@@ -10,32 +10,33 @@ from pathlib import Path
 
 
 def reclaimable_bytes(roots: Iterable[Path], paths: Iterable[Path]) -> tuple[int, int]:
-    """Bytes of the files that have no name but those below some directories: what removing these makes free. And what
-    removing some `paths` outside of them makes free besides.
+    """Return the bytes that removing directories would free, and the further bytes that removing `paths` would free.
+
+    A file is counted only if all its hard links are among the removed names. `paths` are outside of `roots`.
     """
     names: Counter[int] = Counter()
-    below = (found for root in roots for _, found in iter_files(root))
-    freed = [0, 0]
-    for place, some in enumerate((below, _iter_alone(paths))):
-        for found in some:
-            names[found.st_ino] += 1
-            if names[found.st_ino] == found.st_nlink:
-                freed[place] += found.st_size
-    return freed[0], freed[1]
+    stats_below = (status for root in roots for _, status in iter_files(root))
+    freed_bytes = [0, 0]
+    for place, stats in enumerate((stats_below, _iter_stats(paths))):
+        for status in stats:
+            names[status.st_ino] += 1
+            if names[status.st_ino] == status.st_nlink:
+                freed_bytes[place] += status.st_size
+    return freed_bytes[0], freed_bytes[1]
 
 
-def _iter_alone(paths: Iterable[Path]) -> Iterator[os.stat_result]:
+def _iter_stats(paths: Iterable[Path]) -> Iterator[os.stat_result]:
     for path in paths:
         with contextlib.suppress(OSError):
             yield path.lstat()
 
 
 def iter_files(root: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Every name below a directory that is no directory's, with what is there; those of one directory in order."""
+    """Yield the path and status of every non-directory below a directory, sorted by name within each directory."""
     pending = [os.fspath(root)]
     while pending:
-        with contextlib.suppress(OSError), os.scandir(pending.pop()) as found:
-            for item in sorted(found, key=lambda item: item.name):
+        with contextlib.suppress(OSError), os.scandir(pending.pop()) as items:
+            for item in sorted(items, key=lambda item: item.name):
                 with contextlib.suppress(OSError):
                     if item.is_dir(follow_symlinks=False):
                         pending.append(item.path)

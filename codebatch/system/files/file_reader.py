@@ -1,4 +1,4 @@
-"""Reading below a store: the part of the port that those are given who write nothing (system/files/files.py)."""
+"""Read-only part of the file port of a store (system/files/files.py)."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from typing import Protocol
 
 
 class FileReader(Protocol):
-    """What is needed of a file system to read a store.
+    """The file system operations that reading a store needs.
 
-    Every method raises StoreError where the disk refuses to be read, and StrangeEntry where something else than a plain
-    file or directory is in its place.
+    Every method raises StoreError if the system refuses to read, and UnsupportedEntry if something other than a regular
+    file or directory is at the path.
     """
 
     def read(self, path: Path) -> bytes:
-        """All bytes of a file. Raises FileNotFoundError."""
+        """Return all bytes of a file. Raises FileNotFoundError."""
 
     def read_range(self, path: Path | str, offset: int, length: int) -> bytes:
-        """Up to `length` bytes from `offset`; shorter at the end of the file. Raises FileNotFoundError."""
+        """Return up to `length` bytes from `offset`, fewer at the end of the file. Raises FileNotFoundError."""
 
     def stat(self, path: Path) -> os.stat_result | None:
-        """What is at a path, a link itself below the store's root; None where nothing is."""
+        """Return the status of a path, or None if nothing is there. Below the store's root, links are not followed."""
 
     def size(self, path: Path) -> int | None:
-        """Bytes of a file, None where there is none."""
+        """Return the size of a file in bytes, or None if the file is missing."""
 
     def listing(self, path: Path) -> dict[str, int]:
-        """The names in a directory, sorted, without those that begin with `.`; empty where there is no directory.
+        """Map the names in a directory to inode numbers. Sorted; without names that begin with `.`.
 
-        By each the inode behind it: two names of one inode are one file.
+        Two names with the same inode are one file. If the directory is missing, the result is empty.
         """
 
     def has_only(self, path: Path, names: Collection[str]) -> bool:
-        """Whether a directory has these names and no other, hidden ones included. Raises FileNotFoundError."""
+        """Return whether a directory contains exactly these names, hidden ones included. Raises FileNotFoundError."""
 
     def lengths(self, path: Path) -> dict[str, int]:
-        """How long each plain file in a directory is, by name; empty where there is no directory.
+        """Map the name of each regular file in a directory to its size in bytes. Empty if the directory is missing.
 
-        It takes a seventh of what `size` of each does.
+        Much faster than calling `size` for each file.
         """

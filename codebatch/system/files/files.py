@@ -1,12 +1,13 @@
-"""Files below a store: the port that store code writes through, and its real implementation.
+"""Files below a store: the port that store code uses, and its implementation for the operating system.
 
-What must be whole and last gets its public name from `write_atomic`, `publish_directory`, `create_exclusive` or
-`replace` alone, and only after its bytes are on disk. SPEC.md "Write ordering" says what else there is.
+Files that must be complete and durable get their final name only from `write_atomic`, `publish_directory`,
+`create_exclusive` or `replace`, after their bytes are on disk. SPEC.md "Write ordering" lists the exceptions.
 
-The port and its implementation are one file, long as it is: who changes a promise changes what keeps it.
+The port and its implementation share one file, long as it is, because a change of one is a change of the other.
 
-What is no plain file where one is meant, or is reached through a link below the store's root, is StrangeEntry at once:
-nobody of ours made it, and nothing is written, read or waited for there (SPEC.md "Threat model").
+If a path has an unexpected type or leads through a link below the store's root, UnsupportedEntry is raised immediately.
+Such an entry was not created by codebatch, which never reads, writes or waits there (SPEC.md "Threat model").
+
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from codebatch.system.files.system_calls import SHARED_MODE, RealCalls, SystemCa
 T = TypeVar("T")
 
 _FEW_FILES = 16
-# A disk that takes less for each is not waited for: threads would take more.
+# Below this mean time for a write, starting threads costs more than it saves.
 _QUICK_SECONDS = 0.001
 _WRITERS = 8
 
@@ -41,119 +42,115 @@ class Appender(Protocol):
     """An append-only file with one writer."""
 
     def append(self, data: bytes) -> int:
-        """Add bytes at the end; returns the offset they start at. Not durable before `sync`."""
+        """Add bytes at the end and return the offset of the first. They are durable after `sync`."""
 
     def sync(self) -> None:
-        """On return everything appended so far is on disk."""
+        """Wait until everything appended so far is on disk."""
 
     def close(self) -> None:
-        """Release the file. Does not sync."""
+        """Close the file without syncing it."""
 
 
 class Files(FileReader, Protocol):
-    """What a store needs of a file system, to read and to write.
+    """The file system operations that reading and writing a store need.
 
-    Every method raises StoreUnwritable where the disk refuses a write, StoreError where it refuses to be read, and
-    StrangeEntry where something else than a plain file or directory is in its place.
+    Every method raises StoreUnwritable if the system refuses a write, and StoreError if it refuses to read. If
+    something other than a regular file or directory is at the path, UnsupportedEntry is raised. Methods on hot paths
+    also accept `str`, because making a Path costs as much as a system call.
 
-    Of what is asked thousands of times a text names it too: to make a Path takes as long as a system call.
-
-    What makes a name makes its directory where that is missing: copies that hold no empty directories (git, zip, object
-    stores) lose it. Not so `write_new`: where the directory of such a file is gone, so is what else was in it.
+    Methods that create a name also create a missing parent directory, because copies made by git, zip or object stores
+    lose empty directories. Exception: `write_new`. If the directory of its file is gone, so are the other files in it.
     """
 
     def confine(self, root: Path) -> None:
-        """From now on reach nothing below a store's root through a symbolic link. To be called before anything else."""
+        """Follow no symbolic link below a store's root from now on. Must be called first."""
 
     def keeping_open(self, *directories: Path) -> AbstractContextManager[None]:
-        """For that time, find what is in these directories faster. Only for who runs no code that closes descriptors.
-
-        Those that are not there are made by whoever makes a name in them, and found as ever.
-        """
+        """Keep directories open inside the `with`, for faster access. No code that closes descriptors may run."""
 
     def unfinished(self, path: Path) -> list[str]:
-        """The names in a directory that begin with `.` and end with `.tmp`: what `listing` leaves out, and ours."""
+        """Return the names of temporary files in a directory: they begin with `.` and end with `.tmp`."""
 
     def make_directory(self, path: Path, mode: int = SHARED_MODE) -> bool:
-        """Make a directory; False where it exists. Its name is durable after `sync_directory`.
+        """Create a directory. Return False if it exists. Its name is durable after `sync_directory`.
 
-        Parents that are missing are made too; their names are durable on return, but for those that are hidden.
+        Missing parents are created too. Their names are durable on return, except hidden ones.
         """
 
     def write_new(self, path: Path | str, data: bytes) -> None:
-        """Write a file that nobody else knows yet and bring it to disk. Its name is durable after `sync_directory`.
+        """Create a file that no other process knows yet and sync its bytes. Its name is durable after `sync_directory`.
 
         Raises FileExistsError.
         """
 
     def write_many(self, contents: Iterable[tuple[Path, bytes]]) -> None:
-        """`write_new` of each; some may wait for the disk at once. Where one fails, any number of them are there."""
+        """Call `write_new` for each file, perhaps several at a time. If one fails, any subset of the files exists."""
 
     def make_link(self, target: str, path: Path) -> None:
-        """Make a symbolic link. Its name is durable after `sync_directory`. Raises FileExistsError."""
+        """Create a symbolic link. Its name is durable after `sync_directory`. Raises FileExistsError."""
 
     def write_atomic(self, path: Path, data: bytes) -> None:
-        """Create or replace a file in one step. On return bytes and name are on disk."""
+        """Create or replace a file atomically. On return bytes and name are on disk."""
 
     def write_volatile(self, path: Path, data: bytes) -> None:
-        """Create or replace a file in one step, without waiting for the disk: for what may be lost."""
+        """Create or replace a file atomically without syncing it, for files that may be lost."""
 
     def create_exclusive(self, source: Path | str, path: Path | str) -> bool:
-        """Give the complete file `source` the further name `path`, never replacing one: link(2).
+        """Link the complete file `source` to `path`: link(2). Return False if another file has the name.
 
-        False where the name was taken by another file. A reply that was lost (NFS) is told from a lost race by the
-        inode: the same inode means that the link is ours. The name is durable after `sync_directory`.
+        If the name exists, inodes are compared: the same inode means that our link succeeded and only its reply was
+        lost (NFS). The name is durable after `sync_directory`.
         """
 
     def publish_directory(self, source: Path, path: Path) -> bool:
-        """Rename a finished directory to its public name; False (and `source` removed) where that name exists.
+        """Rename a finished directory to its final name. If the name exists, remove `source` and return False.
 
-        Files in it must have come from `write_new`. On return the name is on disk, whoever gave it.
+        The files in `source` must have been written by `write_new`. On return the name is on disk, whichever process
+        created it.
         """
 
     def retire(self, path: Path) -> Path | None:
-        """Rename a directory to a hidden name beside it, under which nobody looks for it; returns that, None of none.
+        """Rename a directory to a hidden name beside it. Return the new path, or None if it is missing.
 
-        Durable after `sync_directory`. What is killed before it removes it leaves what `unfinished` lists.
+        Durable after `sync_directory`. If the caller is killed before it removes the directory, `unfinished` lists it.
         """
 
     def replace(self, source: Path, path: Path) -> None:
-        """Have a finished file take the name of another, which loses it, in one step: rename(2). A directory may take a
-        name that nothing has.
+        """Rename a finished file over another file atomically: rename(2). A directory can take only an unused name.
 
-        Durable after `sync_directory`. Where both are names of one file nothing happens. Raises StrangeEntry where a
-        directory has the name.
+        Durable after `sync_directory`. If both names are links to one file, nothing happens. Raises UnsupportedEntry if
+        a directory has the name.
         """
 
     def sync_directory(self, path: Path) -> None:
-        """On return every name linked into or renamed within the directory so far is on disk."""
+        """Wait until every name created in or moved within the directory so far is on disk."""
 
     def open_append(self, path: Path | str, *, directory_mode: int = SHARED_MODE) -> Appender:
-        """Make a file to append to. The caller must be its only writer. Raises FileExistsError."""
+        """Create a file for appending. The caller must be its only writer. Raises FileExistsError."""
 
     def open_page(self, path: Path, *, create: bool) -> int:
-        """A descriptor for mmap(2), which the caller closes: of a new file to write, else of one that is there to read.
+        """Return a descriptor for mmap(2), which the caller closes: of a new writable file, or of a file to read.
 
         Raises FileNotFoundError, FileExistsError.
         """
 
     def remove(self, path: Path | str) -> None:
-        """Remove a file; nothing happens where it is missing."""
+        """Remove a file. Does nothing if the file is missing."""
 
     def remove_tree(self, path: Path) -> None:
-        """Remove a directory and all below it; nothing happens where it is missing."""
+        """Remove a directory and everything below it. Does nothing if the directory is missing."""
 
     def try_lock(self, path: Path, *, create: bool = True) -> Lock | None:
-        """Take the exclusive flock of a file, None where another process holds it.
+        """Take the exclusive flock of a file without waiting. Return None if another process holds it.
 
-        Raises FileNotFoundError without `create`.
+        Raises FileNotFoundError unless `create`.
         """
 
     def is_locked(self, path: Path | str) -> bool:
-        """Whether some process holds the exclusive flock of a file; False where there is no file."""
+        """Return whether a process holds the exclusive flock of a file. False if the file is missing."""
 
     def wait_lock(self, path: Path, *, shared: bool) -> Lock:
-        """Take the flock of a file, waiting for who has it. Writes only where the file is missing."""
+        """Take the flock of a file and wait for its holder if necessary. Writes only if the file is missing."""
 
 
 class _RealAppender:
@@ -165,7 +162,7 @@ class _RealAppender:
             self._fd = _with_directory(calls, path, lambda: calls.open(path, flags), directory_mode)
 
     def append(self, data: bytes) -> int:
-        # Asked each time: a task that writes to descriptors that are not its own spoils its own work only.
+        # Read at each call: if a task writes to a descriptor that it does not own, it damages only its own work.
         start = self._calls.fstat(self._fd).st_size
         with wrap_write_errors(self._path):
             try:
@@ -185,7 +182,7 @@ class _RealAppender:
 
 
 class RealFiles:
-    """Files of the operating system, or of the twin of it that `calls` is. It has many methods: one for each call."""
+    """Implementation of Files by system calls, real or simulated (`calls`). It has many methods: one for each call."""
 
     def __init__(self, calls: SystemCalls | None = None) -> None:
         self._calls: SystemCalls = calls or RealCalls()
@@ -221,16 +218,16 @@ class RealFiles:
                 return None
 
     def size(self, path: Path) -> int | None:
-        found = self.stat(path)
-        return None if found is None else found.st_size
+        status = self.stat(path)
+        return None if status is None else status.st_size
 
     def listing(self, path: Path) -> dict[str, int]:
         with wrap_read_errors(path):
             try:
-                found = self._calls.listing(path)
+                inodes = self._calls.listing(path)
             except (FileNotFoundError, NotADirectoryError):
                 return {}
-        return {name: found[name] for name in sorted(found) if name[0] != "."}
+        return {name: inodes[name] for name in sorted(inodes) if name[0] != "."}
 
     def has_only(self, path: Path, names: Collection[str]) -> bool:
         with wrap_read_errors(path):
@@ -246,10 +243,10 @@ class RealFiles:
     def unfinished(self, path: Path) -> list[str]:
         with wrap_read_errors(path):
             try:
-                found = self._calls.listing(path)
+                names = self._calls.listing(path)
             except (FileNotFoundError, NotADirectoryError):
                 return []
-        return sorted(name for name in found if name.startswith(".") and name.endswith(".tmp"))
+        return sorted(name for name in names if name.startswith(".") and name.endswith(".tmp"))
 
     def make_directory(self, path: Path, mode: int = SHARED_MODE) -> bool:
         with wrap_write_errors(path):
@@ -258,7 +255,7 @@ class RealFiles:
             except FileNotFoundError:
                 self.make_directory(path.parent)
                 if not _is_hidden(path.parent):
-                    # Also where another has just made it, who may die before this.
+                    # Sync also if another process has just created the parent: that process may die before it syncs.
                     self._calls.sync_directory(path.parent.parent)
                 return self._make_one_directory(path, mode)
 
@@ -275,14 +272,14 @@ class RealFiles:
         self._write(path, data, sync=True)
 
     def write_many(self, contents: Iterable[tuple[Path, bytes]]) -> None:
-        more = iter(contents)
-        waited = 0.0
-        for number, (path, data) in enumerate(more, 1):
-            began = time.perf_counter()
+        remaining = iter(contents)
+        elapsed = 0.0
+        for number, (path, data) in enumerate(remaining, 1):
+            start = time.perf_counter()
             self.write_new(path, data)
-            waited += time.perf_counter() - began
-            if self._is_threaded and number >= _FEW_FILES and waited > number * _QUICK_SECONDS:
-                _write_at_once(self.write_new, more)
+            elapsed += time.perf_counter() - start
+            if self._is_threaded and number >= _FEW_FILES and elapsed > number * _QUICK_SECONDS:
+                _write_in_threads(self.write_new, remaining)
 
     def write_atomic(self, path: Path, data: bytes) -> None:
         self._put(path, data, sync=True)
@@ -325,7 +322,7 @@ class RealFiles:
                 is_ours = False
             else:
                 is_ours = True
-        # Also where it is another's: who renamed it may have died before this.
+        # Sync also if another process published the directory: that process may have died before it synced.
         self.sync_directory(path.parent)
         return is_ours
 
@@ -391,7 +388,8 @@ class RealFiles:
     def wait_lock(self, path: Path, *, shared: bool) -> Lock:
         with wrap_write_errors(path):
             try:
-                # flock(2) does not ask for the right to write: who finds nothing to do works on a read-only store.
+                # flock(2) does not require a writable descriptor. So commands without changes work on a read-only
+                # store.
                 fd, _ = self._open(path, os.O_RDONLY)
             except FileNotFoundError:
                 self.make_directory(path.parent)
@@ -405,13 +403,13 @@ class RealFiles:
         return Lock(self._calls, fd)
 
     def _open(self, path: Path | str, flags: int) -> tuple[int, int]:
-        """Open a plain file, and its size. Anything else is refused: a device has no end, a FIFO perhaps no writer."""
+        """Open a regular file; return descriptor and size. Others are refused: devices and FIFOs may block forever."""
         fd = self._calls.open(path, flags)
-        found = self._calls.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
+        status = self._calls.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
             self._calls.close(fd)
             raise foreign(path, "something that is not a regular file")
-        return fd, found.st_size
+        return fd, status.st_size
 
     def _write(self, path: Path | str, data: bytes, *, sync: bool) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -426,9 +424,10 @@ class RealFiles:
 
 
 class Lock:
-    """An flock(2) held by this process until `release` or death. Not inherited: the descriptor is close-on-exec.
+    """An flock(2) held by this process until `release` or its end. Not inherited: the descriptor is close-on-exec.
 
-    Who is given the descriptor holds the same lock, and nobody undoes it (LOCK_UN): it ends when the last one closes.
+    A process that receives the descriptor shares the lock. The lock is never released by LOCK_UN but when its last
+    descriptor is closed.
     """
 
     def __init__(self, calls: SystemCalls, descriptor: int) -> None:
@@ -436,27 +435,28 @@ class Lock:
         self.descriptor = descriptor
 
     def share(self) -> None:
-        """Hold it together with others from now on; waits for one who took it alone in between."""
+        """Convert the lock to a shared one. Waits if another process takes the exclusive lock first."""
         self._calls.flock(self.descriptor, fcntl.LOCK_SH)
 
     def release(self) -> None:
-        """Give up our part in the lock."""
+        """Close our descriptor of the lock."""
         self._calls.close(self.descriptor)
 
 
-def _write_at_once(write: Callable[[Path, bytes], None], contents: Iterator[tuple[Path, bytes]]) -> None:
-    """Write files in some threads: a disk brings several to rest in the time of one."""
-    from codebatch.system.threads import Threads  # of who writes many files
+def _write_in_threads(write: Callable[[Path, bytes], None], contents: Iterator[tuple[Path, bytes]]) -> None:
+    """Write files in several threads: a disk syncs several files in the time of one."""
+    # Imported here because only callers that write many files need threads.
+    from codebatch.system.threads import Threads
 
     with Threads(_WRITERS) as threads:
-        waiting = deque(threads.submit(write, *each) for each in islice(contents, 2 * _WRITERS))
+        waiting = deque(threads.submit(write, *item) for item in islice(contents, 2 * _WRITERS))
         while waiting:
             waiting.popleft().result()
-            waiting.extend(threads.submit(write, *each) for each in islice(contents, 1))
+            waiting.extend(threads.submit(write, *item) for item in islice(contents, 1))
 
 
 def _read_at(calls: SystemCalls, fd: int, offset: int, length: int) -> bytes:
-    """pread(2) until `length` bytes or the end of the file."""
+    """Read with pread(2) until `length` bytes or the end of the file."""
     data = calls.pread(fd, length, offset)
     if len(data) == length or not data:
         return data
@@ -475,7 +475,7 @@ def _write_all(calls: SystemCalls, fd: int, data: bytes) -> None:
 
 
 def _with_directory(calls: SystemCalls, path: Path | str, make: Callable[[], T], mode: int = SHARED_MODE) -> T:
-    """Make a name; where the directory is not there for it, make that, bring its own name to disk, and try again."""
+    """Create a name. If its directory is missing, create and sync the directory, then try again."""
     try:
         return make()
     except FileNotFoundError:
@@ -484,16 +484,16 @@ def _with_directory(calls: SystemCalls, path: Path | str, make: Callable[[], T],
             raise
         with contextlib.suppress(FileExistsError):
             calls.mkdir(directory, mode)
-        # Also where another has just made it, who may die before this.
+        # Sync also if another process has just created the directory: that process may die before it syncs.
         calls.sync_directory(directory.parent)
     return make()
 
 
 def _is_hidden(directory: Path) -> bool:
-    """Whether a directory is being built, so that its name goes, or is the root of a store, which its maker syncs."""
+    """Return whether a directory is unfinished, or the root of a store, which its creator syncs."""
     return directory.name.startswith(".")
 
 
 def _temporary_beside(path: Path) -> Path:
-    """A name in the same directory that `listing` leaves out and no other process makes."""
+    """Return a unique name in the same directory that `listing` ignores."""
     return path.with_name(f".{path.name[:64]}.{uuid.uuid4().hex}.tmp")

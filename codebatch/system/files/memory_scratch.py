@@ -1,9 +1,9 @@
-"""Scratch directories in memory, for tools that can only be given files (SPEC.md "Scratch").
+"""Scratch directories in memory, for tools that accept only files (SPEC.md "Scratch").
 
-A directory of thousands of small files that live for a second costs a disk's file system five times what it costs one
-in memory, and there it waits for the journal whenever another worker commits. Such directories lie outside the store,
-so each is private (0700), held under flock(2) by the process that made it, and named after its user; whoever comes by
-later removes those of the same user that nobody holds: the kernel lets go of a lock whichever way a process ends.
+A directory of thousands of short-lived small files costs five times as much on a disk's file system as in memory. On
+disk it also waits for the journal whenever another worker commits. The directories are outside the store. So each is
+private (0700), held under flock(2) by the process that created it, and named after its user. Later processes remove
+directories of the same user that no process holds: the kernel releases a lock however its process ends.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from pathlib import Path
 
 from codebatch.system.files.system_calls import RealCalls
 
-# Linux's shared memory; where it is missing, as on macOS, there is no such scratch.
-MEMORY = Path("/dev/shm")  # noqa: S108 - what is made there is private, owned by us and checked
-# A small one, as containers have, is left to those who cannot do without.
+# Shared memory of Linux. On systems without it, such as macOS, there is no scratch in memory.
+MEMORY = Path("/dev/shm")  # noqa: S108 - directories created there are private, owned by us and checked
+# A small file system, as in containers, is left to programs that depend on it.
 _FREE_BYTES_MIN = 32 << 20
 _ATTEMPTS_MAX = 100
 
 
 class MemoryScratch:
-    """An empty directory in memory that goes when this object or its process does."""
+    """An empty directory in memory that is removed with this object or when its process ends."""
 
     def __init__(self, path: Path, lock: int) -> None:
         self.path = path
         self._end = weakref.finalize(self, _remove, path, lock)
 
     def remove(self) -> None:
-        """Remove the directory and let go of its lock; a second call does nothing."""
+        """Remove the directory and release its lock. Idempotent."""
         self._end()
 
 
 def try_memory_scratch(memory: Path = MEMORY, *, free_bytes: int = _FREE_BYTES_MIN) -> MemoryScratch | None:
-    """A new scratch directory, None where there is no memory to have it in, or less than is to be free."""
+    """Create a scratch directory. Return None if the system has no shared memory or less than `free_bytes` free."""
     for _ in range(_ATTEMPTS_MAX):
         path = memory / f"{_prefix()}{uuid.uuid4().hex}"
         try:
@@ -47,8 +47,8 @@ def try_memory_scratch(memory: Path = MEMORY, *, free_bytes: int = _FREE_BYTES_M
             path.mkdir(mode=0o700)
         except OSError:
             return None
-        # Between our making the directory and our locking it a sweeper may take it for a dead process's. Then either
-        # it has the lock still, or what we locked has no name any more: in both cases we take another name.
+        # Between mkdir and flock another process may sweep the directory as an orphan. Then that process still has the
+        # lock, or the directory that we locked has no name any more. In both cases another name is tried.
         lock = _try_lock(path)
         if lock is not None and path.is_dir():
             return MemoryScratch(path, lock)
@@ -58,7 +58,7 @@ def try_memory_scratch(memory: Path = MEMORY, *, free_bytes: int = _FREE_BYTES_M
 
 
 def sweep_memory_scratch(memory: Path = MEMORY) -> int:
-    """Remove the scratch directories of this user that no living process holds; how many there were."""
+    """Remove the scratch directories of this user that no living process holds. Return their number."""
     swept = 0
     with contextlib.suppress(OSError):
         for name in os.listdir(memory):
@@ -69,13 +69,16 @@ def sweep_memory_scratch(memory: Path = MEMORY) -> int:
 
 
 def _try_lock(path: Path) -> int | None:
-    """A descriptor that holds a directory's flock; None where another process has it, or it is not ours."""
+    """Return a descriptor that holds a directory's flock, or None.
+
+    None if another process holds the flock, or the directory is not private to this user.
+    """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return None
-    found = os.fstat(fd)
-    if found.st_uid == os.geteuid() and not stat.S_IMODE(found.st_mode) & 0o077:
+    status = os.fstat(fd)
+    if status.st_uid == os.geteuid() and not stat.S_IMODE(status.st_mode) & 0o077:
         with contextlib.suppress(OSError):
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return fd
@@ -94,5 +97,5 @@ def _prefix() -> str:
 
 
 def _free_bytes(directory: Path) -> int:
-    found = os.statvfs(directory)
-    return found.f_bavail * found.f_frsize
+    status = os.statvfs(directory)
+    return status.f_bavail * status.f_frsize

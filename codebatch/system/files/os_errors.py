@@ -1,4 +1,4 @@
-"""What the refusal of a system call means: of the disk or its permissions, of what is not ours, of what cannot be."""
+"""Translation of OSErrors: refusals of the disk or its permissions, foreign entries, and missing features."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REFUSALS = {
 }  # fmt: skip
 _NO_PROCESS = {errno.EAGAIN, errno.ENOMEM}
 FILES_OPEN = 1024
-"""How many a hint says are enough."""
+"""Limit of open files that hints recommend."""
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL}
 _UNREADABLE = {errno.EACCES, errno.EPERM, errno.EIO}
 FOREIGN = {
@@ -29,42 +29,42 @@ FOREIGN = {
 
 
 class ProcessRefused(OSError):
-    """The system starts no further process: a limit of processes, or of memory, is reached."""
+    """The system refused to start a process: a limit of processes or memory is reached."""
 
 
-class _Turned:
-    """A context in which the operating system's refusals are turned into errors that say what was to be done."""
+class _ErrorTranslation:
+    """A context that translates OSErrors to errors which name the failed operation."""
 
-    __slots__ = ("_path", "_turn")
+    __slots__ = ("_path", "_translate")
 
-    def __init__(self, path: Path | str, turn: Callable[[Path | str, OSError], None]) -> None:
+    def __init__(self, path: Path | str, translate: Callable[[Path | str, OSError], None]) -> None:
         self._path = path
-        self._turn = turn
+        self._translate = translate
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         if isinstance(error, OSError):
-            self._turn(self._path, error)
+            self._translate(self._path, error)
 
 
 def wrap_write_errors(path: Path | str) -> AbstractContextManager[None]:
-    """Turn the operating system's refusal of a write into StoreUnwritable, and what is not ours into StrangeEntry.
+    """Translate the system's refusal of a write to StoreUnwritable, and a foreign entry to UnsupportedEntry.
 
     Other errors pass.
     """
-    return _Turned(path, _raise_unwritable)
+    return _ErrorTranslation(path, _raise_unwritable)
 
 
 def wrap_read_errors(path: Path | str) -> AbstractContextManager[None]:
-    """As `wrap_write_errors`, for what only reads."""
-    return _Turned(path, _raise_unreadable)
+    """Like `wrap_write_errors`, but translate the refusal of a read to StoreError."""
+    return _ErrorTranslation(path, _raise_unreadable)
 
 
 @contextlib.contextmanager
 def locking(path: Path | str) -> Iterator[None]:
-    """Turn the answer of a file system that knows no flock(2) into UnsupportedFileSystem."""
+    """Translate the error of a file system without flock(2) to UnsupportedFileSystem."""
     try:
         yield
     except OSError as error:
@@ -75,7 +75,7 @@ def locking(path: Path | str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def starting_process() -> Iterator[None]:
-    """Turn the refusal of fork(2) into ProcessRefused. Other errors pass."""
+    """Translate the refusal of fork(2) to ProcessRefused. Other errors pass."""
     try:
         yield
     except OSError as error:
@@ -114,7 +114,7 @@ def foreign(path: Path | str, what: str) -> UnsupportedEntry:
 
 
 def suggest_fix(error: BaseException | None) -> str:
-    """What to do so that the system does not refuse it again."""
+    """Return advice for people that prevents the error in future."""
     if isinstance(error, ProcessRefused):
         return "stop other processes, or raise the process limit (ulimit -u, or the limit of the container)"
     if isinstance(error, OSError) and error.errno == errno.EMFILE:
@@ -125,5 +125,5 @@ def suggest_fix(error: BaseException | None) -> str:
 
 
 def is_refusal(error: OSError) -> bool:
-    """Whether the system, the disk or its permissions refused something, as opposed to a name that is not there."""
+    """Return whether the system, the disk or its permissions refused an operation. False if a name is missing."""
     return isinstance(error, ProcessRefused) or error.errno in _REFUSALS

@@ -1,11 +1,11 @@
-"""The calls of the operating system that files are made of, and nothing else: the seam at which tests inject faults.
+"""The system calls that files are implemented with: the seam at which tests inject faults.
 
-`codebatch.testing` has a twin with a disk in memory, and a wrapper that watches, fails or stops any call.
+`codebatch.testing` has a simulated disk in memory, and a wrapper that observes, fails or stops any call.
 
-Below a root that was confined no symbolic link is followed, whoever made it and whenever: the real calls go from the
-root down, directory by directory, each opened relative to the one above with O_NOFOLLOW, and do what they do relative
-to the last (SPEC.md "Threat model"). No descriptor is kept between two calls, for a task may close any, but by who asks
-for it: a process that runs no code of others.
+Below a confined root no symbolic link is followed, at any time (SPEC.md "Threat model"). The real calls open each
+directory from the root down relative to its parent with O_NOFOLLOW, and act relative to the last one. By default no
+descriptor stays open between two calls, because a task may close any descriptor. Processes that run no foreign code can
+keep directories open.
 """
 
 from __future__ import annotations
@@ -26,34 +26,34 @@ SHARED_MODE = 0o777
 PRIVATE_MODE = 0o700
 _ENTERED = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CONFINED = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-# A directory that may be searched but not read can be entered all the same.
+# With O_PATH, a directory that may be searched but not read can be entered.
 _PASSED = getattr(os, "O_PATH", os.O_RDONLY) | _ENTERED
 
 
 class SystemCalls(Protocol):
-    """System calls by their names; every one raises OSError as the system does. Descriptors are close-on-exec."""
+    """System calls by their names. Every method raises OSError as the system does. Descriptors are close-on-exec."""
 
     def confine(self, root: Path) -> None:
-        """From now on follow no link below a root: one on the way, or a file that is one, is ELOOP. No system call.
+        """Follow no link below a root from now on: a link in the path or at its end is ELOOP. Makes no system call.
 
-        A path that leads out of all roots that were confined, and to none of them, is EXDEV, as openat2(2) has it.
+        A path that leads out of the confined roots is EXDEV, as in openat2(2).
         """
 
     def keeping_open(self, *directories: Path) -> AbstractContextManager[None]:
-        """For that time, go to what is in these directories from descriptors of them. No system call but to get them.
+        """Keep descriptors of directories inside the `with`, and access their files relative to them.
 
-        What takes the place of one meanwhile is not seen, but of one that was removed, once something is not found in
-        it. Only for who runs no code that may close descriptors.
+        If another directory takes the place of one, the change is not noticed. If a directory is removed, this is
+        noticed once a name is not found in it. Only for processes that run no code that may close descriptors.
         """
 
     def open(self, path: Path | str, flags: int) -> int:
-        """open(2) with mode 0644; below a confined root also O_NONBLOCK, so that it does not wait at a FIFO."""
+        """open(2) with mode 0644. Below a confined root also O_NONBLOCK, so that opening a FIFO does not wait."""
 
     def close(self, fd: int) -> None:
         """close(2)."""
 
     def write(self, fd: int, data: bytes | memoryview) -> int:
-        """write(2): how many bytes were taken, perhaps not all."""
+        """write(2). Returns the number of bytes written, perhaps not all."""
 
     def pread(self, fd: int, length: int, offset: int) -> bytes:
         """pread(2)."""
@@ -65,7 +65,7 @@ class SystemCalls(Protocol):
         """fsync(2), of a file or a directory."""
 
     def sync_directory(self, path: Path) -> None:
-        """open(2), fsync(2) and close(2) of a directory; fsync(2) alone of one that is kept open."""
+        """open(2), fsync(2) and close(2) of a directory. Only fsync(2) if the directory is already open."""
 
     def fstat(self, fd: int) -> os.stat_result:
         """fstat(2)."""
@@ -74,16 +74,16 @@ class SystemCalls(Protocol):
         """stat(2); lstat(2) below a confined root."""
 
     def listing(self, path: Path) -> dict[str, int]:
-        """Every name in a directory, in no order, and the inode behind it: getdents(2)."""
+        """getdents(2). Maps every name in a directory to its inode, unordered."""
 
     def lengths(self, path: Path) -> dict[str, int]:
-        """How long each plain file in a directory is: getdents(2), and lstat(2) of each."""
+        """getdents(2), and lstat(2) of each entry. Maps the name of each regular file to its size."""
 
     def mkdir(self, path: Path, mode: int = SHARED_MODE) -> None:
         """mkdir(2)."""
 
     def link(self, source: Path | str, path: Path | str) -> None:
-        """link(2). A link is not followed but gets a further name."""
+        """link(2). A symbolic link is not followed; it gets a further name itself."""
 
     def symlink(self, target: str, path: Path) -> None:
         """symlink(2)."""
@@ -95,19 +95,19 @@ class SystemCalls(Protocol):
         """unlink(2)."""
 
     def remove_tree(self, path: Path) -> None:
-        """unlink(2) and rmdir(2) of a directory and all below it."""
+        """unlink(2) and rmdir(2) of a directory and everything below it."""
 
     def flock(self, fd: int, operation: int) -> None:
         """flock(2)."""
 
 
 class _SystemPath:
-    """A path as the system is called with it: a name, relative to a directory, which is closed behind it if `is_ours`.
+    """The arguments of a system call for a path: a name and a directory descriptor, closed on exit if `is_ours`.
 
-    A class, for there are dozens in each attempt of a command.
+    A class instead of a generator context manager, because dozens are made for each attempt of a command.
     """
 
-    __slots__ = ("_forget", "is_confined", "is_ours", "name", "parent")
+    __slots__ = ("_drop_if_removed", "is_confined", "is_ours", "name", "parent")
 
     def __init__(
         self,
@@ -116,14 +116,14 @@ class _SystemPath:
         *,
         is_confined: bool,
         is_ours: bool = False,
-        forget: Callable[[int], None] | None = None,
+        drop_if_removed: Callable[[int], None] | None = None,
     ) -> None:
-        """`forget` is called where the name is not there: the directory, kept from before, may not be either."""
+        """`drop_if_removed` is called if the name is not found: the open directory may have been removed."""
         self.name = name
         self.parent = parent
         self.is_confined = is_confined
         self.is_ours = is_ours
-        self._forget = forget
+        self._drop_if_removed = drop_if_removed
 
     def __enter__(self) -> _SystemPath:
         return self
@@ -133,12 +133,12 @@ class _SystemPath:
             return
         if self.is_ours:
             os.close(self.parent)
-        elif self._forget is not None and isinstance(error, FileNotFoundError):
-            self._forget(self.parent)
+        elif self._drop_if_removed is not None and isinstance(error, FileNotFoundError):
+            self._drop_if_removed(self.parent)
 
 
 class RealCalls:
-    """The operating system's own."""
+    """System calls of the operating system."""
 
     close = staticmethod(os.close)
     write = staticmethod(os.write)
@@ -150,48 +150,48 @@ class RealCalls:
 
     def __init__(self) -> None:
         self._roots: tuple[str, ...] = ()
-        self._kept: dict[str, int] = {}
+        self._open_directories: dict[str, int] = {}
 
     @contextlib.contextmanager
     def keeping_open(self, *directories: Path) -> Iterator[None]:
-        mine: dict[str, int] = {}
+        opened: dict[str, int] = {}
         try:
             for directory in directories:
-                # One that is not there, or may not be opened, is gone to as ever.
+                # Directories that are missing or cannot be opened are accessed by path.
                 with contextlib.suppress(OSError), self._at(directory) as at:
                     if at.is_confined:
-                        mine[os.fspath(directory)] = _enter(at.name, at.parent)
-            self._kept |= mine
+                        opened[os.fspath(directory)] = _enter(at.name, at.parent)
+            self._open_directories |= opened
             yield
         finally:
-            self._kept = {path: fd for path, fd in self._kept.items() if path not in mine}
-            for fd in mine.values():
+            self._open_directories = {path: fd for path, fd in self._open_directories.items() if path not in opened}
+            for fd in opened.values():
                 os.close(fd)
 
     def confine(self, root: Path) -> None:
         self._roots = tuple({*self._roots, os.fspath(root)})
 
     def open(self, path: Path | str, flags: int) -> int:
-        whole = os.fspath(path)
-        if self._kept:  # As `_at` does, in half the time: of a batch tens of thousands of files are opened so.
-            above, _, name = whole.rpartition("/")
-            if (kept := self._still_kept(whole)) is not None:
-                return _open_at(".", flags | _CONFINED, kept)
-            if name != ".." and (kept := self._kept.get(above)) is not None:
+        path_text = os.fspath(path)
+        if self._open_directories:  # A fast path of `_at`: a batch opens tens of thousands of files this way.
+            above, _, name = path_text.rpartition("/")
+            if (descriptor := self._open_descriptor(path_text)) is not None:
+                return _open_at(".", flags | _CONFINED, descriptor)
+            if name != ".." and (descriptor := self._open_directories.get(above)) is not None:
                 try:
-                    return _open_at(name, flags | _CONFINED, kept)
+                    return _open_at(name, flags | _CONFINED, descriptor)
                 except FileNotFoundError:
-                    self._forget(kept)
+                    self._drop_if_removed(descriptor)
                     raise
-        with self._at(whole) as at:
+        with self._at(path_text) as at:
             return _open_at(at.name, flags | (_CONFINED if at.is_confined else os.O_CLOEXEC), at.parent)
 
     def sync_directory(self, path: Path) -> None:
-        if (kept := self._still_kept(os.fspath(path))) is not None:
+        if (descriptor := self._open_descriptor(os.fspath(path))) is not None:
             try:
-                os.fsync(kept)
+                os.fsync(descriptor)
             except OSError as error:
-                if error.errno != errno.EBADF:  # It may be searched, and not read.
+                if error.errno != errno.EBADF:  # The directory may be searched but not read.
                     raise
             else:
                 return
@@ -204,21 +204,21 @@ class RealCalls:
     def listing(self, path: Path) -> dict[str, int]:
         fd = self.open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            with os.scandir(fd) as found:
-                return {item.name: item.inode() for item in found}
+            with os.scandir(fd) as items:
+                return {item.name: item.inode() for item in items}
         finally:
             os.close(fd)
 
     def lengths(self, path: Path) -> dict[str, int]:
         fd = self.open(path, os.O_RDONLY | os.O_DIRECTORY)
-        found: dict[str, int] = {}
+        sizes: dict[str, int] = {}
         try:
             with os.scandir(fd) as items:
                 for item in items:
                     with contextlib.suppress(FileNotFoundError):
                         if item.is_file(follow_symlinks=False):
-                            found[item.name] = item.stat(follow_symlinks=False).st_size
-            return found
+                            sizes[item.name] = item.stat(follow_symlinks=False).st_size
+            return sizes
         finally:
             os.close(fd)
 
@@ -248,26 +248,30 @@ class RealCalls:
             try:
                 while directories := _remove_files(fd):
                     for directory in directories:
-                        _lift_out(directory, fd)
+                        _remove_and_lift_subdirectories(directory, fd)
             finally:
                 os.close(fd)
             os.rmdir(at.name, dir_fd=at.parent)
 
     def _at(self, path: Path | str) -> _SystemPath:
-        """What to call a path, relative to which directory, and whether it lies below a confined root."""
-        whole = os.fspath(path)
-        above, _, name = whole.rpartition("/")
-        if name != ".." and (kept := self._kept.get(above)) is not None:
-            return _SystemPath(name, kept, is_confined=True, forget=self._forget)
-        root = next((root for root in self._roots if whole.startswith(root + "/")), None)
-        first, *rest = whole[len(root) + 1 :].split("/") if root else [""]
-        if first == ".." or ".." in rest or (root is None and self._leads_out(whole)):
-            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), whole)
+        """Return the name and parent directory to call a path with, and whether the path is below a confined root."""
+        path_text = os.fspath(path)
+        above, _, name = path_text.rpartition("/")
+        if name != ".." and (descriptor := self._open_directories.get(above)) is not None:
+            return _SystemPath(name, descriptor, is_confined=True, drop_if_removed=self._drop_if_removed)
+        root = next((root for root in self._roots if path_text.startswith(root + "/")), None)
+        first, *rest = path_text[len(root) + 1 :].split("/") if root else [""]
+        if first == ".." or ".." in rest or (root is None and self._is_outside_roots(path_text)):
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path_text)
         if root is None or not rest:
-            return _SystemPath(whole, None, is_confined=root is not None)
-        kept, below = self._kept_above(whole) if self._kept else (None, [])
+            return _SystemPath(path_text, None, is_confined=root is not None)
+        descriptor, below = self._nearest_open_ancestor(path_text) if self._open_directories else (None, [])
         *directories, name = below or rest
-        fd = _open_at(f"{root}/{first}", _PASSED, None) if kept is None else _open_at(directories.pop(0), _PASSED, kept)
+        fd = (
+            _open_at(f"{root}/{first}", _PASSED, None)
+            if descriptor is None
+            else _open_at(directories.pop(0), _PASSED, descriptor)
+        )
         try:
             for directory in directories:
                 above_fd, fd = fd, _open_at(directory, _PASSED, fd)
@@ -277,35 +281,37 @@ class RealCalls:
             raise
         return _SystemPath(name, fd, is_confined=True, is_ours=True)
 
-    def _forget(self, directory: int) -> None:
-        """Where somebody removed a directory that is kept open, go by its path again: it may be made anew."""
+    def _drop_if_removed(self, directory: int) -> None:
+        """Access a directory by path again if it was removed, because it may be created again."""
         if os.fstat(directory).st_nlink == 0:
-            self._kept = {path: kept for path, kept in self._kept.items() if kept != directory}
+            self._open_directories = {
+                path: descriptor for path, descriptor in self._open_directories.items() if descriptor != directory
+            }
 
-    def _still_kept(self, path: str) -> int | None:
-        """The descriptor of a directory that is kept open, itself to be read or synced; None where it was removed."""
-        kept = self._kept.get(path)
-        if kept is not None:
-            self._forget(kept)
-        return self._kept.get(path)
+    def _open_descriptor(self, path: str) -> int | None:
+        """Return the descriptor of an open directory, or None if it was removed or is not open."""
+        descriptor = self._open_directories.get(path)
+        if descriptor is not None:
+            self._drop_if_removed(descriptor)
+        return self._open_directories.get(path)
 
-    def _kept_above(self, path: str) -> tuple[int | None, list[str]]:
-        """The descriptor of the nearest directory above a path that is kept open, and the names from there on."""
+    def _nearest_open_ancestor(self, path: str) -> tuple[int | None, list[str]]:
+        """Return the descriptor of the nearest open ancestor of a path, and the names below it."""
         below: list[str] = []
         while path:
             path, _, name = path.rpartition("/")
             below.insert(0, name)
-            if (kept := self._kept.get(path)) is not None:
-                return kept, below
+            if (descriptor := self._open_directories.get(path)) is not None:
+                return descriptor, below
         return None, []
 
-    def _leads_out(self, path: str) -> bool:
-        """Whether a path is neither a root nor above one. Names in documents are a stranger's: one may be absolute."""
+    def _is_outside_roots(self, path: str) -> bool:
+        """Return whether a path is neither a root nor above one. Paths from documents may be absolute."""
         return bool(self._roots) and not any(f"{root}/".startswith(f"{path.rstrip('/')}/") for root in self._roots)
 
 
 def open_and_sync(calls: SystemCalls, path: Path) -> None:
-    """Bring the names in a directory to disk, by open(2), fsync(2) and close(2). Raises OSError."""
+    """Sync the names in a directory to disk, by open(2), fsync(2) and close(2). Raises OSError."""
     fd = calls.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         calls.fsync(fd)
@@ -314,7 +320,7 @@ def open_and_sync(calls: SystemCalls, path: Path) -> None:
 
 
 def _enter(name: str, parent: int | None) -> int:
-    """Open a directory to read it, or where we may not, to pass through."""
+    """Open a directory for reading or, if that is not permitted, only for searching."""
     try:
         return _open_at(name, os.O_RDONLY | _ENTERED, parent)
     except PermissionError:
@@ -322,7 +328,7 @@ def _enter(name: str, parent: int | None) -> int:
 
 
 def _open_at(name: str, flags: int, parent: int | None) -> int:
-    """openat(2), which says ELOOP of a link also where a directory is wanted, as the system does not."""
+    """Call openat(2). Raises ELOOP for a link also if a directory is expected; the system raises ENOTDIR."""
     try:
         return os.open(name, flags, FILE_MODE, dir_fd=parent)
     except NotADirectoryError:
@@ -332,10 +338,10 @@ def _open_at(name: str, flags: int, parent: int | None) -> int:
 
 
 def _remove_files(directory: int) -> list[str]:
-    """Remove all of a directory but its directories, and name these."""
+    """Remove everything in a directory except its directories. Return the names of these."""
     directories = []
-    with os.scandir(directory) as found:
-        items = list(found)
+    with os.scandir(directory) as entries:
+        items = list(entries)
     for item in items:
         if item.is_dir(follow_symlinks=False):
             directories.append(item.name)
@@ -344,8 +350,11 @@ def _remove_files(directory: int) -> list[str]:
     return directories
 
 
-def _lift_out(name: str, parent: int) -> None:
-    """Remove a directory whose own directories move up beside it: so no depth costs descriptors or stack."""
+def _remove_and_lift_subdirectories(name: str, parent: int) -> None:
+    """Remove a directory after moving its subdirectories into its parent.
+
+    At any depth this needs a constant number of descriptors and stack frames.
+    """
     fd = _open_at(name, os.O_RDONLY | _ENTERED, parent)
     try:
         for below in _remove_files(fd):

@@ -1,1 +1,1 @@
-"""Processes, forks and clocks of this machine."""
+"""Processes of this machine: forks, commands, memory limits, environments."""

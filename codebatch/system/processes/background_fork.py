@@ -1,8 +1,8 @@
-"""A function that is called at once, in a fork of this process, and whose answer is wanted later.
+"""A function call that starts immediately in a fork of this process, while the caller does other work.
 
-So it is done on another processor beside what we do. The fork has a copy of what we know, and gives back bytes through
-a pipe; whatever becomes of it (it cannot be made, it dies, the function raises), the function is called here when its
-answer is wanted. It is for what only reads: a fork whose answer nobody wants ends by itself.
+The fork has a copy of this process's memory and sends its result through a pipe. If the fork cannot be made, dies, or
+raises, the caller's process makes the call when the result is needed. The function must only read. If the result is
+never requested, the fork ends by itself.
 """
 
 from __future__ import annotations
@@ -22,35 +22,36 @@ _STREAMS = (0, 1, 2)
 
 
 def has_other_processor() -> bool:
-    """Whether there is a processor beside the one that we are on."""
-    able = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return able > 1
+    """Return whether this process may use more than one processor."""
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return processors > 1
 
 
 class BackgroundFork(Generic[T]):
     """One call of a function."""
 
     def __init__(self, function: Callable[[], T]) -> None:
-        """Begin it. msgspec can write what it answers."""
+        """Start the call. msgspec must be able to encode its result."""
         self._function = function
         self._pid, self._pipe = _start(function)
 
     def wait(self, answer: type[T]) -> T:
-        """What it answers, which is of such a type. Raises what it raises. Once only."""
-        told = _read(self._pid, self._pipe) if self._pid else b""
+        """Return the result, decoded as `answer`. Raises the function's exceptions. Call this once at most."""
+        data = _read(self._pid, self._pipe) if self._pid else b""
         try:
-            return msgspec.msgpack.decode(told, type=answer)
+            return msgspec.msgpack.decode(data, type=answer)
         except msgspec.DecodeError:
             return self._function()
 
 
 def _start(function: Callable[[], object]) -> tuple[int, int]:
-    """The fork, 0 where it cannot be made, and the end of its pipe that is ours."""
+    """Return the pid of the fork, 0 if it cannot be made, and the read end of its pipe."""
     try:
         reading, writing = os.pipe()
     except OSError:
         return 0, -1
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))  # Until the fork's has its default effect there.
+    # Blocked until the fork has the default handler of SIGINT.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
     try:
         pid = os.fork()
         if pid == 0:
@@ -67,28 +68,28 @@ def _start(function: Callable[[], object]) -> tuple[int, int]:
 
 def _work(function: Callable[[], object], reading: int, writing: int, mask: Iterable[int]) -> None:
     try:
-        os.close(reading)  # Else who goes before all is written leaves a pipe that has a reader: us, who wait for ever.
+        os.close(reading)  # With an open read end, the fork's writes would block forever after the parent's end.
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        # Whoever reads what we write waits until nobody can write there any more.
+        # A caller that reads this process's output waits until every copy of the descriptors is closed.
         nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         for stream in _STREAMS:
             os.dup2(nothing, stream, inheritable=False)
-        told = msgspec.msgpack.encode(function())
-        while told:
-            told = told[os.write(writing, told) :]
+        data = msgspec.msgpack.encode(function())
+        while data:
+            data = data[os.write(writing, data) :]
     finally:
-        os._exit(0)  # Nothing of what was copied is the fork's to flush or to call.
+        os._exit(0)  # Buffers and exit handlers are copies that belong to the parent.
 
 
 def _read(pid: int, pipe: int) -> bytes:
-    told = b""
+    data = b""
     try:
         while part := os.read(pipe, _READ_BYTES):
-            told += part
+            data += part
     finally:
         os.close(pipe)
-    with contextlib.suppress(ChildProcessError):  # Whoever ignores SIGCHLD is told of no child.
+    with contextlib.suppress(ChildProcessError):  # If SIGCHLD is ignored, the kernel reaps the child.
         os.waitpid(pid, 0)
-    return told
+    return data

@@ -1,4 +1,4 @@
-"""Running commands, as who supervises them sees it: the port that real processes and simulated ones stand behind."""
+"""The port for running commands, implemented by real and by simulated processes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import msgspec
 
 
 class ProcessStart(msgspec.Struct, frozen=True, kw_only=True):
-    """What to start: an argument vector in a directory, with an environment; `stdin` is a file, None for nothing.
+    """A command to start: an argument vector, a directory and an environment. `stdin` is a file, or None for no input.
 
-    `mark` is what its environment says in ATTEMPT_VARIABLE, by which whatever it starts is known.
+    `mark` is the value of ATTEMPT_VARIABLE in the environment, which identifies all processes that the command starts.
     """
 
     arguments: Sequence[str]
@@ -23,13 +23,13 @@ class ProcessStart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NotStarted(Exception):
-    """A command could not be started; the text is for people."""
+    """A command could not be started. The text is for people."""
 
 
 class ProcessEnded(msgspec.Struct, frozen=True, kw_only=True):
-    """How a command ended: its exit status, negative where a signal ended it, and the CPU seconds it took.
+    """The end of a command: its exit status, negative if a signal ended it, and its CPU seconds.
 
-    `memory_peak_bytes` is the most that one of its processes had resident, 0 where that is not known.
+    `memory_peak_bytes` is the largest resident memory of one of its processes, 0 if unknown.
     """
 
     exit_status: int
@@ -38,40 +38,44 @@ class ProcessEnded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Running(Protocol):
-    """A command that was started. It leads a session; what it starts belongs to it, until that makes its own."""
+    """A running command. It leads a session; processes that it starts belong to it unless they create their own."""
 
     pid: int
     start_ticks: int
 
     def wait(self, seconds: float, channel: int | None) -> None:
-        """Wait until it has written something, or ended, or a descriptor can be read; so many seconds at most."""
+        """Wait until the command writes or ends, or `channel` is readable, for at most `seconds`."""
 
     def read(self) -> bytes:
-        """What it has written since, on standard output and error; empty where there is nothing now."""
+        """Return what the command has written since the last call to standard output and error. Never waits."""
 
     def poll(self) -> bool:
-        """Whether it has ended, be it that what it started still runs. Its id stays its own until `end` or `close`."""
+        """Return whether the command has ended, even if processes that it started still run.
+
+        Its pid is not reused before `end` or `close`.
+        """
 
     def signal(self, number: int) -> None:
-        """Signal its process group."""
+        """Signal the process group of the command."""
 
     def has_company(self) -> bool:
-        """Whether others of its session run, now that it has ended."""
+        """Return whether other processes of its session still run after its end."""
 
     def resident_bytes(self) -> int:
-        """The memory that it and all that it started have resident."""
+        """Return the resident memory of the command and of all processes that it started."""
 
     def end(self, *, everything: bool, seconds: float) -> list[str]:
-        """Kill its session, or `everything` that it ever started; returns what still runs after so many seconds at
-        most, or was left alone, for people.
+        """Kill its session, or `everything` that it ever started, and wait for at most `seconds`.
+
+        Return descriptions, for people, of the processes that still run or were not killed.
         """
 
     def close(self) -> ProcessEnded | None:
-        """Let go of it; how it ended, None where it did not."""
+        """Release the command. Return its end, or None if it has not ended."""
 
 
 class Commands(Protocol):
-    """Starts commands. Who starts them supervises one at a time."""
+    """A starter of commands. A supervisor runs one command at a time."""
 
     def start(self, start: ProcessStart) -> Running:
         """Start a command. Raises NotStarted."""

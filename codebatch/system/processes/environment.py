@@ -1,4 +1,4 @@
-"""The environment that this process was given, as opposed to what Python made of it."""
+"""The environment that this process was started with, without Python's changes."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ _COERCED = {"C.UTF-8", "C.utf8", "UTF-8"}
 
 
 def given_environment() -> dict[str, str]:
-    """Our environment without the locale that Python itself puts there where it finds none (PEP 538).
+    """Return the environment without LC_CTYPE if Python added it to replace the C locale (PEP 538).
 
-    Whoever gets it may be told another one: `sort` and `grep` would answer otherwise.
+    Programs such as `sort` and `grep` give other output in another locale.
     """
-    found = dict(os.environ)
-    if found.get(_LOCALE) in _COERCED:
+    variables = dict(os.environ)
+    if variables.get(_LOCALE) in _COERCED:
         try:
-            given = Path("/proc/self/environ").read_bytes()
+            initial = Path("/proc/self/environ").read_bytes()
         except OSError:
-            return found
-        if not any(variable.startswith(b"LC_CTYPE=") for variable in given.split(b"\0")):
-            del found[_LOCALE]
-    return found
+            return variables
+        if not any(variable.startswith(b"LC_CTYPE=") for variable in initial.split(b"\0")):
+            del variables[_LOCALE]
+    return variables

@@ -1,8 +1,8 @@
-"""Functions called in forks of this process, whose answers come back in frames through a pipe.
+"""Function calls in forks of this process, with results in frames through a pipe.
 
-`map_forked` spreads the calls of a function over several forks. `call_isolated` has one fork make calls that run code
-of others: that fork leads a session of its own and has none of our descriptors, so nothing that the code does reaches
-us. A fork that ends, or takes too long, before an answer costs that answer.
+`map_forked` distributes the calls of a function over several forks. `call_isolated` makes calls that run foreign code
+in one fork. That fork leads its own session and has no descriptors of this process, so its code cannot affect this
+process. If a fork ends or takes too long, only its current result is lost.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ _READ_BYTES = 1 << 16
 _POLL_SECONDS = 0.05
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 _ANSWER_BYTES_MAX = 1 << 28
-"""An answer of an isolated fork, whose code may write anything to the pipe."""
+"""Limit for a result of an isolated fork, whose code may write anything to the pipe."""
 _DESCRIPTORS_CLOSED_MAX = 1 << 16
-"""Descriptors that are closed one by one where the system does not list them."""
+"""Number of descriptors closed one by one if the system does not list the open ones."""
 
 
 class ForkFailure(msgspec.Struct, frozen=True):
-    """A fork that gave no answer. `reason` is for people: `it took longer than 30 s`."""
+    """A fork that returned no result. `reason` is for people: `it took longer than 30 s`."""
 
     reason: str
 
 
 class ForkException(msgspec.Struct, frozen=True):
-    """An exception in place of an answer. It stays in the fork."""
+    """An exception in place of a result. The exception itself stays in the fork."""
 
 
 @contextlib.contextmanager
@@ -55,10 +55,11 @@ def map_forked(
     *,
     seconds: float | None = None,
 ) -> Iterator[Iterator[T | ForkFailure]]:
-    """Call a function with each argument. Yield the answers in the order of arguments, until the `with` ends.
+    """Call a function with each argument. Yield the results in the order of the arguments, until the `with` ends.
 
-    `answer` is the type of an answer, which msgspec can encode. If an answer takes longer than `seconds`, its fork is
-    killed. Without such a limit, one process is this one. If the function raises, it is called again here to raise.
+    `answer` is the type of a result, which msgspec can encode. If a result takes longer than `seconds`, its fork is
+    killed. With one process and no limit, the calls are made in this process. If the function raises in a fork, it is
+    called again in this process to raise here.
     """
     if processes <= 1 and seconds is None:
         yield map(function, arguments)
@@ -75,10 +76,10 @@ def map_forked(
 def call_isolated(
     function: Callable[[A], T], arguments: Sequence[A], answer: type[T], *, seconds: float
 ) -> Iterator[Iterator[T | ForkFailure]]:
-    """Call a function that runs code of others with each argument in one fork, until the `with` ends.
+    """Call a function that runs foreign code with each argument in one fork, until the `with` ends.
 
-    `answer` is the type of an answer, which msgspec can encode. `seconds` is the limit for each. The first failure is
-    the last answer. All that the code starts ends with the fork, unless it leaves the fork's session.
+    `answer` is the type of a result, which msgspec can encode. `seconds` is the limit for each. The first failure is
+    the last result. All processes that the code starts end with the fork, unless they leave its session.
     """
     fork = Fork(function, arguments, is_isolated=True)
     try:
@@ -89,14 +90,14 @@ def call_isolated(
 
 def _iter_decoded(fork: Fork[A], count: int, answer: type[T], seconds: float) -> Iterator[T | ForkFailure]:
     for _ in range(count):
-        answered = fork.read(seconds)
-        if isinstance(answered, ForkException):
-            answered = ForkFailure("it raised an exception without a text")
-        if isinstance(answered, ForkFailure):
-            yield answered
+        reply = fork.read(seconds)
+        if isinstance(reply, ForkException):
+            reply = ForkFailure("it raised an exception without a text")
+        if isinstance(reply, ForkFailure):
+            yield reply
             return
         try:
-            decoded = msgspec.msgpack.decode(answered, type=answer)
+            decoded = msgspec.msgpack.decode(reply, type=answer)
         except (msgspec.DecodeError, msgspec.ValidationError):
             yield ForkFailure("it wrote to file descriptors that it does not own")
             return
@@ -104,9 +105,9 @@ def _iter_decoded(fork: Fork[A], count: int, answer: type[T], seconds: float) ->
 
 
 class Fork(Generic[A]):
-    """One fork: it calls a function with each argument in turn, and writes each answer to its pipe.
+    """One fork, which calls a function with each argument in turn and writes each result to its pipe.
 
-    The pipe holds the fork back until its answers are read.
+    If the pipe is full, the fork waits until its results are read.
     """
 
     def __init__(self, function: Callable[[A], object], arguments: Iterable[A], *, is_isolated: bool = False) -> None:
@@ -124,18 +125,18 @@ class Fork(Generic[A]):
         os.close(writing)
 
     def read(self, seconds: float | None = None) -> bytes | ForkException | ForkFailure:
-        """Wait for the next answer, encoded."""
+        """Wait for the next result and return its encoding."""
         deadline = None if seconds is None else running_ns() + round(seconds * 1e9)
         while (frame := self._next_frame()) is None:
             if deadline is not None and running_ns() > deadline:
                 return ForkFailure(f"it took longer than {seconds:g} s")
-            is_dead = self._is_dead()  # Asked first: what it wrote before its end is read all the same.
+            is_dead = self._is_dead()  # Tested before the last read, so that everything written before the end is read.
             if not self._receive(0.0 if is_dead else _POLL_SECONDS) and is_dead:
                 return ForkFailure(f"its process ended ({self.end()})")
         return frame
 
     def end(self) -> str:
-        """Kill it, with all of its session if it is isolated, and wait. Return how it ended, for people."""
+        """Kill the fork, with its session if it is isolated, and wait. Return a description of its end, for people."""
         if self._ended is None:
             os.close(self._pipe)
             for kill in (os.killpg, os.kill) if self._is_isolated else (os.kill,):
@@ -153,9 +154,10 @@ class Fork(Generic[A]):
             return True
 
     def _receive(self, seconds: float) -> bool:
-        """Wait for bytes at most so long. Return whether there were any."""
+        """Wait for bytes for at most `seconds`. Return whether there were any."""
         poll = select.poll()
-        if not self._is_at_end:  # Else only its end is waited for: it may have closed the pipe, and go on.
+        # After end of file, wait only for its end: the fork may have closed the pipe and still run.
+        if not self._is_at_end:
             poll.register(self._pipe, select.POLLIN)
         if not poll.poll(seconds * 1e3):
             return False
@@ -179,7 +181,7 @@ class Fork(Generic[A]):
 
 
 class _Share(Generic[A, T]):
-    """The share of one of several forks, and of those that follow it."""
+    """The arguments of one of several forks, and of the forks that replace it."""
 
     def __init__(
         self,
@@ -195,26 +197,26 @@ class _Share(Generic[A, T]):
         self._is_mine = lambda position: position // _BLOCK % forks == number
         self._decoder = msgspec.msgpack.Decoder(answer)
         self._seconds = seconds
-        self._begin(0)
+        self._start_fork(0)
 
     def answer(self, position: int) -> T | ForkFailure:
-        """The next answer, which must be the one of a position."""
-        answered = self._fork.read(self._seconds)
-        match answered:
+        """Return the next result, which must be that of a position."""
+        reply = self._fork.read(self._seconds)
+        match reply:
             case ForkException():
                 return self._function(self._arguments[position])
             case ForkFailure():
                 self.end()
-                self._begin(position + 1)
-                return answered
+                self._start_fork(position + 1)
+                return reply
             case _:
-                return self._decoder.decode(answered)
+                return self._decoder.decode(reply)
 
     def end(self) -> None:
         """End the fork."""
         self._fork.end()
 
-    def _begin(self, first: int) -> None:
+    def _start_fork(self, first: int) -> None:
         positions = filter(self._is_mine, range(first, len(self._arguments)))
         self._fork = Fork(self._function, map(self._arguments.__getitem__, positions))
 
@@ -236,19 +238,20 @@ def _work(
             except Exception:
                 is_raised, body = True, b""
             if is_isolated:
-                _flush_streams()  # Who has the answer may kill us.
-            if os.getpid() != pid:  # Code of others forked, and its parent may have ended: not the one that is read.
+                _flush_streams()  # The reader of the result may kill this process.
+            # Foreign code may have forked, and the parent may have ended. The copy must not write to the pipe.
+            if os.getpid() != pid:
                 break
             _write_all(writing, _FRAME.pack(is_raised, len(body)) + body)
         status = 0
     finally:
         if is_isolated:
             _flush_streams()
-        os._exit(status)  # Nothing else of what was forked is ours to flush or to call.
+        os._exit(status)  # Buffers and exit handlers are copies that belong to the parent.
 
 
-def _isolate(kept: int) -> None:
-    """Leave the terminal, and let go of descriptors and signal handlers. Standard output becomes standard error."""
+def _isolate(writing_descriptor: int) -> None:
+    """Leave the terminal, close descriptors and reset signal handlers. Standard output becomes standard error."""
     os.setsid()
     signal.set_wakeup_fd(-1)
     for number in signal.valid_signals():
@@ -258,21 +261,21 @@ def _isolate(kept: int) -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), _STDIN)
     os.dup2(_STDERR, _STDOUT)
     sys.stdout = open(_STDERR, "w", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115
-    for descriptor in _descriptors() - {_STDIN, _STDOUT, _STDERR, kept}:
-        with contextlib.suppress(OSError):  # The listing's own.
+    for descriptor in _descriptors() - {_STDIN, _STDOUT, _STDERR, writing_descriptor}:
+        with contextlib.suppress(OSError):  # The listing's own descriptor is closed already.
             os.close(descriptor)
 
 
 def _descriptors() -> set[int]:
     try:
         return set(map(int, os.listdir("/dev/fd")))
-    except OSError:  # Without /proc.
+    except OSError:  # There is no /dev/fd without /proc.
         return set(range(_DESCRIPTORS_CLOSED_MAX))
 
 
 def _flush_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):  # Code of others may have put anything in their places.
+        with contextlib.suppress(Exception):  # Foreign code may have replaced the streams.
             stream.flush()
 
 

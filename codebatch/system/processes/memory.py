@@ -1,7 +1,7 @@
-"""The machine's memory and its other processes: what limits are held against, and what is not to be left.
+"""Memory of the machine and of processes, for limits, and the killing of marked processes.
 
-Linux is asked itself (proc.py), other systems by psutil, which is imported where it is used: a run that has nothing to
-do is not to wait for it.
+On Linux the values come from /proc (proc.py), on other systems from psutil. psutil is imported where it is used, so
+that a run without work does not wait for the import.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def available_memory() -> int:
-    """Bytes that could be had without swapping: the machine's, or what the cgroup leaves, whichever is less."""
+    """Return the bytes available without swapping: the lower of the machine's and the cgroup's."""
     available = proc.available_memory() or _available_memory()
     for limit, used in zip(cgroup_texts("memory.max"), cgroup_texts("memory.current"), strict=False):
         with contextlib.suppress(ValueError):
@@ -35,12 +35,12 @@ def _available_memory() -> int:
 
     try:
         return int(psutil.virtual_memory().available)
-    except OSError:  # No /proc.
+    except OSError:  # There is no /proc.
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def oom_kills() -> int:
-    """How many processes the kernel killed for want of memory since the machine started; 0 where it does not say."""
+    """Return how many processes the kernel's OOM killer has killed since boot, or 0 if unknown."""
     try:
         lines = Path("/proc/vmstat").read_text(encoding="ascii").splitlines()
     except OSError:
@@ -49,9 +49,9 @@ def oom_kills() -> int:
 
 
 def resident_bytes(pids: Collection[int], *, with_children: bool) -> dict[int, int]:
-    """The resident memory of processes, with all that they started where asked; those that are gone are left out.
+    """Map each pid to its resident memory in bytes, on request with all descendants. Ended processes are left out.
 
-    Where the kernel lists no children, finding them means a look at every process of the machine.
+    If the kernel lists no children, every process of the machine is read to find them.
     """
     children_of = _children_finder() if with_children else _no_children
     resident: dict[int, int] = {}
@@ -66,7 +66,7 @@ def resident_bytes(pids: Collection[int], *, with_children: bool) -> dict[int, i
 
 
 def kill_marked(variable: str, values: Collection[str]) -> int:
-    """Kill every process of ours whose environment sets a variable to one of these; returns how many there were."""
+    """Kill every process of this user whose environment sets a variable to one of `values`. Return their number."""
     if sys.platform == "linux":
         marks = {(variable.encode(), value.encode()) for value in values}
         return sum(_kill_if_marked(pid, marks) for pid in proc.processes())
@@ -76,18 +76,18 @@ def kill_marked(variable: str, values: Collection[str]) -> int:
     for process in _processes():
         with contextlib.suppress(psutil.Error):
             if process.environ().get(variable) in values:
-                process.kill()  # Which looks whether its id is another's by now.
+                process.kill()  # psutil checks that the pid was not reused.
                 killed += 1
     return killed
 
 
 def _kill_if_marked(pid: int, marks: Set[tuple[bytes, bytes]]) -> bool:
-    """Kill a process whose environment has one of the marks, and no other that is given its id meanwhile."""
+    """Kill a process whose environment has one of the marks, but no process that later reuses its pid."""
     try:
         process = os.pidfd_open(pid)
     except ProcessLookupError:
         return False
-    except (AttributeError, OSError):  # Where the kernel or this Python has none, an id is all that there is.
+    except (AttributeError, OSError):  # The kernel or this Python has no pidfd, so only the pid identifies the process.
         process = None
     try:
         if marks.isdisjoint(proc.environment(pid)):
@@ -142,7 +142,7 @@ def _resident_bytes(pid: int) -> int | None:
 
 
 def _processes() -> list[Process]:
-    """Every process of the machine; none where there is no /proc to see them by."""
+    """Return every process of the machine, or none if there is no /proc."""
     import psutil
 
     try:

@@ -1,6 +1,6 @@
-"""Memory and processes as Linux tells of them below /proc: what psutil knows too, which takes 10 ms to import.
+"""Memory and processes as reported by Linux in /proc. psutil has the same data but takes longer to import.
 
-Whatever is gone, is not ours to see, or where there is no /proc, is left out.
+Functions leave out values that cannot be read: the process has ended, is not visible, or there is no /proc.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ _READ_BYTES = 1 << 16
 
 
 def available_memory() -> int | None:
-    """Bytes that could be had without swapping; None where the kernel does not say, or says nonsense."""
-    known: dict[bytes, int] = {}
+    """Return the bytes available without swapping, or None if the kernel reports no plausible value."""
+    sizes: dict[bytes, int] = {}
     for line in _read("meminfo").splitlines():
         name, _, value = line.partition(b":")
         if name in (b"MemTotal", b"MemAvailable"):
-            known[name] = int(value.split()[0]) << 10
-    available = known.get(b"MemAvailable", 0)
-    return available if 0 < available <= known.get(b"MemTotal", 0) else None
+            sizes[name] = int(value.split()[0]) << 10
+    available = sizes.get(b"MemAvailable", 0)
+    return available if 0 < available <= sizes.get(b"MemTotal", 0) else None
 
 
 def processes() -> list[int]:
-    """Every process of the machine."""
+    """Return the pids of all processes of the machine."""
     try:
         return [int(name) for name in os.listdir(_PROC) if name.isdigit()]
     except OSError:
@@ -36,9 +36,11 @@ def processes() -> list[int]:
 
 
 class ProcessStat(msgspec.Struct, frozen=True):
-    """What the kernel says of a process: whether it has ended and waits to be reaped, or is stopped, be it by a tracer
-    (ptrace(2)); who it was started by or left to, its session, and when it was started, in clock ticks after boot: with
-    its id that names it until the machine stops.
+    """The kernel's state of a process.
+
+    `is_zombie`: it has ended and is not reaped. `is_stopped`: it is stopped by a signal or, if `is_traced`, by a tracer
+    (ptrace(2)). `parent` is the current parent's pid. `start_ticks` is the start time in clock ticks after boot. Pid
+    and start time identify a process until the machine stops.
     """
 
     is_zombie: bool
@@ -50,8 +52,8 @@ class ProcessStat(msgspec.Struct, frozen=True):
 
 
 def stat(pid: int) -> ProcessStat | None:
-    """What the kernel says of a process."""
-    # Its name, which may be anything, stands in brackets before.
+    """Return the state of a process, or None if it cannot be read."""
+    # The name before the fields is in parentheses and may contain any characters.
     fields = _read(f"{pid}/stat").rpartition(b")")[2].split()
     if len(fields) < 20:
         return None
@@ -62,34 +64,34 @@ def stat(pid: int) -> ProcessStat | None:
 
 
 def waits_for_fifo(pid: int) -> bool:
-    """Whether a process waits for another one to open a FIFO. False if the kernel does not tell, as Linux does."""
+    """Return whether a process waits for another one to open a FIFO. False if the kernel does not report it."""
     return _read(f"{pid}/wchan") == b"wait_for_partner"
 
 
 def parent(pid: int) -> int | None:
-    """Who a process was started by, or was left to."""
-    found = stat(pid)
-    return None if found is None else found.parent
+    """Return the pid of a process's current parent."""
+    process = stat(pid)
+    return None if process is None else process.parent
 
 
 def start_ticks(pid: int) -> int | None:
-    """When a process was started, in clock ticks after boot."""
-    found = stat(pid)
-    return None if found is None else found.start_ticks
+    """Return the start time of a process in clock ticks after boot."""
+    process = stat(pid)
+    return None if process is None else process.start_ticks
 
 
 def name(pid: int) -> str:
-    """What a process is called, for people."""
+    """Return the name of a process, for people."""
     return _read(f"{pid}/comm").decode("utf-8", "replace").strip()
 
 
 def lists_children() -> bool:
-    """Whether the kernel lists the children of a process (proc_pid_task_children(5))."""
+    """Return whether the kernel lists the children of a process (proc_pid_task_children(5))."""
     return os.path.exists(f"{_PROC}/thread-self/children")
 
 
 def children(pid: int) -> list[int]:
-    """The processes that one has started, or that were left to it; while others end one may be missing."""
+    """Return the pids of a process's children, including adopted ones. While others end, some may be missing."""
     try:
         threads = os.listdir(f"{_PROC}/{pid}/task")
     except OSError:
@@ -98,27 +100,27 @@ def children(pid: int) -> list[int]:
 
 
 def has_open(pid: int, path: Path) -> bool:
-    """Whether a process has a file open, by whatever name it opened it."""
+    """Return whether a process has a file open, under any name."""
     try:
-        wanted = os.stat(path)
+        status = os.stat(path)
         names = os.listdir(f"{_PROC}/{pid}/fd")
     except OSError:
         return False
-    for each in names:
+    for descriptor in names:
         with contextlib.suppress(OSError):
-            if os.path.samestat(os.stat(f"{_PROC}/{pid}/fd/{each}"), wanted):
+            if os.path.samestat(os.stat(f"{_PROC}/{pid}/fd/{descriptor}"), status):
                 return True
     return False
 
 
 def resident_bytes(pid: int) -> int | None:
-    """The memory that a process has resident."""
+    """Return the resident memory of a process in bytes."""
     fields = _read(f"{pid}/statm").split()
     return int(fields[1]) * os.sysconf("SC_PAGE_SIZE") if len(fields) > 1 else None
 
 
 def environment(pid: int) -> Iterator[tuple[bytes, bytes]]:
-    """The names and values that a process was started with."""
+    """Yield the names and values of a process's initial environment."""
     for variable in _read(f"{pid}/environ").split(b"\0"):
         name, _, value = variable.partition(b"=")
         yield name, value
@@ -128,10 +130,10 @@ def _read(name: str) -> bytes:
     try:
         descriptor = os.open(f"{_PROC}/{name}", os.O_RDONLY | os.O_CLOEXEC)
         try:
-            found = b""
-            while more := os.read(descriptor, _READ_BYTES):
-                found += more
-            return found
+            data = b""
+            while block := os.read(descriptor, _READ_BYTES):
+                data += block
+            return data
         finally:
             os.close(descriptor)
     except OSError:

@@ -1,4 +1,4 @@
-"""The state of a process that code of others may change, and that is restored afterwards."""
+"""Process-wide state that foreign code may change, restored afterwards."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _LIMITS = tuple(getattr(resource, name) for name in dir(resource) if name.starts
 
 
 class ProcessState:
-    """The umask, signal handlers, limits and entries of Python's path that a process has when this is made.
+    """The umask, signal handlers, resource limits and `sys.path` of the process at construction.
 
-    The working directory is none of it: own tasks may count on the one that their module chose.
+    The working directory is not included: custom tasks may rely on the directory that their module chose.
     """
 
     def __init__(self) -> None:
@@ -28,22 +28,22 @@ class ProcessState:
         self._path = list(sys.path)
 
     def restore(self) -> None:
-        """Change back what is not as it was. End the timers: nothing of ours has any. A fork ends here."""
+        """Undo changes, stop all timers (codebatch uses none), and end this process if it is a fork."""
         self.restore_files()
-        if threading.current_thread() is threading.main_thread():  # No other may set handlers.
+        if threading.current_thread() is threading.main_thread():  # Only the main thread may set handlers.
             for number, handler in self._handlers.items():
                 if handler is not None and signal.getsignal(number) is not handler:
                     signal.signal(number, handler)
             for timer in _TIMERS:
                 signal.setitimer(timer, 0.0)
-        for limit, before in self._limits.items():
-            if resource.getrlimit(limit) != before:
-                with contextlib.suppress(ValueError, OSError):  # A hard limit may not be raised again.
-                    resource.setrlimit(limit, before)
+        for limit, limit_before in self._limits.items():
+            if resource.getrlimit(limit) != limit_before:
+                with contextlib.suppress(ValueError, OSError):  # A hard limit that was lowered cannot be raised again.
+                    resource.setrlimit(limit, limit_before)
         sys.path += [entry for entry in self._path if entry not in sys.path]
 
     def restore_files(self) -> None:
-        """Change back the umask, by which files are made, and end a fork, which would write the same files."""
+        """Restore the umask, which applies to new files. End a fork, which would write the same files."""
         if os.getpid() != self._pid:
             os._exit(0)
         os.umask(self._umask)

@@ -1,4 +1,4 @@
-"""Processes: starting a worker, and making sure that nothing outlives what it works for."""
+"""Starting of workers, and cleanup of the processes that they leave behind."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REAP_SECONDS = 5.0
 
 
 def die_with_parent(parent: int) -> None:
-    """Have the kernel kill this process when the thread that started it ends (prctl(2), Linux); elsewhere do nothing.
+    """Have the kernel kill this process when the thread that started it ends (prctl(2), Linux). No effect elsewhere.
 
     The parent may have died before the call took effect, so its pid is compared afterwards.
     """
@@ -36,58 +36,59 @@ def die_with_parent(parent: int) -> None:
 
 
 class Orphans:
-    """What our descendants leave behind as they die, detached as it may be and without a mark in its environment.
+    """Orphaned descendants of this process, including detached ones and ones without a mark in the environment.
 
-    The kernel makes it our child (prctl(2), Linux), for us to reap, and to kill. Children that we had before are not
-    ours to touch: a shell may have started them and become us. Elsewhere, and without /proc, there are none; nor in
-    another thread than the main one, whose own children, of which we know nothing, are found where orphans are.
+    The kernel makes orphans our children (prctl(2), Linux), so that they can be reaped and killed. Children from before
+    this object was created are excluded: a shell may have started them and then become this process by exec. On other
+    systems and without /proc, no orphans are found. The same holds in threads other than the main one, because their
+    own children would be found too.
     """
 
     def __init__(self) -> None:
-        self._is_here = threading.current_thread() is threading.main_thread()
-        self._before = _children()
-        if self._is_here:
+        self._is_main_thread = threading.current_thread() is threading.main_thread()
+        self._earlier_children = _children()
+        if self._is_main_thread:
             be_subreaper(True)
 
     def reap(self, ours: Collection[int]) -> None:
-        """Reap those that ended. `ours` are processes that somebody else waits for."""
+        """Reap orphans that have ended. `ours` are children that other code waits for."""
         with contextlib.suppress(ChildProcessError):
-            for pid in self._left() - set(ours):
+            for pid in self._orphans() - set(ours):
                 os.waitpid(pid, os.WNOHANG)
 
     def end(self) -> None:
-        """Kill those that are left, and what these leave in turn; adopt no more. Nobody else of ours may be alive."""
+        """Kill all orphans, also those that killed ones leave, and stop adopting. No other child may be alive."""
         self._kill()
-        if self._is_here:
+        if self._is_main_thread:
             be_subreaper(False)
 
-    def _left(self) -> set[int]:
-        return _children() - self._before if self._is_here else set()
+    def _orphans(self) -> set[int]:
+        return _children() - self._earlier_children if self._is_main_thread else set()
 
     def _kill(self) -> None:
         for _ in range(_GENERATIONS_MAX):
-            left = self._left()
-            if not left:
+            orphans = self._orphans()
+            if not orphans:
                 return
-            for pid in left:
+            for pid in orphans:
                 with contextlib.suppress(ProcessLookupError, PermissionError, ChildProcessError):
                     os.kill(pid, signal.SIGKILL)
                     os.waitpid(pid, 0)
 
 
-def be_subreaper(is_one: bool) -> None:
-    """Have what our descendants leave behind become our children (prctl(2), Linux), or not any more."""
+def be_subreaper(is_enabled: bool) -> None:
+    """Make this process the parent of its orphaned descendants, or stop that (prctl(2), Linux)."""
     if sys.platform == "linux":
-        _libc().prctl(_PR_SET_CHILD_SUBREAPER, int(is_one), 0, 0, 0)
+        _libc().prctl(_PR_SET_CHILD_SUBREAPER, int(is_enabled), 0, 0, 0)
 
 
 def bequeath_no_descriptors() -> None:
-    """Have no program that we start from now on inherit a descriptor above 2 that we have now (close_range(2))."""
+    """Mark all open descriptors above 2 close-on-exec, so that later programs do not inherit them (close_range(2))."""
     libc = _libc()
-    # glibc has it from 2.34 on.
+    # glibc has close_range since 2.34.
     if not hasattr(libc, "close_range") or libc.close_range(3, 0xFFFFFFFF, _CLOSE_RANGE_CLOEXEC) != 0:
         for name in os.listdir("/dev/fd"):
-            with contextlib.suppress(OSError):  # The listing's own.
+            with contextlib.suppress(OSError):  # The listing's own descriptor is closed already.
                 os.set_inheritable(int(name), int(name) <= 2)
 
 
@@ -106,10 +107,10 @@ def _children() -> set[int]:
 def start_process(
     arguments: list[str], *, cwd: Path, environment: dict[str, str], inherited: Sequence[int], stderr: int
 ) -> subprocess.Popen[bytes]:
-    """Start a process in a session of its own, so that a terminal's Ctrl-C does not reach it.
+    """Start a process in its own session, so that Ctrl-C in a terminal does not reach it.
 
-    Of our descriptors it gets those that are `inherited`, by their numbers.
-    The calling thread must outlive it: the kernel ties the death signal to the thread. Raises ProcessRefused.
+    It gets only the descriptors in `inherited`, with the same numbers. The calling thread must outlive the process: the
+    kernel ties the death signal to the thread. Raises ProcessRefused.
     """
     with starting_process():
         return subprocess.Popen(
@@ -125,47 +126,47 @@ def start_process(
 
 
 def has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Whether a process has ended. It stays unreaped, so that its id, and its group's, cannot be given to another."""
-    if not hasattr(os, "waitid"):  # macOS before Python 3.13
+    """Return whether a process has ended. It stays unreaped, so that its pid and process group id cannot be reused."""
+    if not hasattr(os, "waitid"):  # macOS before Python 3.13 has no waitid.
         return process.poll() is not None
     return is_dead_child(process.pid)
 
 
 def is_dead_child(pid: int) -> bool:
-    """Whether a child of ours has ended. It stays unreaped."""
+    """Return whether a child of this process has ended. It stays unreaped."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def reap(process: subprocess.Popen[bytes]) -> int:
-    """Wait for a process that was killed, set its `returncode`, and return the most memory that it had resident, in
-    bytes: wait4(2).
+    """Wait for a killed process, set its `returncode`, and return its peak resident memory in bytes: wait4(2).
 
-    On Linux a child starts from the peak of its parent, so the figure is never below that. A process that is traced
-    stays a zombie until its tracer ends or detaches (ptrace(2)). After REAP_SECONDS it counts as killed.
+    On Linux a child starts from the peak of its parent, so the value is never below the parent's. A traced process
+    stays a zombie until its tracer ends or detaches (ptrace(2)). After REAP_SECONDS the process counts as killed.
     """
     if process.returncode is not None:
         return 0
     deadline = time.monotonic() + REAP_SECONDS
-    while not (found := os.wait4(process.pid, os.WNOHANG))[0]:
+    while not (result := os.wait4(process.pid, os.WNOHANG))[0]:
         if time.monotonic() > deadline:
             process.returncode = -signal.SIGKILL
             return 0
         time.sleep(0.001)
-    _, status, usage = found
+    _, status, usage = result
     process.returncode = os.waitstatus_to_exitcode(status)
     return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def kill_group(process: subprocess.Popen[bytes], signal_number: int = signal.SIGKILL) -> None:
-    """Signal a process started by `start_process` and whatever it left behind in its group."""
+    """Signal the process group of a process started by `start_process`."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal_number)
 
 
 def kill_holder(pid: int, file: Path) -> bool:
-    """Kill the process that has the file of a holder open, in whatever namespace its id was told; whether it was there.
+    """Kill the process that has a holder file open. Return whether `pid` is such a process.
 
-    Another process of that id has not. Linux alone.
+    `pid` may come from another namespace, so the open file is checked: a different process with the same pid does not
+    have it open. Only on Linux.
     """
     if sys.platform != "linux":
         return False
@@ -184,7 +185,7 @@ def kill_holder(pid: int, file: Path) -> bool:
 
 
 def describe_end(returncode: int) -> str:
-    """How a process ended, for people: `exit status 3`, `killed by SIGSEGV`."""
+    """Describe the end of a process for people: `exit status 3`, `killed by SIGSEGV`."""
     if returncode >= 0:
         return f"exit status {returncode}"
     try:

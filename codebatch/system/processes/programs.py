@@ -1,4 +1,4 @@
-"""Asking a program: bytes in, bytes out, within a time and a size, whatever it does."""
+"""Running of a program as a filter: bytes in, bytes out, with limits of time and size."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ _LINE_CHARACTERS_MAX = 200
 
 
 class ProgramFailed(Exception):
-    """A program did not answer; the text says why."""
+    """A program returned no usable output. The text has the reason."""
 
 
 def run_with_input(arguments: Sequence[str], directory: Path, data: bytes, *, seconds: float, bytes_max: int) -> bytes:
-    """What a program prints that is given some bytes, and ends with status 0. Raises ProgramFailed.
+    """Run a program with `data` on standard input and return its standard output.
 
-    It leads a session of its own, of which nothing lives on.
+    Raises ProgramFailed if it ends with another status than 0 or exceeds a limit. The program leads its own session,
+    which is killed at the end.
     """
     try:
         process = subprocess.Popen(
@@ -40,7 +41,7 @@ def run_with_input(arguments: Sequence[str], directory: Path, data: bytes, *, se
     except (OSError, ValueError) as error:
         raise ProgramFailed(f"it cannot be started: {getattr(error, 'strerror', None) or error}") from error
     try:
-        printed, told = _talk(process, data, running_ns() + int(seconds * 1e9), seconds, bytes_max)
+        output, error_output = _communicate(process, data, running_ns() + int(seconds * 1e9), seconds, bytes_max)
     finally:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -50,23 +51,23 @@ def run_with_input(arguments: Sequence[str], directory: Path, data: bytes, *, se
                     pipe.close()
         process.wait()
     if process.returncode:
-        lines = told.decode("utf-8", "replace").split("\n")
+        lines = error_output.decode("utf-8", "replace").split("\n")
         last = next((line.strip() for line in reversed(lines) if line.strip()), "")
         raise ProgramFailed(
             f"it ended with status {process.returncode}{': ' + last[:_LINE_CHARACTERS_MAX] if last else ''}"
         )
-    return printed
+    return output
 
 
-def _talk(
+def _communicate(
     process: subprocess.Popen[bytes], data: bytes, end_ns: int, seconds: float, bytes_max: int
 ) -> tuple[bytes, bytes]:
-    """What it prints, and the end of what it says on standard error, until it has ended."""
+    """Feed the input, and return standard output and the tail of standard error after the program has ended."""
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
-    printed, told = bytearray(), bytearray()
-    left = memoryview(data)
+    output, error_output = bytearray(), bytearray()
+    unwritten = memoryview(data)
     with selectors.DefaultSelector() as selector:
         for pipe in (process.stdin, process.stdout, process.stderr):
             os.set_blocking(pipe.fileno(), False)
@@ -76,42 +77,42 @@ def _talk(
         ended_ns: int | None = None
         while selector.get_map():
             if process.poll() is not None and ended_ns is None:
-                ended_ns = running_ns()  # What it left behind may hold its pipes.
+                ended_ns = running_ns()  # Processes that the program left behind may hold its pipes open.
             if ended_ns is not None and running_ns() > ended_ns + _DRAIN_SECONDS * 1e9:
                 break
             if running_ns() > end_ns:
                 raise ProgramFailed(f"it did not end within {seconds:g} seconds")
             for key, _ in selector.select(_DRAIN_SECONDS / 2):
                 if key.fileobj is process.stdin:
-                    left = _written(selector, process.stdin, left)
+                    unwritten = _write_available(selector, process.stdin, unwritten)
                 elif key.fileobj is process.stdout:
-                    _read(selector, process.stdout, printed)
-                    if len(printed) > bytes_max:
+                    _read(selector, process.stdout, output)
+                    if len(output) > bytes_max:
                         raise ProgramFailed(f"it printed more than {bytes_max:,} bytes")
                 else:
-                    _read(selector, process.stderr, told)
-                    del told[:-_TAIL_BYTES]
+                    _read(selector, process.stderr, error_output)
+                    del error_output[:-_TAIL_BYTES]
     while process.poll() is None:
         if running_ns() > end_ns:
             raise ProgramFailed(f"it did not end within {seconds:g} seconds")
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_DRAIN_SECONDS)
-    return bytes(printed), bytes(told)
+    return bytes(output), bytes(error_output)
 
 
-def _written(selector: selectors.BaseSelector, pipe: IO[bytes], left: memoryview) -> memoryview:
-    """What is left to be written; it need not be read."""
+def _write_available(selector: selectors.BaseSelector, pipe: IO[bytes], unwritten: memoryview) -> memoryview:
+    """Write what the pipe accepts and return the rest. The program need not read all of it."""
     try:
-        left = left[os.write(pipe.fileno(), left[:_PIECE_BYTES]) :] if left else left
+        unwritten = unwritten[os.write(pipe.fileno(), unwritten[:_PIECE_BYTES]) :] if unwritten else unwritten
     except BlockingIOError:
-        return left
+        return unwritten
     except BrokenPipeError:
-        left = left[:0]
-    if not left:
+        unwritten = unwritten[:0]
+    if not unwritten:
         selector.unregister(pipe)
         with contextlib.suppress(BrokenPipeError):
             pipe.close()
-    return left
+    return unwritten
 
 
 def _read(selector: selectors.BaseSelector, pipe: IO[bytes], into: bytearray) -> None:

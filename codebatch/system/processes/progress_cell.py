@@ -1,7 +1,7 @@
-"""The progress cell: a page that a worker maps and writes before each step, so that its death names what it was at.
+"""The progress cell: a memory-mapped page in which a worker records each step before it begins.
 
-The coordinator reads it while the worker lives (progress, limits of time) and after its death (the culprit). A read
-that races a write may mix two steps; after death there is no writer, so the last step is what is read.
+The coordinator reads the page while the worker lives (progress, time limits) and after its death, to find the step that
+killed it. A read that races a write may mix two steps. After death there is no writer, so the last step is read.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _CHILD_OFFSET = 64
 
 
 class Step(NamedTuple):
-    """What a worker is at: items [item, end) of its unit's shard since `since_ns` (running clock); none if item == end.
+    """The step of a worker: items [item, end) of its unit's shard, since `since_ns` (running clock).
 
-    `items_done` and `records` are totals of its life; its unit is the `unit`-th that it was given; `task` is the place
-    in the plan of the task that runs, NO_TASK where none does.
+    Between units, `item` equals `end`. `items_done` and `records` are totals since the worker started. `unit` numbers
+    the units that it received. `task` is the position in the plan of the running task, or NO_TASK.
     """
 
     since_ns: int
@@ -41,14 +41,14 @@ class Step(NamedTuple):
 
     @property
     def items(self) -> tuple[int, int] | None:
-        """The items at hand, None between units."""
+        """The current items, or None between units."""
         return (self.item, self.end) if self.item < self.end else None
 
 
 class Child(NamedTuple):
-    """The command that a worker runs: its process, by id and start (clock ticks after boot), which leads a session.
+    """The command that a worker runs: its process, a session leader, by pid and start (clock ticks after boot).
 
-    `output_bytes` is what it wrote, the last of it at `output_ns` (running clock).
+    `output_bytes` is the size of its output so far. `output_ns` is the time of the last output (running clock).
     """
 
     pid: int
@@ -68,20 +68,21 @@ PHASE_NAMES = ("idle", "item", "batched", "commit", "lease", "project", "command
 
 
 class ProgressCell:
-    """A mapped progress cell."""
+    """A memory-mapped progress cell."""
 
     def __init__(self, files: Files, path: Path, *, create: bool) -> None:
-        """Make a cell to write, or map one to read: then raises FileNotFoundError where it is missing or cut.
+        """Create a cell for writing, or map an existing one for reading.
 
-        The page is written in full before it is mapped: on a full disk a write says so, a mapping would kill us.
+        Raises FileNotFoundError if an existing cell is missing or has the wrong size. A new page is written in full
+        before it is mapped: on a full disk a write raises an error, but an access to a mapping would kill the process.
         """
         fd = files.open_page(path, create=create)
         try:
             with wrap_write_errors(path):
                 if create:
-                    left = memoryview(bytes(CELL_BYTES))
-                    while left:
-                        left = left[os.write(fd, left) :]
+                    unwritten = memoryview(bytes(CELL_BYTES))
+                    while unwritten:
+                        unwritten = unwritten[os.write(fd, unwritten) :]
                 if os.fstat(fd).st_size != CELL_BYTES:
                     raise FileNotFoundError(path)
                 self._map = mmap.mmap(fd, CELL_BYTES, prot=mmap.PROT_READ | (mmap.PROT_WRITE if create else 0))
@@ -89,26 +90,26 @@ class ProgressCell:
             os.close(fd)
 
     def write(self, step: Step) -> None:
-        """Say what begins now."""
+        """Record the step that begins now."""
         _layout.pack_into(self._map, 0, *step)
 
     def write_task(self, task: int) -> None:
-        """Say which task of the step begins now."""
+        """Record the task of the step that begins now."""
         self._map[_TASK_OFFSET] = min(task, NO_TASK)
 
     def write_child(self, child: Child) -> None:
-        """Say what runs; a pid of 0 where nothing does."""
+        """Record the command that runs now. A pid of 0 means none."""
         _child_layout.pack_into(self._map, _CHILD_OFFSET, *child)
 
     def read_child(self) -> Child | None:
-        """The command that runs; None where none does."""
+        """Return the command that runs, or None."""
         child = Child(*_child_layout.unpack_from(self._map, _CHILD_OFFSET))
         return child if child.pid else None
 
     def read(self) -> Step:
-        """What was said last."""
+        """Return the last recorded step."""
         return Step(*_layout.unpack_from(self._map))
 
     def close(self) -> None:
-        """Unmap it."""
+        """Unmap the page."""
         self._map.close()
