@@ -7,8 +7,10 @@ import functools
 import importlib
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
+from importlib import metadata
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -21,7 +23,6 @@ from codebatch.model.task import TASK_NAME_PATTERN, TaskDeclaration, TaskDescrip
 from codebatch.model.text.lazy_patterns import LatePattern
 from codebatch.model.text.suggestions import closest
 from codebatch.plugins.catalogue import TaskCatalogue
-from codebatch.plugins.distributions import installed_here, normalized
 from codebatch.plugins.input_audit import is_in
 from codebatch.plugins.user_tasks import OwnSource, OwnTask, importing, said
 from codebatch.system.files.regular_files import file_fingerprint
@@ -90,6 +91,11 @@ def load_implementation(declaration: TaskDeclaration) -> object:
     module, _, attribute = declaration.implementation.partition(":")
     loaded: object = getattr(importlib.import_module(module), attribute)
     return loaded
+
+
+def normalized(name: str) -> str:
+    """Return the name of a distribution in the form in which names are compared (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 @functools.cache
@@ -164,11 +170,9 @@ def _with_all_that_decides(own: OwnTask, parse: TaskDeclaration) -> TaskDeclarat
 @functools.cache
 def _requirements(distribution: str) -> tuple[str, ...]:
     """The distributions that one requires, as far as they are installed, but for its extras."""
-    from importlib.metadata import PackageNotFoundError, requires
-
     try:
-        lines = requires(distribution) or ()
-    except PackageNotFoundError:
+        lines = metadata.requires(distribution) or ()
+    except metadata.PackageNotFoundError:
         return ()
     found = (_REQUIRED.match(line) for line in lines if not _EXTRA.search(line))
     return tuple(match[0] for match in found if match and _installed_version(match[0]) is not None)
@@ -177,21 +181,19 @@ def _requirements(distribution: str) -> tuple[str, ...]:
 @functools.cache
 def providers(module: str) -> tuple[str, ...]:
     """The installed distributions that a module is of: nearly always the one that is called so."""
-    from importlib.metadata import packages_distributions
-
     if _installed_version(module) is not None:
         return (module,)
-    return tuple(sorted(set(packages_distributions().get(module, ()))))  # 30 ms
+    return tuple(sorted(set(metadata.packages_distributions().get(module, ()))))
 
 
 def _lies_with_its_version(module: str) -> bool:
     """Whether a module is installed where its distribution is; one that is no copy (editable) lies anywhere."""
-    from importlib.metadata import distribution
-
     spec = importlib.util.find_spec(module)
     assert spec is not None
     lies = os.path.realpath(str(spec.origin))
-    return any(is_in(lies, os.path.realpath(str(distribution(owner).locate_file("")))) for owner in providers(module))
+    return any(
+        is_in(lies, os.path.realpath(str(metadata.distribution(owner).locate_file("")))) for owner in providers(module)
+    )
 
 
 def _has_files(module: str) -> bool:
@@ -242,7 +244,6 @@ def mismatch(task: str, different: Sequence[str]) -> ToolMismatch:
 def look_again() -> None:
     """Forget what was known of the packages that are installed: they may have been replaced."""
     package_digest.cache_clear()
-    installed_here.cache_clear()
     _installed_version.cache_clear()
     providers.cache_clear()
     _requirements.cache_clear()
@@ -251,4 +252,7 @@ def look_again() -> None:
 @functools.cache
 def _installed_version(distribution: str) -> str | None:
     """A distribution's version, None where it is not installed. Tasks share most of theirs."""
-    return installed_here().version(distribution)
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
