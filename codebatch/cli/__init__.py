@@ -19,7 +19,6 @@ from codebatch.cli.framework.exit import EXIT_INTERRUPTED, run_to_exit_status
 from codebatch.cli.framework.groups import Group, answering_group
 from codebatch.cli.output.streams import set_up_streams
 from codebatch.errors import Interrupted
-from codebatch.system.processes.quick_start import import_msgspec
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -184,7 +183,6 @@ class LazyGroup(Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         for section in SECTIONS.values():
             if cmd_name in section:
-                import_msgspec()
                 module, _, attribute = section[cmd_name][0].partition(":")
                 command = getattr(importlib.import_module(f"codebatch.cli.{module}"), attribute)
                 assert isinstance(command, click.Command)

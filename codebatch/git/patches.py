@@ -10,12 +10,10 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from codebatch.model.text.lazy_patterns import LatePattern
-
 BLOB_BYTES = 12
 """Length to which blob hashes are truncated, in bytes: enough to distinguish all versions."""
 
-_PATCH = LatePattern(
+_PATCH = re.compile(
     rb"^(?:index ([0-9a-f]+)\.\.([0-9a-f]+)|@@ -([0-9]+)(?:,([0-9]+))? \+([0-9]+)(?:,([0-9]+))? @@)", re.MULTILINE
 )
 

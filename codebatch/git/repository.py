@@ -21,7 +21,6 @@ from collections.abc import Mapping
 import msgspec
 
 from codebatch.model.entry import display_path
-from codebatch.model.text.lazy_patterns import LatePattern
 from codebatch.system.clock import running_ns
 from codebatch.system.processes.proc import waits_for_fifo
 
@@ -56,15 +55,15 @@ _TRACKED_SECONDS = 30.0
 # Interval of the checks whether git is blocked.
 _POLL_SECONDS = 0.2
 _LIST = ("ls-files", "-coz", "--deduplicate", "--exclude-per-directory=.gitignore")
-_UNREADABLE = LatePattern(rb"warning: (?:could not open directory|unable to access) '(.*?)/?': (.*)")
+_UNREADABLE = re.compile(rb"warning: (?:could not open directory|unable to access) '(.*?)/?': (.*)")
 # Invalid components of paths: empty, `.`, `..`, and `.git` in any case. And a slash at the beginning.
-_NO_PATH = LatePattern(rb"(?:\A|[\0/])(?:\.\.?|\.git)(?=[/\0])|(?:\A|[\0/])/", re.IGNORECASE)
+_NO_PATH = re.compile(rb"(?:\A|[\0/])(?:\.\.?|\.git)(?=[/\0])|(?:\A|[\0/])/", re.IGNORECASE)
 _NAME_TOO_LONG = os.strerror(errno.ENAMETOOLONG)
 _WARNINGS = (b"warning: could not open directory", b"warning: unable to access")
 # Output of `ls-files -v -s -z`: "H 100644 OBJECT 0<TAB>PATH<NUL>". Another tag: unmerged, or git ignores its file.
-_INDEXED = LatePattern(rb"[^\t\0]*\t([^\0]*)\0")
-_SUBMODULE = LatePattern(rb"(?:\A|\0)(?:H )?160000 (?:commit )?([0-9a-f]+)(?: \d)?\t([^\0]*)")
-_UNSEEN = LatePattern(rb"(?:\A|\0)(?!H )[^\0]")
+_INDEXED = re.compile(rb"[^\t\0]*\t([^\0]*)\0")
+_SUBMODULE = re.compile(rb"(?:\A|\0)(?:H )?160000 (?:commit )?([0-9a-f]+)(?: \d)?\t([^\0]*)")
+_UNSEEN = re.compile(rb"(?:\A|\0)(?!H )[^\0]")
 
 
 class GitError(Exception):

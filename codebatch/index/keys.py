@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 import struct
 import sys
 from array import array
@@ -16,8 +17,6 @@ from collections.abc import Iterable
 from itertools import repeat
 
 import msgspec
-
-from codebatch.model.text.lazy_patterns import LatePattern
 
 TERMS_VERSION = 1
 """What is posted of a record, and how it is kept. Of a change of either: what is of another one is made anew."""
@@ -39,7 +38,7 @@ METRIC = b"m"
 
 _CUT = b"\xff"
 # It begins behind one of them alone, so that a target of any length is gone through once.
-_LAST_COMPONENT = LatePattern(r"(?<![^.:/\\>])[^.:/\\>]*\Z")
+_LAST_COMPONENT = re.compile(r"(?<![^.:/\\>])[^.:/\\>]*\Z")
 _GREATEST = 2**32 - 1
 
 _NUMBER_BYTES = 8

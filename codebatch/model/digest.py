@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from typing import NewType
 
 import msgspec
 
-from codebatch.model.text.lazy_patterns import LatePattern
-
 Digest = NewType("Digest", str)
 """64 lower-case hex digits of a sha256."""
 
-DIGEST_PATTERN = LatePattern(r"[0-9a-f]{64}\Z")
+DIGEST_PATTERN = re.compile(r"[0-9a-f]{64}\Z")
 
 _DIGITS = b"0123456789abcdef"
 _LENGTH = 64

@@ -9,15 +9,14 @@ from typing import Literal, NewType, Protocol
 import msgspec
 
 from codebatch.model.entry import Entry
-from codebatch.model.text.lazy_patterns import LatePattern
 
 TaskName = NewType("TaskName", str)
 
 Json = object
 """A decoded JSON value. Receivers must check its type."""
 
-_NUMBERED = LatePattern(r"\d+_(?=.)", re.ASCII)
-TASK_NAME_PATTERN = LatePattern(r"[a-z][a-z0-9_-]{0,63}\Z")
+_NUMBERED = re.compile(r"\d+_(?=.)", re.ASCII)
+TASK_NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]{0,63}\Z")
 
 
 class SnapshotView(Protocol):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -16,7 +17,6 @@ from codebatch.errors import InvalidConfiguration
 from codebatch.model.entry import Entry
 from codebatch.model.plan import ContextTable
 from codebatch.model.task import PIPELINES, Json, OwnPlace, SnapshotView, TaskDescription
-from codebatch.plugins.distributions import EntryPoint, installed_here
 from codebatch.plugins.input_audit import InputAudit
 from codebatch.plugins.user_tasks import OwnSource, OwnTask, load_own_task, read_own_source
 
@@ -65,7 +65,7 @@ class TaskCatalogue:
     def installed(self) -> dict[str, EntryPoint]:
         """All installed tasks, not yet loaded. Raises InvalidConfiguration if two packages claim one name."""
         tasks: dict[str, EntryPoint] = {}
-        for entry_point in installed_here().entry_points(ENTRY_POINT_GROUP):
+        for entry_point in entry_points(group=ENTRY_POINT_GROUP):
             other = tasks.get(entry_point.name)
             if other is not None and other.value != entry_point.value:
                 raise InvalidConfiguration(

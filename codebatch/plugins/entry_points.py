@@ -7,8 +7,10 @@ import functools
 import importlib
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
+from importlib import metadata
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -18,10 +20,8 @@ from codebatch.model.analysis.imports import IMPORT_TASK
 from codebatch.model.digest import Digest, digest_bytes, digest_pairs
 from codebatch.model.plan import PlannedTask
 from codebatch.model.task import TASK_NAME_PATTERN, TaskDeclaration, TaskDescription
-from codebatch.model.text.lazy_patterns import LatePattern
 from codebatch.model.text.suggestions import closest
 from codebatch.plugins.catalogue import TaskCatalogue
-from codebatch.plugins.distributions import installed_here, normalized
 from codebatch.plugins.input_audit import is_in
 from codebatch.plugins.user_tasks import OwnSource, OwnTask, importing, said
 from codebatch.system.files.regular_files import file_fingerprint
@@ -31,8 +31,8 @@ _DIGESTS_MAX = 4096
 _PACKAGES_OF_CODEBATCH = ("codebatch", "codebatch_workers")
 
 # For lines of `Requires-Dist` (PEP 508): the name, and whether the requirement is only for an extra.
-_REQUIRED = LatePattern(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_EXTRA = LatePattern(r"\bextra\s*==")
+_REQUIRED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_EXTRA = re.compile(r"\bextra\s*==")
 
 
 def describe_task(catalogue: TaskCatalogue, name: str) -> TaskDescription:
@@ -90,6 +90,11 @@ def load_implementation(declaration: TaskDeclaration) -> object:
     module, _, attribute = declaration.implementation.partition(":")
     loaded: object = getattr(importlib.import_module(module), attribute)
     return loaded
+
+
+def normalized(name: str) -> str:
+    """Return the name of a distribution in the form in which names are compared (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 @functools.cache
@@ -167,11 +172,9 @@ def _with_inputs_of_parse(own: OwnTask, parse: TaskDeclaration) -> TaskDeclarati
 @functools.cache
 def _requirements(distribution: str) -> tuple[str, ...]:
     """Return the installed requirements of a distribution, without those of extras."""
-    from importlib.metadata import PackageNotFoundError, requires
-
     try:
-        lines = requires(distribution) or ()
-    except PackageNotFoundError:
+        lines = metadata.requires(distribution) or ()
+    except metadata.PackageNotFoundError:
         return ()
     matches = (_REQUIRED.match(line) for line in lines if not _EXTRA.search(line))
     return tuple(match[0] for match in matches if match and _installed_version(match[0]) is not None)
@@ -180,23 +183,18 @@ def _requirements(distribution: str) -> tuple[str, ...]:
 @functools.cache
 def providers(module: str) -> tuple[str, ...]:
     """Return the installed distributions that provide a module, usually one with the same name."""
-    from importlib.metadata import packages_distributions
-
     if _installed_version(module) is not None:
         return (module,)
-    return tuple(sorted(set(packages_distributions().get(module, ()))))  # Slow, and rarely needed.
+    return tuple(sorted(set(metadata.packages_distributions().get(module, ()))))  # Slow, and rarely needed.
 
 
 def _is_installed_with_version(module: str) -> bool:
     """Return whether a module is installed with its distribution. Editable installs are elsewhere."""
-    from importlib.metadata import distribution
-
     spec = importlib.util.find_spec(module)
     assert spec is not None
     location = os.path.realpath(str(spec.origin))
-    return any(
-        is_in(location, os.path.realpath(str(distribution(owner).locate_file("")))) for owner in providers(module)
-    )
+    roots = (os.path.realpath(str(metadata.distribution(owner).locate_file(""))) for owner in providers(module))
+    return any(is_in(location, root) for root in roots)
 
 
 def _has_files(module: str) -> bool:
@@ -247,7 +245,6 @@ def mismatch(task: str, different: Sequence[str]) -> ToolMismatch:
 def look_again() -> None:
     """Clear all caches about installed packages, which may have been replaced."""
     package_digest.cache_clear()
-    installed_here.cache_clear()
     _installed_version.cache_clear()
     providers.cache_clear()
     _requirements.cache_clear()
@@ -256,4 +253,7 @@ def look_again() -> None:
 @functools.cache
 def _installed_version(distribution: str) -> str | None:
     """Return a distribution's version, or None. Cached because tasks share most distributions."""
-    return installed_here().version(distribution)
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None

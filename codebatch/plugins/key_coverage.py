@@ -13,8 +13,7 @@ from functools import cached_property
 from importlib.machinery import all_suffixes
 
 from codebatch.model.task import OwnPlace
-from codebatch.plugins.distributions import normalized
-from codebatch.plugins.entry_points import packages_in_key, providers
+from codebatch.plugins.entry_points import normalized, packages_in_key, providers
 from codebatch.plugins.input_audit import is_in
 from codebatch.plugins.user_tasks import OwnSource
 

@@ -6,10 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from codebatch.errors import AmbiguousId, InvalidId, NotInStore
-from codebatch.model.text.lazy_patterns import LatePattern
 
-_REFERENCE = LatePattern(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}\Z")
-_LATEST = LatePattern(r"latest(?:~(\d{1,6}))?\Z", re.ASCII)
+_REFERENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}\Z")
+_LATEST = re.compile(r"latest(?:~(\d{1,6}))?\Z", re.ASCII)
 
 CANDIDATES_SHOWN_MAX = 10
 

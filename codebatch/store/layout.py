@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from codebatch.model.digest import Digest
 from codebatch.model.shard import SHARD_ID_PATTERN, ShardId
-from codebatch.model.text.lazy_patterns import LatePattern
 
 if TYPE_CHECKING:
     from codebatch.model.outcome import Register
@@ -43,9 +42,9 @@ SNAPSHOT_INDEX = "files.index.jsonl.zst"
 OBJECTS_COLLECTED = "objects-collected"
 """A file in `cache/`: when it was written, packs were last rid of what nobody names."""
 
-SNAPSHOT_ID_PATTERN = LatePattern(r"snap-[0-9a-f]{16}\Z")
-STAT_CACHE_PATTERN = LatePattern(r"stat-[0-9a-f]{16}\.bin\Z")
-KEPT_PATTERN = LatePattern(r"(?:churn|durations|headline|importers|numbers)-[0-9a-f]{16}\.bin\Z")
+SNAPSHOT_ID_PATTERN = re.compile(r"snap-[0-9a-f]{16}\Z")
+STAT_CACHE_PATTERN = re.compile(r"stat-[0-9a-f]{16}\.bin\Z")
+KEPT_PATTERN = re.compile(r"(?:churn|durations|headline|importers|numbers)-[0-9a-f]{16}\.bin\Z")
 """Files in `cache/` that hold what takes long to find out."""
 
 TERMS = "terms"
@@ -54,7 +53,7 @@ TERMS = "terms"
 INDEX_FILE = "index.json"
 INDEX_BASE = "base"
 INDEX_OVERLAY = "overlay"
-INDEX_PART_PATTERN = LatePattern(rf"({INDEX_BASE}|{INDEX_OVERLAY})-\d{{6,}}\.lmdb\.zst", re.ASCII)
+INDEX_PART_PATTERN = re.compile(rf"({INDEX_BASE}|{INDEX_OVERLAY})-\d{{6,}}\.lmdb\.zst", re.ASCII)
 """A part of one of these layers of an index."""
 
 BATCH_FILE = "batch.json"
@@ -76,16 +75,16 @@ QUESTIONS = "questions"
 MANIFEST_FILE = "manifest.json"
 
 _SHARD = f"({SHARD_ID_PATTERN})"
-_LEASE = LatePattern(_SHARD + r"\.(\d{1,9})\.(\d{1,9})\Z", re.ASCII)
-_COORDINATOR_LEASE = LatePattern(r"coordinator\.([1-9]\d{0,8})\Z", re.ASCII)
-_LOG = LatePattern(_SHARD + r"\.(\d{1,9})\.r([1-9]\d{0,8})\.([1-9]\d{0,8})\.log\Z", re.ASCII)
-_EVENTS = LatePattern(r"([1-9]\d{0,8})\.jsonl\Z", re.ASCII)
-_QUESTION = LatePattern(_SHARD + r"\.(\d{1,9})\.r([1-9]\d{0,8})\.([1-9]\d{0,8})\.([1-9]\d{0,8})\.json\Z", re.ASCII)
-_REQUEST = LatePattern(r"(\d{6,9})\.json\Z", re.ASCII)
-_REGISTER = LatePattern(_SHARD + r"\.(0|[1-9]\d{0,8})\.([a-z][a-z0-9_-]{0,63})\.r([1-9]\d{0,8})\Z", re.ASCII)
-_SHARD_ALONE = LatePattern(_SHARD + r"\Z")
-_GENERATION = LatePattern(r"[1-9]\d{0,8}\Z", re.ASCII)
-HOLDER_PATTERN = LatePattern(r"[0-9a-f]{32}\Z")
+_LEASE = re.compile(_SHARD + r"\.(\d{1,9})\.(\d{1,9})\Z", re.ASCII)
+_COORDINATOR_LEASE = re.compile(r"coordinator\.([1-9]\d{0,8})\Z", re.ASCII)
+_LOG = re.compile(_SHARD + r"\.(\d{1,9})\.r([1-9]\d{0,8})\.([1-9]\d{0,8})\.log\Z", re.ASCII)
+_EVENTS = re.compile(r"([1-9]\d{0,8})\.jsonl\Z", re.ASCII)
+_QUESTION = re.compile(_SHARD + r"\.(\d{1,9})\.r([1-9]\d{0,8})\.([1-9]\d{0,8})\.([1-9]\d{0,8})\.json\Z", re.ASCII)
+_REQUEST = re.compile(r"(\d{6,9})\.json\Z", re.ASCII)
+_REGISTER = re.compile(_SHARD + r"\.(0|[1-9]\d{0,8})\.([a-z][a-z0-9_-]{0,63})\.r([1-9]\d{0,8})\Z", re.ASCII)
+_SHARD_ALONE = re.compile(_SHARD + r"\Z")
+_GENERATION = re.compile(r"[1-9]\d{0,8}\Z", re.ASCII)
+HOLDER_PATTERN = re.compile(r"[0-9a-f]{32}\Z")
 
 
 def stat_cache_name(source: Digest) -> str:

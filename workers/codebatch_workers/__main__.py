@@ -28,9 +28,6 @@ def main(arguments: list[str]) -> int:
     gc.set_threshold(50_000, 20, 50)
     import socket
 
-    from codebatch.system.processes.quick_start import import_msgspec
-
-    import_msgspec()
     from codebatch.protocol.launch import STACK_SIGNAL, decode_launch
     from codebatch_workers.runtime.channel import Channel
 

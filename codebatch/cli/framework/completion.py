@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,12 +11,11 @@ import click
 
 from codebatch.cli.framework.groups import STORE_VARIABLE
 from codebatch.errors import CodebatchError
-from codebatch.model.text.lazy_patterns import LatePattern
 
 if TYPE_CHECKING:
     from codebatch.store.batches.store import StoreDir
 
-_TYPED = LatePattern(r"[\w./+@][\w./+@-]*")
+_TYPED = re.compile(r"[\w./+@][\w./+@-]*")
 """What stands for itself in every shell: a path of a tree that nobody vouches for is put into a command line."""
 
 

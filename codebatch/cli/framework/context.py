@@ -25,7 +25,6 @@ from codebatch.cli.output.terminal import printable
 from codebatch.errors import CodebatchError, InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.model.text.displayed_paths import paths_shown_as
-from codebatch.model.text.lazy_patterns import LatePattern
 from codebatch.model.text.quantities import count_of, human_bytes
 from codebatch.operations.project.stores import StorePlace
 from codebatch.store.batches.batches import BatchDir, BatchKind
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., object])
 
 # In a hint: a whole command line, after a colon or between backquotes.
-_COMMAND = LatePattern(r"(?<=: )codebatch [^;`]*[^;` ]|(?<=`)codebatch [^`]+(?=`)")
+_COMMAND = re.compile(r"(?<=: )codebatch [^;`]*[^;` ]|(?<=`)codebatch [^`]+(?=`)")
 _WITH_TRUST = (
     "codebatch resume",
     "codebatch cancel",

@@ -15,7 +15,6 @@ from codebatch.cli.framework.groups import schema_of
 from codebatch.cli.output.streams import ReaderGone
 from codebatch.cli.output.terminal import printable
 from codebatch.errors import CodebatchError, InternalError, InvalidInput, StoreError, StoreUnwritable
-from codebatch.model.text.lazy_patterns import LatePattern
 from codebatch.model.text.suggestions import closest
 from codebatch.system.files.os_errors import ProcessRefused, is_refusal, suggest_fix
 
@@ -23,9 +22,9 @@ COMPLETE_VARIABLE = "_CODEBATCH_COMPLETE"
 EXIT_READER_GONE = 0
 EXIT_INTERRUPTED = 130
 
-_JSON = LatePattern(r"--json\Z|(-[qv]*o|--output=)json\Z")
-_OUTPUT = LatePattern(r"(-[qv]*o|--output)\Z")
-_NO_CHOICE = LatePattern(r"'(.*)' is not one of (.*)")
+_JSON = re.compile(r"--json\Z|(-[qv]*o|--output=)json\Z")
+_OUTPUT = re.compile(r"(-[qv]*o|--output)\Z")
+_NO_CHOICE = re.compile(r"'(.*)' is not one of (.*)")
 _NO_LONGER = {
     "--id": "ids cannot be chosen; name the batch instead: codebatch run PATH --name NAME; then use @NAME",
     "--metadata": "snapshots have no metadata; name the batch instead: codebatch run PATH --name NAME",

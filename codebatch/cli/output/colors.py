@@ -13,8 +13,6 @@ import re
 import sys
 from typing import Literal, TextIO
 
-from codebatch.model.text.lazy_patterns import LatePattern
-
 Color = Literal["auto", "always", "never"]
 
 _NAME = 1
@@ -24,8 +22,8 @@ _SEVERITIES = {"error": 31, "warning": 33, "info": 36, "hint": 32}
 _WITHOUT_LINKS = ("dumb", "linux")
 """Terminals that would print them."""
 
-_PLACE = LatePattern(r"(?P<margin>\s*)(?P<path>\S.*?)(?P<line>(?::\d+)*)(?=: )")
-_PART = LatePattern(
+_PLACE = re.compile(r"(?P<margin>\s*)(?P<path>\S.*?)(?P<line>(?::\d+)*)(?=: )")
+_PART = re.compile(
     rf"(?:^|^: |(?<=  )|(?<=\d ))(?P<severity>{'|'.join(_SEVERITIES)})(?=[ ,]|$)"
     r"|(?<![^\s(])(?P<path>[^\s:(),]*[./][^\s:(),]+)(?P<line>(?::\d+)*)"
 )

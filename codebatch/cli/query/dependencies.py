@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,6 @@ from codebatch.cli.output.tables import wrapped
 from codebatch.cli.output.widths import fitted_path, terminal_width, without_same_directory
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
-from codebatch.model.text.lazy_patterns import LatePattern
 from codebatch.model.text.quantities import count_of
 from codebatch.operations.queries.batch_query import Answer
 from codebatch.operations.queries.impact import Impact
@@ -100,7 +100,7 @@ def _answer_tests(answering: CommandContext, answer: Answer[Impact]) -> int:
     return status
 
 
-_SPLIT = LatePattern(r"[^\w./:@%+=,~-]|^~")
+_SPLIT = re.compile(r"[^\w./:@%+=,~-]|^~")
 """What a shell or a runner would take for something else where it is not quoted."""
 
 

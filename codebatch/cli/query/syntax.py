@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Collection
 from fnmatch import fnmatchcase
@@ -23,7 +24,6 @@ from codebatch.coordinator.analysis.planning import check_overrides
 from codebatch.errors import InvalidInput, SourceUnreadable, UnknownId
 from codebatch.model.entry import display_path
 from codebatch.model.task import Json
-from codebatch.model.text.lazy_patterns import LatePattern
 from codebatch.model.text.quantities import count_of
 from codebatch.model.text.suggestions import closest
 from codebatch.operations.project.configuration import Configuration, load_configuration
@@ -33,7 +33,7 @@ from codebatch.store.batches.resolution import resolve_batch
 from codebatch.system.files.regular_files import read_regular
 
 _FILE_BYTES_MAX = 256 << 20
-_RULE = LatePattern(r"[A-Z]+[0-9]+|[a-z]+(?:-[a-z]+)+")
+_RULE = re.compile(r"[A-Z]+[0-9]+|[a-z]+(?:-[a-z]+)+")
 _OF_PARSE = ("syntax-error", "partial-parse")
 
 

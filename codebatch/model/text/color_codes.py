@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from codebatch.model.text.lazy_patterns import LatePattern
+import re
 
-SGR = LatePattern(r"\x1b\[[0-9;:]{0,64}m")
-_SGR_BYTES = LatePattern(rb"\x1b\[[0-9;:]{0,64}m")
+SGR = re.compile(r"\x1b\[[0-9;:]{0,64}m")
+_SGR_BYTES = re.compile(rb"\x1b\[[0-9;:]{0,64}m")
 
 COLORS_WANTED = {"FORCE_COLOR": "1", "CLICOLOR_FORCE": "1"}
 """Variables that make programs print colors into a pipe (force-color.org, bixense.com)."""

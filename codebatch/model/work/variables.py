@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
-from codebatch.model.text.lazy_patterns import LatePattern
-
 _NAME = "[A-Za-z_][A-Za-z0-9_]*"
-_REFERENCE = LatePattern(rf"\$\$\{{|\$\{{({_NAME})(?::-([^{{}}]*))?\}}|\$\{{")
-_WHOLE = LatePattern(rf"\$({_NAME})\Z")
-_BARE = LatePattern(rf"(?<!\$)\$({_NAME})")
+_REFERENCE = re.compile(rf"\$\$\{{|\$\{{({_NAME})(?::-([^{{}}]*))?\}}|\$\{{")
+_WHOLE = re.compile(rf"\$({_NAME})\Z")
+_BARE = re.compile(rf"(?<!\$)\$({_NAME})")
 
 
 class VariableError(ValueError):

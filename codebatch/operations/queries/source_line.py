@@ -10,7 +10,6 @@ import msgspec
 
 from codebatch.errors import InvalidInput, ObjectMissing
 from codebatch.model.entry import display_path
-from codebatch.model.text.lazy_patterns import LatePattern
 from codebatch.model.text.quantities import count_of
 from codebatch.operations import ignore_note
 from codebatch.operations.queries import records as questions
@@ -24,7 +23,7 @@ from codebatch.query.filters.filters import RecordFilter
 SOURCE_LINES_AROUND = 3
 SOURCE_CHARACTERS_MAX = 400
 
-_NUMBERED = LatePattern(r"(.+):([0-9]{1,9}):?\Z", re.DOTALL)
+_NUMBERED = re.compile(r"(.+):([0-9]{1,9}):?\Z", re.DOTALL)
 _TOLD = ("symbol", "diagnostic", "edge", "metric", "duplicate", "failure")
 """In this order, if at all."""
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 
-from codebatch.model.text.lazy_patterns import LatePattern
-
 # What runners of tests look for by default: pytest and unittest, jest, vitest and mocha, go test, RSpec and minitest,
 # JUnit and its like, PHPUnit, googletest, Bats, prove.
-_TEST_FILE = LatePattern(
+_TEST_FILE = re.compile(
     rb"(?:test_.*\.(?:py|rb|c|cc|cpp|cxx|lua|sh|php)|tests?\.(?:py|rs)|"
     rb".*(?:_(?:test|spec|unittest)\.[a-z]{1,4}|[.-](?:test|test-d|spec|e2e)\.[cm]?[jt]sx?|"
     rb"(?:Test|Tests|TestCase|IT|Spec)\.(?:java|kt|kts|cs|php|scala|groovy|swift)|\.bats|\.t))\Z",
     re.DOTALL,
 )
-_IN_TESTS = LatePattern(rb"(?:\A|/)(?:tests/[^/]+\.rs|__tests__/[^/]+\.[cm]?[jt]sx?)\Z")
+_IN_TESTS = re.compile(rb"(?:\A|/)(?:tests/[^/]+\.rs|__tests__/[^/]+\.[cm]?[jt]sx?)\Z")
 
 
 def is_test_file(path: bytes) -> bool:

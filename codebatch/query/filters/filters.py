@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, get_args
@@ -13,7 +14,6 @@ from codebatch.model.entry import path_from_fields
 from codebatch.model.record import KINDS, SEVERITIES, SymbolType
 from codebatch.model.record_counts import Counts
 from codebatch.model.task import Json
-from codebatch.model.text.lazy_patterns import LatePattern
 from codebatch.query.fields import (
     DERIVED,
     NO_LANGUAGES,
@@ -253,7 +253,7 @@ def last_name(target: Json) -> Json:
     return _NAME_ENDS.split(target)[-1] if isinstance(target, str) else None
 
 
-_NAME_ENDS = LatePattern(r"[.:/\\]+|->(?=.)")  # `operator->` is a name.
+_NAME_ENDS = re.compile(r"[.:/\\]+|->(?=.)")  # `operator->` is a name.
 
 
 def match_any(wanted: Collection[str]) -> Callable[[object], bool]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -27,7 +28,6 @@ from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.documents import Document, DocumentError, InstantNs, decode_document, encode_document
 from codebatch.model.entry import SnapshotId
 from codebatch.model.task import TASK_NAME_PATTERN, WORK_PIPELINE
-from codebatch.model.text.lazy_patterns import LatePattern
 from codebatch.store import layout
 from codebatch.store.batches.ids import BATCH_ID_PATTERN as BATCH_ID_PATTERN
 from codebatch.store.batches.ids import MICROSECOND, id_at, instant_after_1970, instant_of
@@ -43,7 +43,7 @@ if TYPE_CHECKING:  # Who opens a batch may ask for neither.
     from codebatch.store.snapshots.snapshots import Snapshot
 
 BATCH_FORMAT = 1
-NAME_PATTERN = LatePattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
+NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
 """A name that is given to a batch; referred to as `@` and the name."""
 
 BatchKind = Literal["analysis", "work", "any"]

@@ -7,11 +7,9 @@ import os
 import re
 from typing import NewType
 
-from codebatch.model.text.lazy_patterns import LatePattern
-
 BatchId = NewType("BatchId", str)
 
-BATCH_ID_PATTERN = LatePattern(r"batch-(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-(\d{6})-[0-9a-f]{6}\Z", re.ASCII)
+BATCH_ID_PATTERN = re.compile(r"batch-(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-(\d{6})-[0-9a-f]{6}\Z", re.ASCII)
 
 MICROSECOND = datetime.timedelta(microseconds=1)
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import stat
 import uuid
 from collections.abc import Iterator
@@ -28,7 +29,6 @@ from codebatch.errors import (
 )
 from codebatch.model.documents import Document, DocumentError, decode_document, decode_json, encode_document
 from codebatch.model.project import ProjectRoot
-from codebatch.model.text.lazy_patterns import LatePattern
 from codebatch.store import layout
 from codebatch.store.ownership import StoreOrigin, check_origin, make_origin, refuse_link, refuse_tracked
 from codebatch.system.files.files import Files, Lock
@@ -224,7 +224,7 @@ def holds_only_a_store(root: Path) -> bool:
     return all(name in known or _UNFINISHED.match(name) for name in _names(root))
 
 
-_UNFINISHED = LatePattern(r"\.store\.json\.[0-9a-f]{32}\.tmp\Z")
+_UNFINISHED = re.compile(r"\.store\.json\.[0-9a-f]{32}\.tmp\Z")
 
 
 def _is_leftover(files: Files, root: Path, name: str) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from codebatch.model.text.lazy_patterns import LatePattern
 from codebatch_workers.syntax.source import SourceFile
 
 if TYPE_CHECKING:
@@ -25,11 +24,11 @@ _DIRECTORIES = frozenset(
     b"translations".split()
 )
 # Behind a code stand a script, a region, a variant: `zh-Hans-CN`; before it, in the name of a file, what it is of.
-_NAME = LatePattern(
+_NAME = re.compile(
     rb"(?:[^/]*?[-_.])??([a-z]{2,3})(?:[-_@](?:[A-Z]{2}|[a-z]{2}|[A-Z][a-z]{3}|[a-z]{3,8}|\d{3})){0,2}(?:\.[a-z]+)?"
 )
-_RUST_TESTS = LatePattern(rb"#\s*\[\s*cfg\s*\(\s*(?:test\s*\)|all\s*\(\s*test\b)")
-_C_TESTS = LatePattern(rb"^[ \t]*#[ \t]*ifdef[ \t]+(?:\w*_)?(?:UNIT_?|SELF_?)?TESTS?\b", re.MULTILINE)
+_RUST_TESTS = re.compile(rb"#\s*\[\s*cfg\s*\(\s*(?:test\s*\)|all\s*\(\s*test\b)")
+_C_TESTS = re.compile(rb"^[ \t]*#[ \t]*ifdef[ \t]+(?:\w*_)?(?:UNIT_?|SELF_?)?TESTS?\b", re.MULTILINE)
 
 
 def is_translation(path: bytes) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from codebatch.model.record import CLASSES_APART, SEVERITIES, Diagnostic, FileClass, Severity
-from codebatch.model.text.lazy_patterns import LatePattern
 from codebatch_workers.syntax.source import SourceFile
 
 _UNUSED = ("F401", "F841")
@@ -24,8 +24,8 @@ _ON_PURPOSE: Mapping[str, frozenset[FileClass]] = {
 }
 """Classes of files that contain what a rule finds on purpose: a test that cannot be parsed would fail if it ran."""
 
-_FIRST_CELL = LatePattern(r"from cell (\d+)")
-_AS = LatePattern(r"\bas[ \t]+\Z")
+_FIRST_CELL = re.compile(r"from cell (\d+)")
+_AS = re.compile(r"\bas[ \t]+\Z")
 
 
 def severity_in(file_class: FileClass, code: str, severity: Severity) -> Severity:

@@ -6,19 +6,19 @@ such a name is a fragment if it has no errors once its brackets are closed, or a
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from codebatch.model.text.lazy_patterns import LatePattern
 from codebatch_workers.syntax.broken_trees import iter_broken
 from codebatch_workers.syntax.source import SourceFile
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_BEGINNING = LatePattern(
+_BEGINNING = re.compile(
     rb"(?:[^/]*[-_.])?(?:banner|before|begin|head|header|intro|open|pre|prefix|prelude|start|top)\.js"
 )
-_END = LatePattern(
+_END = re.compile(
     rb"(?:[^/]*[-_.])?(?:after|bottom|close|end|finish|foot|footer|outro|post|postfix|postlude|suffix|tail)\.js"
 )
 _CLOSING = {b"(": b")", b"[": b"]", b"{": b"}", b"${": b"}"}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from codebatch.model.text.lazy_patterns import LatePattern
 from codebatch_workers.syntax.broken_trees import iter_broken
 from codebatch_workers.syntax.language.languages import TEMPLATE_LANGUAGES
 from codebatch_workers.syntax.source import SourceFile
@@ -17,28 +16,28 @@ from codebatch_workers.syntax.source import SourceFile
 # Languages in which nothing but a template has these marks on the line of an error.
 _LANGUAGES = frozenset(("css", "html", "javascript", "json", "jsonc", "toml", "tsx", "typescript", "yaml"))
 # Jinja, Django, Twig, Handlebars, Mustache, Liquid, Go; ERB, EJS; and where a value is put in by its name.
-_MARKS = LatePattern(rb"\{%.*%\}|(?<!\$)\{\{.*\}\}|\{#.*#\}|<%.*%>|(?<![\w\"'])%[A-Z_]{2,}%(?![\w\"'])")
+_MARKS = re.compile(rb"\{%.*%\}|(?<!\$)\{\{.*\}\}|\{#.*#\}|<%.*%>|(?<![\w\"'])%[A-Z_]{2,}%(?![\w\"'])")
 # In code two braces may begin a list of lists: one name stands in them, which may be filtered.
 _CODE_LANGUAGES = frozenset(("go", "java", "php", "python", "ruby", "rust"))
-_MARKS_OF_CODE = LatePattern(rb"\{\{-?\s*[.$]?[A-Za-z_][\w.]*(?:\s*\|[^{}\n]*)?\s*-?\}\}")
+_MARKS_OF_CODE = re.compile(rb"\{\{-?\s*[.$]?[A-Za-z_][\w.]*(?:\s*\|[^{}\n]*)?\s*-?\}\}")
 # Velocity, as archetypes of Maven have it.
-_MARKS_OF_JAVA = LatePattern(rb"(?<![\w\"'])\$\{[A-Za-z_][\w.]*\}")
+_MARKS_OF_JAVA = re.compile(rb"(?<![\w\"'])\$\{[A-Za-z_][\w.]*\}")
 # Marks that are no code of any language: of statements, of blocks, at the beginning of a line.
 _STATEMENT = (
     rb"\{%[-+~]?\s*\w[^%]{0,1000}%\}|<%[=#@!-]?\s*[\w@][^%]{0,1000}%>|"
     rb"(?<!\$)\{\{[-~]?\s*(?:[#/^>!&]\s*\w|(?:if|else|end|range|with|template|define|block|include)\b)|^[ \t]*\{\{[-\s]"
 )
-_STATEMENTS = LatePattern(_STATEMENT, re.MULTILINE)
+_STATEMENTS = re.compile(_STATEMENT, re.MULTILINE)
 # A text of another language may hold one: what breaks a file stands in no quotes.
-_UNQUOTED_STATEMENTS = LatePattern(rb"(?<![\"'`])(?:%s)" % _STATEMENT, re.MULTILINE)
-_VALUES = LatePattern(rb"(?<!\$)\{\{[-~{]?\s*[\w.$@(\"'][^{}]{0,1000}\}\}")
+_UNQUOTED_STATEMENTS = re.compile(rb"(?<![\"'`])(?:%s)" % _STATEMENT, re.MULTILINE)
+_VALUES = re.compile(rb"(?<!\$)\{\{[-~{]?\s*[\w.$@(\"'][^{}]{0,1000}\}\}")
 # In other languages that is a name: `__proto__`.
-_MARKS_OF_DATA = LatePattern(rb"(?<![\w\"'])__\w+__(?![\w\"'])")
+_MARKS_OF_DATA = re.compile(rb"(?<![\w\"'])__\w+__(?![\w\"'])")
 _DATA = frozenset(("json", "jsonc"))
-_KEY = LatePattern(rb"\"[^\"\n]{0,200}\"\s*:")
-_KEY_OF_SCRIPT = LatePattern(rb"[{,]\s*(?:[A-Za-z_$][\w$]{0,200}|'[^'\n]{0,200}')\s*:")
-_NAME = LatePattern(rb"[^/]*\.(?:tpl|tmpl|template)\.[^/.]+")
-_DIRECTORY = LatePattern(rb"(?:^|/)templates?/", re.IGNORECASE)
+_KEY = re.compile(rb"\"[^\"\n]{0,200}\"\s*:")
+_KEY_OF_SCRIPT = re.compile(rb"[{,]\s*(?:[A-Za-z_$][\w$]{0,200}|'[^'\n]{0,200}')\s*:")
+_NAME = re.compile(rb"[^/]*\.(?:tpl|tmpl|template)\.[^/.]+")
+_DIRECTORY = re.compile(rb"(?:^|/)templates?/", re.IGNORECASE)
 _LINE_BYTES_MAX = 1000
 
 

@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING
 
 from codebatch.model.record import Diagnostic
-from codebatch.model.text.lazy_patterns import LatePattern
 from codebatch_workers.lint.python.injected_names import around
 from codebatch_workers.lint.python.intended_patterns import is_taken_by_pytest
 from codebatch_workers.syntax.classification.migrations import is_migration
@@ -15,10 +14,10 @@ from codebatch_workers.syntax.source import SourceFile
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_COMMENTED_TYPE = LatePattern(rb"#\s*type:(?!\s*ignore)([^\n]*)")
-_QUOTED_NAME = LatePattern(rb"[\"'](\w+)[\"']")
+_COMMENTED_TYPE = re.compile(rb"#\s*type:(?!\s*ignore)([^\n]*)")
+_QUOTED_NAME = re.compile(rb"[\"'](\w+)[\"']")
 # White space, a comment, a docstring, an import from a module.
-_OF_IMPORTS = LatePattern(
+_OF_IMPORTS = re.compile(
     rb"\s+|#[^\n]*|[rRuU]?(?:\"\"\".*?\"\"\"|'''.*?''')|"
     rb"from[ \t]+[\w.]+[ \t]+import[ \t]*(?:\([^)]*\)|[^\n#;(\\]*(?:\\\r?\n[^\n#;(\\]*)*)",
     re.DOTALL,
@@ -27,10 +26,10 @@ _OF_IMPORTS = LatePattern(
 _NO_TEXT = frozenset({"false", "float", "identifier", "integer", "list", "none", "true", "tuple"})
 _BYTES = frozenset({b"b'", b'b"', b"br", b"rb"})
 # Changes of `__all__` that ruff does not read: by a method but `remove`, of a part, by an expression.
-_ALL_CHANGED = LatePattern(rb"\b__all__\s*(?:\.\s*(?!remove\b)\w|\[|(?:\+|:[^=\n]*)?=[^\n]*(?:\*|\bif\b|\bfor\b|\w\())")
+_ALL_CHANGED = re.compile(rb"\b__all__\s*(?:\.\s*(?!remove\b)\w|\[|(?:\+|:[^=\n]*)?=[^\n]*(?:\*|\bif\b|\bfor\b|\w\())")
 
 
-_EFFECTIVE = LatePattern(
+_EFFECTIVE = re.compile(
     r"`(?:mpl_toolkits\.mplot3d\.Axes3D|sklearn\.experimental\.enable_\w+|readline|this|antigravity)`"
 )
 """What is imported for what the import does: it registers a projection, turns a feature on, prints a poem."""

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from codebatch.model.record import Diagnostic
-from codebatch.model.text.lazy_patterns import LatePattern
 from codebatch_workers.lint.python.deferred_names import (
     is_bound_later,
     is_read_later,
@@ -61,20 +60,20 @@ _DoubtByText = Callable[[SourceFile, Diagnostic, bytes], "bool | None"]
 _LINES_BYTES_MAX = 10_000
 # What says in its line to pylint, bandit, LGTM or PyCharm that this is meant so, or to ruffs newer than the one that is
 # pinned; other marks for ruff it heeds itself.
-_MARK = LatePattern(rb"#\s*(?:pylint:\s*disable\s*=|nosec\b|lgtm\b|noinspection\b|ruff:\s*ignore\[)")
-_RAISES = LatePattern(rb"[Rr]aises|[Ww]arns|suppress")
+_MARK = re.compile(rb"#\s*(?:pylint:\s*disable\s*=|nosec\b|lgtm\b|noinspection\b|ruff:\s*ignore\[)")
+_RAISES = re.compile(rb"[Rr]aises|[Ww]arns|suppress")
 _READ = ("identifier", "attribute", "subscript")
-_BYTES = LatePattern(rb"[rR]?[bB][rR]?[\"']")
+_BYTES = re.compile(rb"[rR]?[bB][rR]?[\"']")
 _NOT_NEEDED = frozenset({b"", b"dummy", b"ignore", b"ignored", b"junk", b"none", b"unused"})
 # Names and attributes, one or several.
 _NAME = rb"(?!(?:None|True|False)\b)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
-_NAMES = LatePattern(rb"%s(?:,[ \t]*%s)*,?" % (_NAME, _NAME))
+_NAMES = re.compile(rb"%s(?:,[ \t]*%s)*,?" % (_NAME, _NAME))
 # A default that is kept from call to call on purpose: what is named so, or looked up and filled.
-_KEPT = LatePattern(rb"^_|cache|memo", re.IGNORECASE)
-_LOOKED_UP = LatePattern(rb"\bin\s+(\w+)\b(?!\s*[.\[(])")
-_FILLED = LatePattern(rb"(?<![\w.])(?=(\w+)\[[^\]\n]{0,200}\]\s*=(?!=))")
+_KEPT = re.compile(rb"^_|cache|memo", re.IGNORECASE)
+_LOOKED_UP = re.compile(rb"\bin\s+(\w+)\b(?!\s*[.\[(])")
+_FILLED = re.compile(rb"(?<![\w.])(?=(\w+)\[[^\]\n]{0,200}\]\s*=(?!=))")
 # What changes a list, dictionary or set that a name stands for.
-_CHANGED = LatePattern(
+_CHANGED = re.compile(
     rb"(?<![\w.])(?=(\w+)(?:"
     rb"\.(?:add|append|clear|discard|extend|insert|pop|popitem|remove|reverse|setdefault|sort|update)\s*\(|"
     rb"\s*\[[^\]\n]{0,200}\]\s*(?://|<<|>>|\*\*|[-+*/|&^%@])?=(?!=)|"

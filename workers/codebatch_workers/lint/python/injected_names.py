@@ -11,30 +11,29 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from codebatch.model.text.lazy_patterns import LatePattern
 from codebatch_workers.lint.python.runner_names import is_given_by_runner
 from codebatch_workers.syntax.source import SourceFile
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_EXEC = LatePattern(rb"\bexec(?:file)?\s*\(")
+_EXEC = re.compile(rb"\bexec(?:file)?\s*\(")
 # What stands between brackets is short, so that one without an end costs no more.
-_SETS_NAMES = LatePattern(rb"\bglobals\(\)\s*(?:\[[^\]\n]{0,200}\]\s*=(?!=)|\.update\b)")
-_FILLED = LatePattern(rb"(?m)^(\w+)[ \t]*[.\[][^\n=]*=(?!=)")
-_AT_TOP = LatePattern(rb"^(?:import|from|def|class|async[ \t]+def|@)\b", re.MULTILINE)
+_SETS_NAMES = re.compile(rb"\bglobals\(\)\s*(?:\[[^\]\n]{0,200}\]\s*=(?!=)|\.update\b)")
+_FILLED = re.compile(rb"(?m)^(\w+)[ \t]*[.\[][^\n=]*=(?!=)")
+_AT_TOP = re.compile(rb"^(?:import|from|def|class|async[ \t]+def|@)\b", re.MULTILINE)
 _DEFINITIONS = frozenset({"class_definition", "decorated_definition", "function_definition"})
 _IMPORTS = ("import_", "future_import_")
-_TARGETS = LatePattern(rb"^[ \t]+((?:\w+[ \t]*,[ \t]*)*\w+)[ \t]*=(?!=)", re.MULTILINE)
+_TARGETS = re.compile(rb"^[ \t]+((?:\w+[ \t]*,[ \t]*)*\w+)[ \t]*=(?!=)", re.MULTILINE)
 _PYTHON_2 = frozenset(
     b"apply basestring buffer cmp execfile file intern long raw_input reduce reload unichr unicode xrange".split()
 )
 # What `gettext.install` and IPython put among the builtins.
 _BUILTIN = frozenset({b"_", b"get_ipython"})
 # What a program puts in, as `__LIB_FOLDERS__`: Python's own names are no such ones.
-_PLACEHOLDER = LatePattern(rb"__[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*__")
-_DELETED = LatePattern(rb"^del[ \t]+(.+)", re.MULTILINE)
-_VERSION = LatePattern(rb"version|PY_?[23]", re.IGNORECASE)
+_PLACEHOLDER = re.compile(rb"__[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*__")
+_DELETED = re.compile(rb"^del[ \t]+(.+)", re.MULTILINE)
+_VERSION = re.compile(rb"version|PY_?[23]", re.IGNORECASE)
 
 
 def around(node: Node, *, through_functions: bool = False) -> Iterator[Node]:

@@ -7,7 +7,6 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from codebatch.model.record import Diagnostic
-from codebatch.model.text.lazy_patterns import LatePattern
 from codebatch_workers.lint.python.injected_names import around
 from codebatch_workers.syntax.source import SourceFile
 
@@ -15,26 +14,26 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 # What looks like another language's: two signs and what could be counted up or down.
-_COUNTED = LatePattern(rb"(?:--|\+\+)[A-Za-z_][\w.]*(?:\[[^\]\n]*\])?")
-_WIDTH_GIVEN = LatePattern(rb"%[-+ #0]*(?:\*|\d+\.\*)")
-_MAPPING = LatePattern(rb"%\s*\(?\s*(?:locals|globals|vars)\s*\(")
-_SETS_NAMES = LatePattern(rb"\bglobals\(\)|\bsys\.modules\b|^def __getattr__\(|^(?:vars|locals)\(\)", re.MULTILINE)
-_EXCEPT_OF_PYTHON_2 = LatePattern(rb"[ \t]*except\b[^:#\n]+,[ \t]*[a-z_]\w*[ \t]*:")
-_FIELD = LatePattern(rb"[\w.]*\.field\s*\(")
-_LOADER = LatePattern(r"loader `(?:\w+\.)*(\w+)`")
-_UNSAFE_LOADER = LatePattern(r"C?(?:Full|Unsafe)?Loader")
-_FIRST_LINE = LatePattern(r"from line (\d+)")
-_ELSE = LatePattern(rb"\belse\b")
-_QUOTED = LatePattern(rb"['\"](\w+)['\"]")
+_COUNTED = re.compile(rb"(?:--|\+\+)[A-Za-z_][\w.]*(?:\[[^\]\n]*\])?")
+_WIDTH_GIVEN = re.compile(rb"%[-+ #0]*(?:\*|\d+\.\*)")
+_MAPPING = re.compile(rb"%\s*\(?\s*(?:locals|globals|vars)\s*\(")
+_SETS_NAMES = re.compile(rb"\bglobals\(\)|\bsys\.modules\b|^def __getattr__\(|^(?:vars|locals)\(\)", re.MULTILINE)
+_EXCEPT_OF_PYTHON_2 = re.compile(rb"[ \t]*except\b[^:#\n]+,[ \t]*[a-z_]\w*[ \t]*:")
+_FIELD = re.compile(rb"[\w.]*\.field\s*\(")
+_LOADER = re.compile(r"loader `(?:\w+\.)*(\w+)`")
+_UNSAFE_LOADER = re.compile(r"C?(?:Full|Unsafe)?Loader")
+_FIRST_LINE = re.compile(r"from line (\d+)")
+_ELSE = re.compile(rb"\belse\b")
+_QUOTED = re.compile(rb"['\"](\w+)['\"]")
 # How a parameter is named or annotated that holds an exception.
-_EXCEPTION = LatePattern(rb"(?<![\w.])(?:e|ex|exc\w*|err|error|exception)\b|\b\w*(?:Exception|Error)\b")
-_MARK_OF_TYPES = LatePattern(
+_EXCEPTION = re.compile(rb"(?<![\w.])(?:e|ex|exc\w*|err|error|exception)\b|\b\w*(?:Exception|Error)\b")
+_MARK_OF_TYPES = re.compile(
     rb"\b(?:ty:\s*ignore\[[^\]\n]{0,200}unresolved-reference|type:\s*ignore\[[^\]\n]{0,200}name-defined|"
     rb"pyright:\s*ignore\[[^\]\n]{0,200}reportUndefinedVariable)"
 )
-_OTHER_LOGGERS = LatePattern(rb"^[ \t]*(?:from|import)[ \t]+(?:eliot|logbook|loguru|structlog|twisted)\b", re.MULTILINE)
+_OTHER_LOGGERS = re.compile(rb"^[ \t]*(?:from|import)[ \t]+(?:eliot|logbook|loguru|structlog|twisted)\b", re.MULTILINE)
 
-_PARAMETERS_OF_TEST = LatePattern(
+_PARAMETERS_OF_TEST = re.compile(
     rb"(?:\bdef[ \t]+test\w*[ \t]*|@[\w.]*fixture\b[^\n]*\n[ \t]*(?:async[ \t]+)?def[ \t]+\w+[ \t]*)\(([^)]{0,2000})\)"
 )
 

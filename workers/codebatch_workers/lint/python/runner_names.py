@@ -9,20 +9,19 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from codebatch.model.text.lazy_patterns import LatePattern
 from codebatch_workers.syntax.source import SourceFile
 
 
 class _Runner(NamedTuple):
     """A program that runs files whose name matches `file_name` and whose text has `mark`, with `names` in them."""
 
-    file_name: LatePattern[bytes]
-    mark: LatePattern[bytes]
+    file_name: re.Pattern[bytes]
+    mark: re.Pattern[bytes]
     names: frozenset[bytes]
 
 
-_ANY_FILE = LatePattern(rb".*", re.DOTALL)
-_ANY_TEXT = LatePattern(rb"")
+_ANY_FILE = re.compile(rb".*", re.DOTALL)
+_ANY_TEXT = re.compile(rb"")
 
 
 def _names(text: bytes) -> frozenset[bytes]:
@@ -32,43 +31,43 @@ def _names(text: bytes) -> frozenset[bytes]:
 _RUNNERS = (
     # traitlets, which reads the configuration of Jupyter, JupyterHub, IPython and nbgrader.
     _Runner(
-        LatePattern(rb".*config.*\.py"),
-        LatePattern(rb"^[ \t#]*c\.[A-Z]\w*\.\w|\bget_config\(\)", re.MULTILINE),
+        re.compile(rb".*config.*\.py"),
+        re.compile(rb"^[ \t#]*c\.[A-Z]\w*\.\w|\bget_config\(\)", re.MULTILINE),
         _names(b"c get_config load_subconfig"),
     ),
     _Runner(
-        LatePattern(rb"(?:ipython|jupyter|nbgrader)\w*_config\w*\.py"),
+        re.compile(rb"(?:ipython|jupyter|nbgrader)\w*_config\w*\.py"),
         _ANY_TEXT,
         _names(b"c get_config load_subconfig"),
     ),
     # Sphinx.
-    _Runner(LatePattern(rb"conf\.py"), LatePattern(rb"^(?:extensions|project)\s*=", re.MULTILINE), _names(b"tags")),
+    _Runner(re.compile(rb"conf\.py"), re.compile(rb"^(?:extensions|project)\s*=", re.MULTILINE), _names(b"tags")),
     # gclient.
-    _Runner(LatePattern(rb"DEPS|\.gclient"), _ANY_TEXT, _names(b"Str Var")),
+    _Runner(re.compile(rb"DEPS|\.gclient"), _ANY_TEXT, _names(b"Str Var")),
     # GDB imports itself for its scripts.
-    _Runner(LatePattern(rb".*gdb.*\.py", re.IGNORECASE), LatePattern(rb"\bgdb\.\w"), _names(b"gdb")),
+    _Runner(re.compile(rb".*gdb.*\.py", re.IGNORECASE), re.compile(rb"\bgdb\.\w"), _names(b"gdb")),
     # The scripts of a workflow of Snakemake.
     _Runner(
         _ANY_FILE,
-        LatePattern(rb"\bsnakemake\.(?:config|input|log|output|params|resources|rule|source|threads|wildcards)\b"),
+        re.compile(rb"\bsnakemake\.(?:config|input|log|output|params|resources|rule|source|threads|wildcards)\b"),
         _names(b"snakemake"),
     ),
     # Notebooks: of Databricks, and what Jupyter and Jupytext make of one.
     _Runner(
         _ANY_FILE,
-        LatePattern(rb"\A# Databricks notebook source\b"),
+        re.compile(rb"\A# Databricks notebook source\b"),
         _names(b"dbutils display displayHTML getArgument sc spark sql sqlContext table udf"),
     ),
     _Runner(
         _ANY_FILE,
-        LatePattern(rb"^# (?:In\[[\d ]*\]:|%%|\+[ \t{])|^#   jupytext:", re.MULTILINE),
+        re.compile(rb"^# (?:In\[[\d ]*\]:|%%|\+[ \t{])|^#   jupytext:", re.MULTILINE),
         # IPython, "Input caching system", "Output caching system".
         _names(b"display In Out __ ___ _i _ii _iii _ih _oh _dh"),
     ),
 )
 # SCons puts in its functions and builders, those of its tools, what `Import("env")` names in a text, and whatever
 # site_scons/site_init.py defines. So the file alone does not show that a name is undefined.
-_SCONS_FILE = LatePattern(rb"SCons(?:truct|cript)[^/]*|SCsub")
+_SCONS_FILE = re.compile(rb"SCons(?:truct|cript)[^/]*|SCsub")
 
 
 def is_given_by_runner(file: SourceFile, name: bytes) -> bool:

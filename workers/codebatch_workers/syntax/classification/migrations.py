@@ -10,29 +10,27 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from codebatch.model.text.lazy_patterns import LatePattern
-
 
 class _Framework(NamedTuple):
     """A framework's migrations hold `needle`, match every one of `statements`, and have a path that matches `path`."""
 
     needle: bytes
-    statements: tuple[LatePattern[bytes], ...]
-    path: LatePattern[bytes] | None = None
+    statements: tuple[re.Pattern[bytes], ...]
+    path: re.Pattern[bytes] | None = None
 
 
-_DIRECTORY = LatePattern(rb"(?:^|/)migrations?/", re.IGNORECASE)
+_DIRECTORY = re.compile(rb"(?:^|/)migrations?/", re.IGNORECASE)
 # Flyway, golang-migrate, goose, dbmate, sqlx: a number begins the name. Prisma, Diesel: it begins the directory's.
 # Elsewhere a date, or a date and a time, is the name.
-_SQL_PATH = LatePattern(
+_SQL_PATH = re.compile(
     rb"(?:^|/)(?:migrations?|updates?|upgrades?)/(?:[^/]+/)*(?:[VU]?\d[^/]*|\d[^/]*/[^/]+)\.sql$|"
     rb"(?:^|/)(?:19|20)\d{6}(?:\d{2}|\d{4}|\d{6})?(?:[-_.][^/]*)?\.sql$",
     re.IGNORECASE,
 )
 
 
-def _statement(pattern: bytes) -> LatePattern[bytes]:
-    return LatePattern(pattern, re.MULTILINE)
+def _statement(pattern: bytes) -> re.Pattern[bytes]:
+    return re.compile(pattern, re.MULTILINE)
 
 
 _JAVA = _Framework(b"JavaMigration", (_statement(rb"(?:\bextends|\bimplements|:)\s*(?:Base)?JavaMigration\b"),))

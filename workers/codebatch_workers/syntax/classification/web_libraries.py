@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from codebatch.model.text.lazy_patterns import LatePattern
-
 LANGUAGES = frozenset({"css", "javascript"})
 _BANNER_BYTES_MAX = 2048
 _WORDS_MAX = 200
@@ -31,15 +29,15 @@ _ANY_NAME = frozenset(
     b"tests the theme themes this tools ui user users util utils vendor vendors version view views web widget widgets "
     b"www".split()
 )
-_COMMENT = LatePattern(rb"\s*(?:@charset[^;\n]*;\s*)?(?:/\*(.*?)(?:\*/|\Z)|//([^\n]*))", re.DOTALL)
-_WORD = LatePattern(rb"[a-z0-9]+")
-_VERSION_IN_NAME = LatePattern(rb"[-_.@]?v?\d+(?:\.\d+)*.*")
-_VERSION = LatePattern(rb"(?<!license, )(?<!license )\bv\.?\s?\d+\.\d+|\b\d+\.\d+\.\d+\b")
-_VERSION_LINE = LatePattern(rb"[\s*!/#@-]*version\b\s*[:=]?\s*v?\d")
-_LICENCE = LatePattern(rb"licen[sc]|copyright|\(c\)|\xc2\xa9|@author")
-_LINK = LatePattern(rb"https?://\S+")
+_COMMENT = re.compile(rb"\s*(?:@charset[^;\n]*;\s*)?(?:/\*(.*?)(?:\*/|\Z)|//([^\n]*))", re.DOTALL)
+_WORD = re.compile(rb"[a-z0-9]+")
+_VERSION_IN_NAME = re.compile(rb"[-_.@]?v?\d+(?:\.\d+)*.*")
+_VERSION = re.compile(rb"(?<!license, )(?<!license )\bv\.?\s?\d+\.\d+|\b\d+\.\d+\.\d+\b")
+_VERSION_LINE = re.compile(rb"[\s*!/#@-]*version\b\s*[:=]?\s*v?\d")
+_LICENCE = re.compile(rb"licen[sc]|copyright|\(c\)|\xc2\xa9|@author")
+_LINK = re.compile(rb"https?://\S+")
 # A site that is none of a licence: its host, and the owner and the name of a repository.
-_SITE = LatePattern(
+_SITE = re.compile(
     rb"https?://(?!(?:www\.)?(?:apache|creativecommons|gnu|mozilla|opensource|spdx)\.org\b)"
     rb"([^/\s\"'<>()]+(?:/[^/\s\"'<>()]+){0,2})"
 )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 from msgspec.structs import replace
-
-from codebatch.model.text.lazy_patterns import LatePattern
 
 _PIECE_BYTES_MAX = 1024 * 1024
 
@@ -27,8 +26,8 @@ _EVERY_MARK = tuple(mark for mark, _ in _MARKS)
 WIDE_MARKS = _EVERY_MARK[1:]
 _BINARY_BYTES_LOOKED_AT = 8192
 _COOKIE_BYTES_MAX = 1024
-_COOKIE = LatePattern(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
-_COOKIE_BLANK = LatePattern(rb"[ \t\f]*(?:#[^\r\n]*)?\Z")
+_COOKIE = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_COOKIE_BLANK = re.compile(rb"[ \t\f]*(?:#[^\r\n]*)?\Z")
 
 # IANA names of what a PEP 263 cookie may declare, by Python's name of the codec. One that is not here keeps that name.
 _COOKIE_ENCODINGS: Mapping[str, str] = {
@@ -53,8 +52,8 @@ _COOKIE_ENCODINGS: Mapping[str, str] = {
 }
 
 # As CPython's parser has them, with what Emacs puts behind.
-_COOKIES_OF_UTF8 = LatePattern(r"utf-8(?:-.*)?\Z")
-_COOKIES_OF_LATIN_1 = LatePattern(r"(?:latin-1|iso-8859-1|iso-latin-1)(?:-.*)?\Z")
+_COOKIES_OF_UTF8 = re.compile(r"utf-8(?:-.*)?\Z")
+_COOKIES_OF_LATIN_1 = re.compile(r"(?:latin-1|iso-8859-1|iso-latin-1)(?:-.*)?\Z")
 _PDF = b"%PDF-"
 # Codecs that decode no source, or take quadratic time to.
 _NO_SOURCE = frozenset({"idna", "punycode"})

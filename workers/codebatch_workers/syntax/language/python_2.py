@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from codebatch.model.text.lazy_patterns import LatePattern
+import re
 
-_PYTHON_2 = LatePattern(
+_PYTHON_2 = re.compile(
     rb"""(?x) ^[ \t]*(?:
         print[ \t]+(?![ \t(=.,:\[])
         | exec[ \t]+(?![ \t(=.,:\[])

@@ -1,0 +1,30 @@
+"""Modules that a command does not import."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def loaded_behind(code: str, names: str) -> list[str]:
+    """Return those of some modules that are loaded after some code was run in a new process."""
+    told = f"{code}; import sys; print(*[name for name in {names.split()!r} if name in sys.modules])"
+    ran = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    return ran.stdout.splitlines()[-1].split() if ran.stdout.strip() else []
+
+
+def test_a_batch_that_is_planned_is_run_without_what_freezes_and_plans(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "a.py").write_text("import os\n")
+    arguments = ["--store", str(tmp_path / "store"), "-j", "1", "--quiet"]
+    modules = ("runs.resume", "project.project_snapshot", "runs.planning")
+    names = " ".join(f"codebatch.operations.{module}" for module in modules)
+
+    def loaded(*words: str) -> list[str]:
+        main = f"import os, sys; sys.argv[1:] = {[*words, *arguments]!r}; os._exit = lambda status: None"
+        code = f"{main}; from codebatch.__main__ import main\ntry: main()\nexcept SystemExit: pass\nprint(); pass"
+        return loaded_behind(code, names)
+
+    assert loaded("run", str(tmp_path / "tree")) == names.split()
+    assert loaded("run", "--batch", "latest") == ["codebatch.operations.runs.resume"]
