@@ -1,4 +1,4 @@
-"""What a session asks for: a closed union."""
+"""Actions that a session requests from its event loop, a closed union."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Spawn(msgspec.Struct, frozen=True):
 
 
 class AssignUnit(msgspec.Struct, frozen=True):
-    """Give a unit to an idle worker, to be leased under this epoch."""
+    """Assign a unit to an idle worker, which must lease it under this epoch."""
 
     worker: WorkerId
     unit: Unit
@@ -23,20 +23,20 @@ class AssignUnit(msgspec.Struct, frozen=True):
 
 
 class SurveyWorker(msgspec.Struct, frozen=True):
-    """Tell where a running worker stands, as Surveyed."""
+    """Report the position of a running worker as Surveyed."""
 
     worker: WorkerId
 
 
 class ShrinkUnit(msgspec.Struct, frozen=True):
-    """Tell a running worker that its unit ends earlier now."""
+    """Shorten the unit of a running worker."""
 
     worker: WorkerId
     end: int
 
 
 class Fail(msgspec.Struct, frozen=True):
-    """Commit `failed` outcomes for one item, under this coordinator's own name, then report them as Committed."""
+    """Commit `failed` outcomes for one item in the name of this coordinator, then report OutcomesCommitted."""
 
     shard: ShardId
     item: int
@@ -46,21 +46,21 @@ class Fail(msgspec.Struct, frozen=True):
 
 
 class Retire(msgspec.Struct, frozen=True):
-    """Tell an idle worker to end."""
+    """Stop an idle worker."""
 
     worker: WorkerId
 
 
 class Complete(msgspec.Struct, frozen=True):
-    """Every item has an outcome of every task: merge."""
+    """End of the session: every item has an outcome of every task and can be merged."""
 
 
 class Drained(msgspec.Struct, frozen=True):
-    """Nothing runs any more and work is left."""
+    """End of the session: nothing runs, and work is left."""
 
 
 class Break(msgspec.Struct, frozen=True):
-    """Give up: `deaths` workers died in a row with no commit between."""
+    """End of the session: `deaths` workers died in a row without a commit."""
 
     deaths: int
 

@@ -1,8 +1,8 @@
-"""The coordinator: one thread that hears of its crew and of the disk, the engine inside.
+"""The event loop of the coordinator of an analysis, in one thread.
 
-It turns what is heard (messages, deaths, other coordinators' commits) into events of the engine, and the engine's
-actions into messages, workers and commits. Nothing here decides what runs where; processes, signals and limits are the
-crew's.
+It turns messages, worker deaths and commits of other coordinators into events of the session. It executes the session's
+actions: messages to workers, starts of workers, and commits. The session makes all scheduling decisions; the worker
+backend owns processes, signals and limits.
 """
 
 from __future__ import annotations
@@ -63,20 +63,20 @@ from codebatch.store.results.outcomes import Committer, Outcomes, failed_outcome
 
 
 class Watcher(Protocol):
-    """Who is told of progress."""
+    """Receiver of progress reports."""
 
     def note(self, text: str) -> None:
-        """Report something worth knowing."""
+        """Report a note for the user."""
 
     def phase(self, phase: Phase, done: int = 0, planned: int = 0) -> None:
-        """This is done now, and so much of it, both 0 where that is not known."""
+        """Report the current phase and its progress. Both counts are 0 if unknown."""
 
     def update(self, progress: RunProgress) -> None:
-        """Called after each turn: whenever something was heard, and ten times a second where nothing is."""
+        """Report progress. Called after each turn of the loop, at least ten times a second."""
 
 
 class Coordinator:
-    """One run over one batch, with a crew of its own."""
+    """One run over one batch, with its own worker backend."""
 
     def __init__(
         self,
@@ -95,7 +95,11 @@ class Coordinator:
         wall_ns: Callable[[], int],
         reuse: Reuse | None = None,
     ) -> None:
-        """`items` are the plan's, in its order; `about` is what this process is known by; costs are as in Session."""
+        """Register as a holder, reuse older results and load the ledger.
+
+        `items` are the items of the plan, in plan order. `about` describes this process as a holder. `costs` are as in
+        Session.
+        """
         self._batch = batch
         self._plan = plan
         self._crew = crew
@@ -145,9 +149,10 @@ class Coordinator:
         self._score = ProgressCounter(plan, self.ledger, open_costs, scope)
 
     def run(self) -> None:
-        """Work until nothing is left to do here, or somebody drains us.
+        """Run until this process can do nothing more or is asked to drain.
 
-        Raises EnvironmentBroken, or what a worker gave up for; what is committed stays, and the next run continues.
+        Raises EnvironmentBroken, or the error with which a worker gave up. Committed outcomes stay, and the next run
+        continues from them.
         """
         self._journal.write(journal.Started(pid=self._holder.about.pid))
         self._crew.begin()
@@ -171,15 +176,18 @@ class Coordinator:
             )
 
     def close(self) -> None:
-        """Give up the leases. Call it after merging, so that nobody thinks the batch is stalled."""
-        # What we cannot look at now, the next one does.
+        """Release the leases and the holder.
+
+        Call this after merging, otherwise other processes consider the batch stalled.
+        """
+        # The next coordinator sweeps any files that cannot be removed now.
         with self._opened, contextlib.suppress(OSError, StoreError):
             left = BatchLeftovers(self._batch.files, self._batch.root)
             left.sweep(self._leases.holders(), self._holder.id)
 
     @property
     def progress(self) -> RunProgress:
-        """How far this run is."""
+        """The progress of this run."""
         running = (
             RunningUnit(unit, finished_items(self._crew.step(worker), unit, self._units[worker]))
             for worker in self._workers
@@ -188,11 +196,11 @@ class Coordinator:
         return self._score.progress(running, workers=len(self._workers))
 
     def note_merged(self, records: int) -> None:
-        """Write to the journal that the outputs are merged."""
+        """Record in the journal that the outputs are merged."""
         self._journal.write(journal.Merged(records=records))
 
     def _turn(self) -> None:
-        """Wait for something to be heard, at most a moment, and see to it."""
+        """Wait for events, at most one tick, and handle them."""
         for heard in self._crew.wait():
             match heard:
                 case MessageReceived(worker, message):
@@ -271,10 +279,11 @@ class Coordinator:
             case messages.Committed(commit=commit, lost=lost):
                 self._handle(OutcomesCommitted((commit,)))
                 if lost:
-                    # Another process settled this before. Unless we learn how, the work stays open here for ever.
+                    # Another process committed this unit earlier. Without this scan, the work would stay open here
+                    # forever.
                     self._learn()
             case messages.Returned() | messages.Delayed():
-                pass  # Said by workers for commands alone.
+                pass  # Only workers of work batches send these messages.
             case messages.Finished(is_worn=is_worn):
                 self._idle(worker, UnitDone(worker, is_worn))
             case messages.GaveUp(code=code, message=text, hint=hint):
@@ -282,7 +291,7 @@ class Coordinator:
                 self._drain()
 
     def _idle(self, worker: WorkerId, event: Ready | LeaseRefused | UnitDone) -> None:
-        """A worker has nothing to do now. Once the session is over it has nothing to wait for either."""
+        """Handle that a worker became idle. After the end of the session, stop the worker."""
         if self._driver.end is None:
             self._handle(event)
         else:
@@ -293,13 +302,13 @@ class Coordinator:
         self._handle(DrainRequested())
 
     def _tell_to_drain(self) -> None:
-        """What workers are at is not to be done to the end of the unit, which may take minutes."""
+        """Ask the workers to stop after the current item. The rest of a unit may take minutes."""
         for worker in self._workers:
             self._crew.send(worker, messages.Drain())
 
     def _bury(self, died: WorkerExited) -> None:
         if self._driver.end is None:
-            self._learn()  # It may have died between its last link and its report.
+            self._learn()  # The worker may have died between link(2) and its report.
         member = self._workers.pop(died.worker)
         self._last_words = last_words(died)
         unit = self._session.running_unit(died.worker)
@@ -345,14 +354,17 @@ class Coordinator:
             self._learn()
 
     def _learn(self) -> None:
-        """Take note of what is committed on disk and was not reported: by other coordinators, and by the dead."""
+        """Handle commits on disk that were not reported: those of other coordinators and of dead workers."""
         found = scan(self.ledger, self._outcomes)
         self._learned += len(found.commits)
         if found.commits or found.unreadable:
             self._handle(OutcomesCommitted(tuple(found.commits), tuple(found.unreadable)))
 
     def _look_at_others(self) -> None:
-        """Nothing is left here but what others hold: see what they committed, take over from the dead and the stuck."""
+        """Check the work of other processes: learn their commits, and take over leases of dead and stuck holders.
+
+        Called while all remaining work is leased by other processes.
+        """
         self._learn()
         if not self._session.foreign or self._driver.end is not None:
             return
@@ -370,7 +382,7 @@ class Coordinator:
             self._drain()
 
     def _sweep(self) -> None:
-        """Kill the processes and remove the files that the dead left."""
+        """Kill orphaned processes and remove orphaned files of dead holders."""
         left = BatchLeftovers(self._batch.files, self._batch.root)
         holders = self._leases.holders()
         self._crew.kill_left_of(

@@ -1,4 +1,4 @@
-"""A crew for commands: its workers outlive us, so that what they run does, and no limits of tasks hold for them."""
+"""Worker backend for commands. Its workers outlive the coordinator, and limits of tasks do not apply to them."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from codebatch.system.processes.progress_cell import Child
 
 
 class ProcessCommandBackend:
-    """The workers of one coordinator of a work batch, in one thread; signals are heard where that is the main one.
+    """The workers of one coordinator of a work batch, used in one thread. Signals are handled only in the main thread.
 
-    The first signal is heard as DrainAsked, the second has commands ended with their grace, the third kills them.
-    SIGHUP is passed over: a batch goes on without a terminal. It has many methods.
+    The first signal is reported as DrainAsked. The second terminates commands with their grace period, the third kills
+    them. SIGHUP is ignored, so that a batch continues without a terminal. It has many methods.
     """
 
     def __init__(
@@ -48,9 +48,10 @@ class ProcessCommandBackend:
         store_lock: int | None = None,
         wants_colors: bool = False,
     ) -> None:
-        """`store_lock` is the descriptor of our lock of the store, which workers inherit.
+        """Set up the backend without starting a process.
 
-        If it `wants_colors`, commands are asked to colour what they print.
+        `store_lock` is the descriptor of the lock of the store, inherited by workers. With `wants_colors`, commands are
+        asked to print colors.
         """
         self._batch = batch
         self._store_root = store_root
@@ -71,15 +72,15 @@ class ProcessCommandBackend:
 
     @property
     def exit_status(self) -> int:
-        """130 after SIGINT, 143 after SIGTERM; 0 where there was none."""
+        """130 after SIGINT, 143 after SIGTERM; 0 without a signal."""
         return self._signals.exit_status
 
     def begin(self) -> None:
-        """Called once before all but `kill_left_of`; `end` follows, whatever happens between."""
+        """Start the backend. Called once, before all methods except `kill_left_of`; `end` follows in every case."""
         self._channels.begin()
 
     def end(self) -> None:
-        """Leave workers that are at something to end it by themselves, and to the next coordinator."""
+        """Close the channels. Workers with a running command finish the command; the next coordinator adopts them."""
         if self._helper is not None:
             self._helper.end()
         for worker in self._channels.workers.values():
@@ -89,7 +90,7 @@ class ProcessCommandBackend:
         self._channels.close()
 
     def start(self, worker: WorkerId) -> WorkerHandle:
-        """Start a worker; it says Hello when it can be given a command."""
+        """Start a worker. It sends Hello when it is ready for a command."""
         started = start_worker(
             worker,
             self._batch,
@@ -105,31 +106,35 @@ class ProcessCommandBackend:
         return WorkerHandle(holder=started.holder, pid=started.process.pid)
 
     def send(self, worker: WorkerId, message: ToWorker) -> None:
-        """Send a message. That nobody is there to receive it is heard, not raised."""
+        """Send a message. If the worker is dead, nothing is raised; its end is reported by `wait`."""
         if isinstance(message, Assign) and worker in self._channels.workers:
             holder = self._channels.workers[worker].holder
             self._marks[worker] = {
                 attempt_mark(holder, one.unit.shard, one.unit.start, one.epoch) for one in (message, *message.then)
             }
         if isinstance(message, Terminate) and worker in self._channels.workers:
-            _signal(self._channels.workers[worker].process.pid, signal.SIGCONT)  # Who is stopped hears nothing.
+            # A stopped process would not receive the message.
+            _signal(self._channels.workers[worker].process.pid, signal.SIGCONT)
         self._channels.send(worker, message)
 
     def wait(self) -> list[CommandHeard]:
-        """What was heard since the last call, in order; waits for something, for a tenth of a second at most."""
+        """Wait at most 0.1 s. Return the events since the last call, in order."""
         came, _ = self._channels.hear()
         heard: list[CommandHeard] = [self._bury(one) if isinstance(one, WorkerProcess) else one for one in came]
         return heard + self._obey_signals() + self._hear_timers() + self._hear_helper() + self._look_at_stopped()
 
     def wake(self, item: int, round_: int, seconds: float, until_ns: int = 0) -> None:
-        """Say Rang after so many seconds in which the machine did not sleep, or at a time of the wall clock."""
+        """Schedule a TimerFired: after `seconds` of running time, or at the wall-clock time `until_ns` if set."""
         if until_ns:
             heapq.heappush(self._alarms, (until_ns, item, round_))
         else:
             heapq.heappush(self._timers, (running_ns() + round(seconds * 1e9), item, round_))
 
     def help(self, arguments: Sequence[str], given: bytes, seconds: float) -> None:
-        """Run a program beside us, and say Helped when it is no more. What dead coordinators ran is ended first."""
+        """Run a helper program; its end is reported as HelperExited.
+
+        The first call kills helpers of dead coordinators.
+        """
         if not self._is_helped_alone:
             holders = LeaseReader(self._batch.files, self._batch.root).holders()
             dead = {holder.holder for holder, is_live in holders if not is_live and holder.role == "coordinator"}
@@ -171,7 +176,10 @@ class ProcessCommandBackend:
         return [HelperExited(helper.output)]
 
     def take_on(self, holders: Collection[HolderFile]) -> None:
-        """Let go on what an earlier coordinator stopped, and its commands (Ctrl-Z)."""
+        """Adopt live workers of an earlier coordinator.
+
+        Continue those that it had stopped (Ctrl-Z), and their commands.
+        """
         for holder in holders:
             if is_here(holder.host):
                 self._signal_child(child_of(self._batch, holder.holder), signal.SIGCONT)
@@ -179,7 +187,7 @@ class ProcessCommandBackend:
                 self._adopted.append(self._watch(holder.holder, holder.pid))
 
     def kill_left_of(self, marks: Collection[str], dead: Collection[HolderId]) -> None:
-        """Kill what attempts of dead workers left running: the session of each command, and all with their marks."""
+        """Kill orphans of dead workers: the process group of each command, and all processes with these marks."""
         for holder in dead:
             self._signal_child(child_of(self._batch, holder), signal.SIGKILL)
         if marks:
@@ -189,7 +197,7 @@ class ProcessCommandBackend:
         self._channels.remove(worker)
         marks = self._marks.pop(worker.id, None)
         child = child_of(self._batch, worker.holder)
-        if worker.killed_for == "stopped":  # Its command may trace it, and so keep it from being reaped.
+        if worker.killed_for == "stopped":  # The command may trace the worker, which prevents reaping of the worker.
             self._kill_command(child, marks)
         death = worker.bury()
         if death.returncode != 0:
@@ -210,7 +218,7 @@ class ProcessCommandBackend:
 
     @staticmethod
     def _signal_child(child: Child | None, number: int) -> None:
-        """Signal the session of a command, unless its id is another's by now."""
+        """Signal the process group of a command, unless its process ID was reused since."""
         if child is None or proc.start_ticks(child.pid) != child.start_ticks:
             return
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -231,7 +239,10 @@ class ProcessCommandBackend:
         return asked if self._signals_seen == 1 else [*asked, ForcedStopRequested(reason, is_killed)]
 
     def _suspend(self) -> None:
-        """Ctrl-Z: stop the workers and their commands, then ourselves; go on together when continued."""
+        """Handle Ctrl-Z: stop the workers and commands, then this process.
+
+        Continue them when this process continues.
+        """
         self._signal_all(signal.SIGSTOP)
         self._signals.suspend()
         self._signal_all(signal.SIGCONT)

@@ -1,4 +1,4 @@
-"""What is told of each happening in a work batch: the events of one coordinator, with all that they say."""
+"""Construction of the events of a work batch from scheduler events, with all their fields."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ _LINES_OF_FAILED = 20
 
 
 class EventBuilder:
-    """Writes the events of one coordinator. What it is to know of attempts besides is put into its attributes.
+    """Builder and writer of the events of one coordinator.
 
-    `seconds_before`: how long others conducted the batch. `used` is what attempts took, by (item, round); `members` who
-    runs an item: a holder, and its process.
+    Callers set the public attributes. `seconds_before` is the running time of earlier coordinators. `used` has the
+    resource use of attempts by (item, round). `members` has the holder and process ID of the worker that runs an item.
     """
 
     def __init__(
@@ -71,7 +71,11 @@ class EventBuilder:
         estimator: Estimator | None = None,
         notifier: Notifier | None = None,
     ) -> None:
-        """`leases` are those that were found, by item; `started`: when an (item, round) was told to have begun."""
+        """Open the event file.
+
+        `leases` are the leases found at the start, by item. `started` has the start times from earlier events by (item,
+        round).
+        """
         self._batch = batch
         self._work = work
         self._places = places
@@ -99,7 +103,7 @@ class EventBuilder:
         self.close = self._writer.close
 
     def tell(self, type_: Callable[..., events.BatchEvent], **fields: object) -> None:
-        """Tell something of the batch."""
+        """Emit an event of the batch, with its sequence number and the current counts."""
         self._seq += 1
         event = type_(
             cursor=f"{self._epoch}.{self._seq}",
@@ -126,7 +130,7 @@ class EventBuilder:
         )
 
     def _try_of(self, item: int, round_: int) -> int:
-        """Which try a round is: how many failed since a request opened its command, itself not counted."""
+        """Return the try number of a round: 1 plus the failed attempts since a request last reset the command."""
         last, tried = self._conductor.conclusion(item), self._conductor.rule.tried(item)
         if last is None or last.round < round_:
             return tried + 1
@@ -134,7 +138,7 @@ class EventBuilder:
         return max(1, (tried if counts else tried + 1) - (last.round - round_))
 
     def started(self, requests: int) -> None:
-        """The batch is conducted as the first; so many requests were made."""
+        """Emit the event for the start of the batch. `requests` is the number of requests so far."""
         self.tell(
             events.BatchStarted,
             source=self._work.source,
@@ -148,7 +152,7 @@ class EventBuilder:
         )
 
     def tell_all(self, found: Sequence[Happening]) -> None:
-        """Tell what happened, in order."""
+        """Emit the events for these happenings, in order."""
         for one in found:
             match one:
                 case Queued(item, round_, position):
@@ -174,7 +178,7 @@ class EventBuilder:
                     self._tell_request(request)
 
     def _tell_state(self, one: Counted | CommandSkipped) -> None:
-        """What a command counts as without an end of its own."""
+        """Emit the event for a command whose state changed without the end of an attempt."""
         match one:
             case Counted(item, round_, is_done=True):
                 self._tell_of(events.TaskCompleted, item, round_, marked_done=True)
@@ -242,7 +246,7 @@ class EventBuilder:
                 self._tell_of(events.TaskCancelled, one.item, one.round, seconds=seconds)
 
     def _wait_of(self, one: Conclusion) -> dict[str, object]:
-        """Return what a failed command waits for before its next try."""
+        """Return the fields for the wait of a failed command before its next try."""
         item = one.item
         is_last = self._conductor.conclusion(item) is one
         if not is_last or self._conductor.state(item) is not CommandState.WAITING:
@@ -263,7 +267,7 @@ class EventBuilder:
         return events.AskedQuestion(digest=digest, text=OUR_TEXTS[kind], choices=OUR_CHOICES, human=True)
 
     def _asked(self, digest: Digest) -> events.AskedQuestion:
-        """What a command asked."""
+        """Return the question of a command as an event field. If the question cannot be read, its text is empty."""
         asked = self._question_of(digest)
         if asked is None:
             return events.AskedQuestion(digest=digest, text="")
@@ -295,7 +299,7 @@ class EventBuilder:
                 pass
 
     def progress(self, eta: Eta | None) -> None:
-        """How far it is."""
+        """Emit a progress event."""
         self.tell(
             events.BatchProgress,
             eta_seconds=None if eta is None else eta.seconds,
@@ -308,12 +312,12 @@ class EventBuilder:
         )
 
     def running_seconds(self) -> dict[int, float]:
-        """Since how many seconds each item runs that does."""
+        """Return the running time in seconds of each running item."""
         now = self._running_ns()
         return {item: (now - self._since.get(item, self._began_ns)) / 1e9 for item in self._conductor.running}
 
     def end(self) -> None:
-        """It has come to an end."""
+        """Emit the event for the end of the batch."""
         seconds = (self._running_ns() - self._began_ns) / 1e9
         self.tell(
             events.ENDS[self._conductor.verdict().value],
@@ -335,7 +339,10 @@ class EventBuilder:
         )
 
     def _last_to_end(self) -> list[int]:
-        """The chain of needs that ended last, the first of them first: of what ended here, what the end waited for."""
+        """Return the critical path: the chain of needed commands that ended last, in order of execution.
+
+        Only commands that ended under this coordinator are included.
+        """
         path: list[int] = []
         heads = list(self._ended)
         while heads:

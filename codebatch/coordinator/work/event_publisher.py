@@ -1,7 +1,7 @@
-"""Telling what happens in a work batch: the events of one coordinator, for whoever follows (SPEC.md "Events").
+"""Publication of the events of a work batch for followers (SPEC.md "Events").
 
-Nothing is decided by them. What the disk refuses is told later or never, and what is damaged is as if it was not told:
-the batch goes on, and where each command stands is the same.
+Events have no effect on scheduling. If the disk refuses an event, the event is written later or never. Damaged earlier
+events are treated as absent. In both cases the batch continues and command states are unaffected.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from codebatch.store.work.event_history import ToldBefore, used_by_the_journals
 
 PROGRESS_SECONDS = 5.0
 _SHARE = 50
-"""Of the time that passes, estimating takes a part of so many at most."""
+"""Lower bound of the progress interval, as a multiple of the time that one estimate takes."""
 _FIRST_SECONDS = 1.0
 _SAVE_SECONDS = 60.0
 _LOOK_SECONDS = 1.0
 
 
 class DiskState(NamedTuple):
-    """What stood on disk: all that ended, what was asked, and the leases of commands by item."""
+    """State of the batch on disk at the start: conclusions, requests, and leases of commands by item."""
 
     concluded: Concluded
     requests: Sequence[Request]
@@ -46,14 +46,14 @@ class DiskState(NamedTuple):
 
 
 class Clocks(NamedTuple):
-    """Time for people, and a clock that stops in suspend, both in nanoseconds."""
+    """The wall clock and a clock that stops during suspend, both in nanoseconds."""
 
     wall_ns: Callable[[], int]
     running_ns: Callable[[], int]
 
 
 class Observers(NamedTuple):
-    """Who knows how long commands take, and who tells somebody of what happens, where there are such."""
+    """Optional observers: the estimator of durations and the notifier of the user's command."""
 
     estimator: Estimator | None = None
     notifier: Notifier | None = None
@@ -63,7 +63,7 @@ NO_HELPERS = Observers()
 
 
 class EventPublisher:
-    """What one coordinator tells."""
+    """Publisher of the events of one coordinator."""
 
     def __init__(
         self,
@@ -78,7 +78,10 @@ class EventPublisher:
         clocks: Clocks,
         helpers: Observers,
     ) -> None:
-        """The batch is ours: what was told before is read, and what was not is told."""
+        """Read earlier events, and emit events for everything that happened without an event.
+
+        The caller must hold the lease of the batch.
+        """
         concluded, requests, leases = found
         wall_ns, running_ns = clocks
         estimator, notifier = helpers
@@ -127,20 +130,20 @@ class EventPublisher:
         self._teller.flush()
 
     def starts(self, start: StartCommand, member: WorkerHandle) -> None:
-        """A command is given to a worker."""
+        """Record that a command is assigned to a worker."""
         self._teller.members[start.item] = member.holder, member.pid
         self._story.start(start)
 
     def uses(self, ended: Sequence[Conclusion], used: Sequence[Used]) -> None:
-        """These attempts took so much each. To be called before their end is handled."""
+        """Record the resource use of ended attempts. Call this before their end is handled."""
         self._teller.used.update({(one.item, one.round): each for one, each in zip(ended, used, strict=False)})
 
     def handled(self, event: CommandEvent) -> None:
-        """The conductor has taken an event, and what it asked for is done."""
+        """Emit the events that follow from a scheduler event. Call this after the actions of the event are executed."""
         self._teller.tell_all(self._story.after(event))
 
     def turned(self) -> None:
-        """A turn is over: what it brought about is written; now and then how far all is."""
+        """Finish a turn: emit a progress event if one is due, save durations if due, and write the events."""
         now = self._running_ns()
         if now >= self._next_progress_ns and (self._conductor.running or self._conductor.closed_pools):
             self._tell_progress(now)
@@ -163,7 +166,7 @@ class EventPublisher:
 
     @property
     def eta(self) -> Eta | None:
-        """How long it takes yet: what was said last, less the time since."""
+        """The estimated remaining time: the last forecast minus the time since then."""
         if self._forecast is None:
             return None
         found, at_ns = self._forecast
@@ -172,11 +175,11 @@ class EventPublisher:
         return Eta((low, middle, high), found.unknown)
 
     def drains(self, reason: str) -> None:
-        """Somebody wanted an end, for a signal of that name."""
+        """Record the name of the signal for which the batch drains."""
         self._signal = reason
 
     def end(self, how: Complete | Drained | Break | None, why: str = "") -> None:
-        """Emit the last event. `why` is the error for which the coordinator leaves, if it is one."""
+        """Emit the last event. `why` is the error for which the coordinator leaves, or empty."""
         self._teller.tell_all(self._story.rest())
         if isinstance(how, Complete) and self._conductor.verdict().is_final:
             self._teller.end()
@@ -185,5 +188,5 @@ class EventPublisher:
         self._teller.finish()
 
     def close(self) -> None:
-        """Release the file."""
+        """Close the event file."""
         self._teller.close()

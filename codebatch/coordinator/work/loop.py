@@ -1,9 +1,8 @@
-"""Conducting: one thread that hears of its crew, of requests and of the disk, the conductor inside.
+"""The event loop of the coordinator of a work batch, in one thread.
 
-It turns what is heard into events of the conductor, and the conductor's actions into messages, workers and commits.
-Nothing here decides what runs when (scheduling/work/conductor.py); processes and signals are the crew's.
-
-It is one file, long as it is: what is heard and what is done about it are read together.
+It turns messages of workers, requests and changes on disk into events of the conductor, and executes its actions. The
+conductor (scheduling/work/conductor.py) makes all scheduling decisions; the backend owns processes and signals. The
+file is one unit, long as it is, because events are best read together with their effects.
 """
 
 from __future__ import annotations
@@ -73,10 +72,10 @@ from codebatch.store.work.attempts import Attempts, read_leases
 from codebatch.store.work.requests import Requests
 from codebatch.system.clock import running_ns
 
-# Leases of others are looked at after so many turns: one in which nothing was heard takes a tenth of a second.
+# Turns between checks of the leases of other processes. A turn without events takes 0.1 s, longer than others.
 _LOOK_EVERY = 100
 _QUIET_TURN = 20
-_HEED_NS = 20_000_000  # Requests and questions are looked for so often while there is always something to hear.
+_HEED_NS = 20_000_000  # While events keep arriving, requests and questions are read at this interval.
 
 
 def _message_of(action: RecallQueued | TerminateCommand | DeliverAnswer | Retire) -> messages.ToWorker:
@@ -92,7 +91,7 @@ def _message_of(action: RecallQueued | TerminateCommand | DeliverAnswer | Retire
 
 
 class WorkCoordinator:
-    """One run over one work batch, with a crew of its own, as the only one who may."""
+    """One run over one work batch, with its own worker backend, as the only coordinator of the batch."""
 
     def __init__(
         self,
@@ -110,9 +109,9 @@ class WorkCoordinator:
         now_ns: Callable[[], int] = running_ns,
         helpers: Observers = NO_HELPERS,
     ) -> None:
-        """`commands` are the plan's items in its order; `about` is what this process is known by; `text_of` a command.
+        """Take the lease of the batch and read its state. Raises BatchRunning if another process has the lease.
 
-        Raises BatchConducted where another process conducts the batch. `attempts` are what is known of their ends.
+        `commands` are in plan order, `about` describes this process, and `text_of` returns a command's text.
         """
         self._batch = batch
         self._crew = crew
@@ -166,9 +165,9 @@ class WorkCoordinator:
         self._refusal: CodebatchError | None = None
 
     def run(self) -> None:
-        """Conduct until nothing is left to start here, or somebody drains us.
+        """Run until no command can start any more, or until a drain.
 
-        Raises EnvironmentBroken, or what a worker gave up for. Workers that are at something then outlive us.
+        Raises EnvironmentBroken, or the error with which a worker gave up. Running commands then outlive this process.
         """
         self._journal.write(journal.Started(pid=self._holder.about.pid))
         if self._watcher is not None:
@@ -192,7 +191,7 @@ class WorkCoordinator:
             raise failure
 
     def _failure(self) -> CodebatchError | None:
-        """Return what this coordinator ends with, None if all went well."""
+        """Return the error that this coordinator ends with, or None."""
         if self._refusal is not None:
             return self._refusal
         if self._inodes() != self._places:
@@ -206,23 +205,23 @@ class WorkCoordinator:
 
     @property
     def is_drained(self) -> bool:
-        """Whether somebody wanted an end before there was one."""
+        """Return whether a drain was requested before the batch ended."""
         return isinstance(self._end, Drained)
 
     @property
     def has_unseen_requests(self) -> bool:
-        """Whether somebody asked something since: who ends gives up its lease first, then looks."""
+        """Return whether new requests arrived. Check this after releasing the lease, to avoid a race."""
         return len(self._requests.read()) > self.conductor.requests_seen
 
     def close(self) -> None:
-        """Give up the lease."""
-        # What we cannot look at now, the next one does.
+        """Release the lease of the batch."""
+        # The next coordinator sweeps any files that cannot be removed now.
         with self._opened, contextlib.suppress(OSError, StoreError):
             left = BatchLeftovers(self._batch.files, self._batch.root)
             left.sweep(self._leases.holders(), self._holder.id)
 
     def _inodes(self) -> list[tuple[int, int] | None]:
-        """What tells where outcomes lie from what somebody puts in its place, for they are kept open."""
+        """Return the identities of the directories with outcomes. They change if a directory is replaced."""
         places = (self._batch.root, self._batch.root / layout.OUTCOMES)
         found = [self._batch.files.stat(place) for place in places]
         return [None if each is None else (each.st_dev, each.st_ino) for each in found]
@@ -291,7 +290,7 @@ class WorkCoordinator:
             self._watcher.noted(stopped_worker_text(found, self.conductor.agenda.ids[held[0]] if held else ""))
 
     def _consult(self, consult: Callable[[], Consulted | None]) -> None:
-        """Have a question answered. Of what the disk refuses nothing comes: it is for people."""
+        """Consult the answering rules or program. If the disk refuses access, drain; the question is left to people."""
         try:
             consulted = consult()
         except StoreError as error:
@@ -306,15 +305,15 @@ class WorkCoordinator:
             return
         try:
             requests = self._requests.read()
-        except StoreCorrupt as error:  # Nobody can tell what was asked: nothing starts, what runs goes on.
+        except StoreCorrupt as error:  # The requests are unknown, so nothing may start. Running commands continue.
             self._give_up(error)
             return
-        while self._end is None and self._requests_handed < len(requests):  # What comes behind the end is the next's.
+        while self._end is None and self._requests_handed < len(requests):  # The next coordinator handles the others.
             self._requests_handed += 1
             self._handle(Requested(requests[self._requests_handed - 1]))
 
     def _handle(self, event: CommandEvent) -> None:
-        """Hand over an event. What its actions bring about waits until all of them are done."""
+        """Pass an event to the conductor and execute its actions. Events that these cause are handled afterwards."""
         self._events.append(event)
         if len(self._events) > 1:
             return
@@ -353,7 +352,7 @@ class WorkCoordinator:
                 self._end = action
 
     def _request(self, append: Callable[[Mapping[CommandId, int]], None], *, ends: bool) -> None:
-        """Append requests of ours. If the disk refuses them, attempts end all the same, and count as interrupted."""
+        """Append requests. If the disk refuses them, attempts still end, and count as interrupted."""
         ids = self.conductor.agenda.ids
         try:
             append({ids[item]: epoch for item, (epoch, _) in self.conductor.given.items()})
@@ -400,12 +399,12 @@ class WorkCoordinator:
                 self._give_up(error_of(code, text, hint))
 
     def _has_begun_all(self, worker: WorkerId) -> None:
-        """What a worker was given at once and did not return it has begun, one after the other."""
+        """Handle that a worker has begun all queued commands that it did not return, one after another."""
         while self._goes_on(worker):
             pass
 
     def _goes_on(self, worker: WorkerId) -> bool:
-        """A worker has begun the next of what it was given at once; False where there is none."""
+        """Handle that a worker has begun its next queued command. Return False if it has none."""
         if self.conductor.next_item(worker) is None:
             return False
         self._handle(NextStarted(worker))
@@ -418,15 +417,15 @@ class WorkCoordinator:
         self._handle(DrainRequested())
 
     def _idle(self, worker: WorkerId, event: Ready | LeaseRefused | UnitDone) -> None:
-        """A worker has nothing to do now. Once all is over it has nothing to wait for either."""
+        """Handle that a worker became idle. After the end of the session, stop the worker."""
         self._handle(event)
         if self._end is not None:
             self._crew.send(worker, messages.Stop())
 
     def _bury(self, died: WorkerExited) -> None:
         self._name_leased()
-        self._heed_requests()  # Whoever killed it may have said that it is no accident.
-        found = self.attempts.read()  # It may have died between its last link and its report.
+        self._heed_requests()  # A stop request may explain the death of the worker.
+        found = self.attempts.read()  # The worker may have died between link(2) and its report.
         leases = {} if self._end is not None else read_leases(self._leases, self.attempts.places).leases
         ended = self._follow(died.worker, leases, found)
         if ended or found.unreadable:
@@ -451,7 +450,7 @@ class WorkCoordinator:
                 self._handle(WorkerDied(died.worker, "it" if lease.holder.holder == member.holder else "another"))
 
     def _follow(self, worker: WorkerId, leases: Mapping[int, Lease], found: Concluded) -> list[Conclusion]:
-        """See by its leases how far a dead worker came of what it was given at once; returns what ended besides."""
+        """Advance a dead worker through its queue by its leases. Return the conclusions not yet handled."""
         ended = list(found.conclusions)
         holder = self._workers[worker].holder
         while (item := self.conductor.next_item(worker)) is not None:
@@ -475,13 +474,13 @@ class WorkCoordinator:
             self._learn()
 
     def _learn(self) -> None:
-        """Take note of what is committed on disk and was not reported: by adopted workers, and by the dead."""
+        """Handle commits on disk that were not reported: those of adopted workers and of dead workers."""
         found = self.attempts.read()
         if found.conclusions or found.unreadable:
             self._handle(found)
 
     def _look_at_foreign(self) -> None:
-        """See what adopted workers committed; what a dead one ran is ended, then its command is ours to judge."""
+        """Handle commits of adopted workers. If an adopted worker is dead, kill its command and release the item."""
         leases = read_leases(self._leases, self.attempts.places).leases
         dead = {item: leases[item] for item in self.conductor.foreign if item in leases and not leases[item].is_live}
         self._bury_dead(dead)
@@ -491,7 +490,7 @@ class WorkCoordinator:
             self._handle(CommandReleased(item, lease.epoch))
 
     def _bury_dead(self, leases: dict[int, Lease]) -> None:
-        """End whatever attempts of dead workers left running."""
+        """Kill all orphaned processes of attempts of dead workers."""
         place = self.attempts.places.place
         marks = {attempt_mark(lease.holder.holder, *place(item), lease.epoch) for item, lease in leases.items()}
         self._crew.kill_left_of(marks, {lease.holder.holder for lease in leases.values()})

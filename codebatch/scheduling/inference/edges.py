@@ -1,7 +1,7 @@
-"""Which tasks need which, by what is said of them: `strategy = "auto"` (SPEC.md "Work files").
+"""Inference of the needs of tasks from their descriptions: `strategy = "auto"` (SPEC.md "Work files").
 
-Pure: descriptions in, candidates out, each with its reason and how sure it is. What is written wins, and nothing here
-closes a circle.
+Pure functions from descriptions to candidate edges, each with a reason and a confidence. Explicit needs take
+precedence, and no inferred edge closes a cycle.
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ from codebatch.scheduling.inference.sentences import (
 )
 
 FILES_SURE, NAME_SURE, NUMBER_SURE, CREATED_SURE, CHANGED_SURE, PLACE_SURE = 1.0, 0.95, 0.85, 0.75, 0.6, 0.6
-"""How sure the rules are: by `inputs` and `outputs`, by name, by the number of an id, of a created file, of a file that
-two change, by a number that is a place in the list. The order of tasks has a say in the last two alone."""
+"""Confidence of the rules:
+
+`inputs` and `outputs`; name; number in an ID; created file; file changed by two tasks; position in the list. Only the
+last two depend on the order of tasks.
+"""
 
 _QUOTED_CHARACTERS_MAX = 100
 _TITLE_WORDS_MIN = 2
@@ -52,12 +55,12 @@ _LISTED_BETWEEN = re.compile(r"\s*,\s*(?:and\s+|&\s*)?|\s+(?:and|&|as well as|pl
 _MARKS = re.compile(r"[`\"\u201c\u201d'\[\]]|\*\*|(?<!\w)[*_]+|[*_]+(?!\w)")
 _CALLED_TASK = re.compile(r"(?:the\s+)?tasks?\s+([\w.-]+)\Z", re.IGNORECASE)
 _NO_TASK = {"", "-", "none", "no", "nothing", "n/a", "na", "tbd"}
-"""What people write where there is nothing to list."""
+"""Words that people write if there is nothing to list."""
 _NUMBER_OF_ID = re.compile(r"\D*?0*(\d{1,6})(?=[-_.]|\Z)")
 
 
 class Described(NamedTuple):
-    """A task, as far as rules look at it."""
+    """The part of a task that the rules examine."""
 
     id: str
     title: str = ""
@@ -67,7 +70,7 @@ class Described(NamedTuple):
 
 
 class CandidateEdge(NamedTuple):
-    """An edge that may be: `task` needs `on`, because of `why`, a sentence that quotes."""
+    """A possible edge: `task` needs `on`. `why` is the reason, with a quote."""
 
     task: str
     on: str
@@ -77,14 +80,14 @@ class CandidateEdge(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """Candidates that are edges now, and those that are not, each with the reason."""
+    """Candidates that became edges, and rejected candidates with reasons."""
 
     edges: list[CandidateEdge]
     left_out: list[tuple[CandidateEdge, str]]
 
 
 def infer(tasks: Sequence[Described]) -> list[CandidateEdge]:
-    """All candidates, of each pair the surest, the surest first."""
+    """Return the best candidate of each pair of tasks, in order of decreasing confidence."""
     best: dict[tuple[str, str], CandidateEdge] = {}
     for found in (*_by_files(tasks), *_by_names(tasks), *_by_paths(tasks)):
         known = best.get((found.task, found.on))
@@ -99,9 +102,10 @@ def take(
     *,
     confidence_min: float = CONFIDENCE_MIN,
 ) -> Taken:
-    """Those that become edges, beside the ones that are `written`: what each task waits for.
+    """Select the candidates that become edges, in the given order.
 
-    They are looked at in their order. What is written already is no candidate any more.
+    `written` maps each task to its explicit needs. Candidates that repeat one of these are dropped. Candidates with low
+    confidence or that would close a cycle are rejected.
     """
     waits_for: dict[str, list[str]] = {task: list(on) for task, on in written.items()}
     taken = Taken([], [])
@@ -120,7 +124,7 @@ def take(
 
 
 def _path(waits_for: Mapping[str, Sequence[str]], start: str, end: str) -> list[str]:
-    """How one task waits for another, by others; empty where it does not."""
+    """Return a shortest path by which `start` waits for `end`; empty if there is none."""
     before: dict[str, str] = {}
     pending = deque([start])
     while pending:
@@ -138,7 +142,7 @@ def _path(waits_for: Mapping[str, Sequence[str]], start: str, end: str) -> list[
 
 
 def _by_files(tasks: Sequence[Described]) -> Iterator[CandidateEdge]:
-    """Who reads what another writes, by `inputs` and `outputs`."""
+    """Yield edges to tasks whose `outputs` overlap the `inputs` of a task."""
     writers = [(task, FilePatterns(task.outputs)) for task in tasks if task.outputs]
     for task in tasks:
         reads = FilePatterns(task.inputs) if task.inputs and writers else None
@@ -150,7 +154,7 @@ def _by_files(tasks: Sequence[Described]) -> Iterator[CandidateEdge]:
 
 
 class _Names:
-    """Finds the tasks that words name: by id, by title in quotes, by number."""
+    """Index of task names: IDs, quoted titles and numbers."""
 
     def __init__(self, tasks: Sequence[Described]) -> None:
         self._ids = {task.id.casefold(): task.id for task in tasks}
@@ -171,7 +175,7 @@ class _Names:
         self._places = {place: task.id for place, task in enumerate(tasks, 1)}
 
     def named(self, region: WaitedText) -> Iterator[tuple[str, float]]:
-        """What is waited for in a part of a sentence: ids, and how sure that is."""
+        """Yield the task IDs that a part of a sentence waits for, each with its confidence."""
         rest = region.words
         last = 0
         for start, end, id_, confidence in sorted(self._found(region)):
@@ -182,7 +186,7 @@ class _Names:
                 last = end
 
     def listed(self, listed: Listed) -> Iterator[tuple[str, float]]:
-        """The tasks that a line is a list of, by their ids, titles and numbers. Of what else it says it names none."""
+        """Yield the tasks that a line lists, by ID, title or number. Other words in the line name no task."""
         for words in (listed.names, *_LISTED_BETWEEN.split(listed.names)):
             bare = _MARKS.sub("", words).strip()
             if (id_ := self._listed_one(bare, is_hard=listed.is_hard and bare == words.strip())) is not None:
@@ -193,7 +197,7 @@ class _Names:
                     yield from ((id_, confidence) for _, _, id_, confidence in numbers)
 
     def _listed_one(self, words: str, *, is_hard: bool) -> str | None:
-        """The task that is called so. Behind a label that says much else a word of everybody's is none."""
+        """Return the task with this name. With `is_hard`, a common word does not count as an ID."""
         if words.casefold() in _NO_TASK:
             return None
         plain = words.rpartition("/")[2].removesuffix(".md") if words.endswith(".md") else words
@@ -224,7 +228,7 @@ class _Names:
                     yield found.start(), end, self._titles[title], NAME_SURE
 
     def _is_meant(self, region: WaitedText, found: re.Match[str], word: str) -> bool:
-        """Whether a word is an id here. One that is a word of everybody's must be all that is waited for."""
+        """Return whether a word is used as an ID. A common word counts only if nothing else is waited for."""
         if re.search(r"[\d_-]", word) and not word.isdigit() and re.search(r"[a-z]", word):
             return True
         if word.isdigit() or len(word) < 2:
@@ -233,7 +237,7 @@ class _Names:
         return before in ("task", "the task", "step") or self._is_all(region, found.start(), found.end())
 
     def _is_all(self, region: WaitedText, start: int, end: int) -> bool:
-        """Whether nothing but ids is waited for here, and behind a word that says nothing else."""
+        """Return whether only IDs are waited for, after a keyword that has no other use."""
         before, behind = region.words[:start], region.words[end:]
         while (found := _JOINED_BEFORE.search(before)) and found[1].casefold() in self._ids:
             before = before[: found.start()]
@@ -255,7 +259,7 @@ class _Names:
 
 
 def _by_names(tasks: Sequence[Described]) -> Iterator[CandidateEdge]:
-    """Who says that it comes after another."""
+    """Yield edges to tasks that the text of a task names as earlier."""
     names = _Names(tasks)
     for task in tasks:
         for sentence in (*iter_sentences(task.title), *iter_sentences(task.text)):
@@ -268,7 +272,7 @@ def _by_names(tasks: Sequence[Described]) -> Iterator[CandidateEdge]:
 
 
 def _by_paths(tasks: Sequence[Described]) -> Iterator[CandidateEdge]:
-    """Who speaks of a file that another creates; and who changes a file that another before it changes."""
+    """Yield edges to creators of files that a task mentions, and to earlier tasks that change the same file."""
     said = {task.id: mentioned_files(f"{task.title}\n\n{task.text}") for task in tasks}
     creators = _by_path({id_: each.created for id_, each in said.items()})
     changers = _by_path({id_: each.changed for id_, each in said.items()})

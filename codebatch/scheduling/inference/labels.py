@@ -1,7 +1,7 @@
-"""What a text lists as waited for: `**Depends on:** a, b`, or such a line or heading with a list below it.
+"""Labelled lists of needs in a text: `**Depends on:** a, b`, or a label as a line or heading above a list.
 
-A label is a whole line, or what a line begins with up to its colon; it stands for the task that the text is of. What is
-listed are names and nothing else, so what only speaks of another task is none.
+A label is a whole line, or the beginning of a line up to its colon. It applies to the task that the text belongs to.
+Only names are listed; a mention of another task in prose does not count.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _ADDRESS = re.compile(r"\]\([^()\s]*\)")
 
 
 class Listed(NamedTuple):
-    """One line of what is listed: `names` is what it names, `told` what it says, with its label.
+    """One listed line: `names` is the part with names, `text` the whole line with its label.
 
-    `is_hard`: its label says much else, too, as `Dependencies`, below which packages may stand.
+    `is_hard` labels have other uses too, for example `Dependencies` above a list of packages.
     """
 
     names: str
@@ -49,7 +49,7 @@ class Listed(NamedTuple):
 
 
 def iter_listed(text: str) -> Iterator[Listed]:
-    """What stands behind the labels of a text and below them, in its order. What is taken back is left out."""
+    """Yield the entries of all labels of a text, in order. Negated entries are omitted."""
     lines = readable(text).split("\n")
     labels = ((place, found) for place, line in enumerate(lines) if (found := _label(line)) is not None)
     for place, found in islice(labels, _LABELS_MAX):
@@ -61,7 +61,7 @@ def iter_listed(text: str) -> Iterator[Listed]:
 
 
 def _label(line: str) -> re.Match[str] | None:
-    """A line that begins with a label: with a colon, or alone as a heading or emphasized."""
+    """Match a line that begins with a label: with a colon, or alone as a heading or emphasized."""
     found = _LABEL.match(line[:_LINE_CHARACTERS_MAX])
     if found is None or found["colon"] or found["colon_behind"]:
         return found
@@ -69,7 +69,10 @@ def _label(line: str) -> re.Match[str] | None:
 
 
 def _items(lines: Sequence[str], place: int, label: re.Match[str]) -> Iterator[str]:
-    """Those of the list below a label, without lists in it. Below an item that is a label they stand deeper."""
+    """Yield the items of the list below a label, without nested lists.
+
+    If the label is itself an item, they are indented.
+    """
     least = _width(label["indent"]) + 1 if label["bullet"] else 0
     depth: int | None = None
     for line in lines[place + 1 :]:
@@ -92,7 +95,7 @@ def _width(line: str) -> int:
 
 
 def _parted(words: str) -> tuple[str, str]:
-    """What a line names, and what it says of that."""
+    """Split a line into the names and the remark behind them."""
     words = _ADDRESS.sub("]", words)
     end = _ASIDE.search(words)
     return (words, "") if end is None else (words[: end.start()].strip(), words[end.start() :])

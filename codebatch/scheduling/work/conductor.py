@@ -1,18 +1,20 @@
-"""The conductor: the scheduler of one work batch's commands. Events in, actions out; no clock, no files, no processes.
+"""The conductor: the scheduler of one work batch. Events in, actions out, without clock, files or processes.
 
-The rules (SPEC.md "Commands"):
-1. What a command is follows from how its attempts ended and from requests alone (open_rule.py), and what its users may
-   do from that (command_graph.py). So who reads the same files comes to the same states, be it to conduct or to look.
-2. One that may start waits in a queue (queue.py); one that failed and is tried again waits for a Due before that, as
-   the next one does where there is to be some time between two starts.
-   Commands of live workers that an earlier coordinator left are `foreign`: they count, even above the limit.
-   Behind one that starts others may be given to its worker, to be begun in its place (runs.py).
-3. A lease without an outcome is an attempt that was stopped or interrupted, once its holder is dead and what it ran
-   is: it is started again in the next epoch, or settled, as its policy says (interruptions.py).
-4. One that asks while it runs gives its slots back. Once it is answered it has them again, before anything new starts.
-5. Attempts are stopped by a request that names them: for a signal, the time limit of the batch, or a failure that
-   halts it. What runs has that request to obey, whoever started it.
-6. Deaths in a row with no outcome between mean that the machine is at fault: nothing new starts, what runs ends.
+Rules (SPEC.md "Commands"):
+
+1. The state of a command follows only from the outcomes of its attempts and from requests (open_rule.py). The
+   readiness of its dependents follows from its state (command_graph.py). So every process that reads the same files
+   derives the same states, whether it runs the batch or displays it.
+2. A command that may start waits in a queue (command_queue.py). A retry first waits for a Due, and so does the next
+   start if starts must be apart. Running commands of an earlier coordinator are `foreign`: they count, even beyond
+   the limit. Further commands may be queued at the worker of a started command (prefetch.py).
+3. A lease without outcome is an attempt that was stopped or interrupted, once its worker and its processes are
+   dead. Its command is started again in the next epoch, or settled, as the policy demands (interruptions.py).
+4. A running command that asks a question returns its slots. Once answered, it gets them before anything new starts.
+5. Attempts are stopped by a request that names them: because of a signal, the time limit of the batch, or a failure
+   that halts the batch. Every worker obeys the request, whichever coordinator started the worker.
+6. If workers die in a row without an outcome, the machine is the cause: nothing new starts, and the session breaks
+   once running commands have ended.
 """
 
 from __future__ import annotations
@@ -68,8 +70,10 @@ class Conductor(CommandBatch):
         requests: Iterable[Request] = (),
         asked: Iterable[QuestionAsked] = (),
     ) -> None:
-        """All that is on disk: outcomes, the highest epoch that each item was leased under, those whose holder lives,
-        requests, and what commands asked while they ran.
+        """Start from the state on disk.
+
+        `concluded` are all outcomes, `epochs` the highest lease epoch of each item, `foreign` the items whose worker is
+        alive. `requests` are all requests in order, and `asked` the live questions.
         """
         super().__init__(agenda, epochs)
         self._idle: set[WorkerId] = set()
@@ -85,18 +89,18 @@ class Conductor(CommandBatch):
             self._note_request(request)
         for one in asked:
             self._asking.add(one)
-        for item in foreign:  # A live worker holds its leases of what it has done too.
+        for item in foreign:  # A live worker also holds the leases of its finished attempts.
             if self._histories.unended(item) > 0:
                 self._hold(item)
         items = range(len(agenda.ids))
         for item in items:
             self._states.refresh(item, runs=self._runs(item))
-        for item in items:  # Once for each, and no sooner: until then what it needs seems open.
+        for item in items:  # In a second pass, because an item's needs seem open until all states are set.
             self._queue.add(item)
             self._look_ahead(item)
 
     def handle(self, event: CommandEvent) -> list[CommandAction]:
-        """Take an event, return what to do, in order."""
+        """Handle an event. Return the actions to execute, in order."""
         actions: list[CommandAction] = []
         match event:
             case SessionStarted():
@@ -177,7 +181,7 @@ class Conductor(CommandBatch):
         if any(one.reason == "limited" for one in concluded.conclusions) and self.closed_pools:
             actions += [RecallQueued(worker) for worker in self._runs_given.workers]
         for item, _ in concluded.unreadable:
-            if item in self._settling:  # The name that we wanted is taken by bytes that say nothing.
+            if item in self._settling:  # The register for the settlement exists, but its content is invalid.
                 self._settling.discard(item)
                 actions += self._look_at_interrupted(item)
         return actions
@@ -224,8 +228,9 @@ class Conductor(CommandBatch):
         return [] if seconds is None else [Wake(WHOLE, 0, seconds)]
 
     def _stop(self, cause: StopCause, detail: str = "", *, ends: bool = True) -> list[CommandAction]:
-        """Have attempts stopped: what runs, and what a worker may have begun behind it. Adopted ones outlive a signal
-        that others hear.
+        """Return a request that stops running attempts and attempts queued at workers.
+
+        Attempts that an earlier request terminates are omitted. A signal does not terminate adopted workers.
         """
         chosen = {item: epoch for item, (epoch, _) in self.given.items()}
         if cause != "signal" or not ends:
@@ -249,7 +254,7 @@ class Conductor(CommandBatch):
         self._look_ahead(item)
 
     def _look_ahead(self, item: int) -> None:
-        """Have what comes of where an item stands be seen to: that it is tried again later, what it asks."""
+        """Schedule what follows from the state of an item: the wait before its next try, and its question."""
         if self._states.rests(item):
             wake = self._states.wake(item)
             if self._resting.get(item) != wake.round:
@@ -269,7 +274,7 @@ class Conductor(CommandBatch):
             self._wanted.append(Consult(item, question))
 
     def _look_at_interrupted(self, item: int) -> list[CommandAction]:
-        """Judge an item that was begun and has no end. Nothing of it runs any more."""
+        """Settle an item that was begun and has no outcome. Nothing of it may be running."""
         then = self._interruptions.follows(item)
         if then == "restart" or not self._states.is_open(item) or item in self._settling:
             return []
@@ -278,7 +283,7 @@ class Conductor(CommandBatch):
         return [Settle(item, round_, "blocked" if then == "ask" else "failed", self.epoch(item))]
 
     def _reopen(self, item: int) -> list[CommandAction]:
-        """Nothing runs of an item any more: it is judged, and waits again where it may start."""
+        """Re-evaluate an item after its attempt ended. Queue it again if it may start."""
         self._refresh(item)
         actions = self._look_at_interrupted(item)
         self._queue.add(item)
@@ -294,7 +299,7 @@ class Conductor(CommandBatch):
         self._give_back(item)
 
     def _end(self, worker: WorkerId, *, is_well: bool) -> int:
-        """A worker has nothing now; returns the item that it had."""
+        """Record that a worker has nothing to do. Return the item that it had."""
         for behind in self._runs_given.end(worker, is_well=is_well):
             self._queue.add(behind)
         return self._leave(worker)
@@ -326,7 +331,7 @@ class Conductor(CommandBatch):
         may_begin = not (self._is_draining or is_broken or self._states.is_stopped)
         if may_begin and not self._asking.is_waited_for:
             actions += self._hand_out()
-        # Those of others go on without us, and are adopted again.
+        # Foreign commands continue without this coordinator. The next one adopts them.
         waits_for_others = bool(self._foreign) and not self._is_draining
         if self._running or waits_for_others or self._settling or (may_begin and self._has_more_to_do()):
             return actions
@@ -338,7 +343,7 @@ class Conductor(CommandBatch):
         return [*actions, Drained() if self._is_draining else Complete()]
 
     def _has_more_to_do(self) -> bool:
-        """Whether something starts now, or once its time has come, somebody has answered, or a Pause is over."""
+        """Return whether a command may start now, after a wait, after an answer, or after a Pause."""
         if self._queue.has_any() or any(self._could_start(item) for item in self._resting):
             return True
         if any(self._consulting.values()) or (self.agenda.waits_for_answers and self._states.is_answer_awaited):
@@ -376,7 +381,7 @@ class Conductor(CommandBatch):
         self._refresh(start.item)
 
     def _followers(self, item: int) -> list[int]:
-        """What is given to a worker behind an item, taken out of the queue: whatever would be next without a word."""
+        """Remove from the queue and return the items to queue at a worker behind an item."""
         found: list[int] = []
         most = self._runs_given.length(len(self._queue), self._queue.capacity[SLOTS])
         while len(found) < most - 1 and (follower := self._queue.follower(item, self._may_follow)) is not None:
@@ -384,9 +389,9 @@ class Conductor(CommandBatch):
         return found
 
     def _may_follow(self, item: int) -> bool:
-        """Whether an item may be one of a run: nothing of it was begun, and it may be begun twice.
+        """Return whether an item may be queued at a worker: it was never begun and may be executed twice.
 
-        What was given at once starts whatever became of the one before, and no time lies between.
+        A queued item starts regardless of the outcome of the one before and without a pause between.
         """
         agenda = self.agenda
         if agenda.on_failure == "stop" or agenda.start_every_seconds or not agenda.policies[item].is_repeatable:

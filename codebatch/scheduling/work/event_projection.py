@@ -1,7 +1,7 @@
-"""What happens in a work batch, for people: each end of an attempt once, and each change of a command's state.
+"""Projection of a conductor's events to events for people: each end of an attempt, and each change of a state, once.
 
-It follows a conductor from outside, event by event, and keeps nothing that decides anything. What was told before, by
-another coordinator, is not told again; what ended and nobody told, as where that one died in between, is told first.
+It observes the conductor and has no effect on scheduling. Events that an earlier coordinator emitted are not repeated.
+Events that it could not emit, for example because it died, are emitted first.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Then = Literal["restart", "fail", "ask", "none"]
 
 
 class Queued(msgspec.Struct, frozen=True):
-    """A command may start now; so many may."""
+    """A command is ready to start. `position` is the number of ready commands."""
 
     item: int
     round: int
@@ -44,19 +44,19 @@ class Queued(msgspec.Struct, frozen=True):
 
 
 class CommandBegan(msgspec.Struct, frozen=True):
-    """A command was given to a worker of ours."""
+    """A command was assigned to a worker of this coordinator."""
 
     start: StartCommand
 
 
 class Adopted(msgspec.Struct, frozen=True):
-    """A command runs under a worker that another coordinator started."""
+    """A command runs in a worker that another coordinator started."""
 
     item: int
 
 
 class AttemptEnded(msgspec.Struct, frozen=True):
-    """An attempt ended, durably; `goes_on`: it failed, and is tried again; `asks`: what follows is a question."""
+    """An attempt ended, durably. `goes_on`: it failed and is retried. `asks`: a question follows."""
 
     conclusion: Conclusion
     goes_on: bool
@@ -64,7 +64,7 @@ class AttemptEnded(msgspec.Struct, frozen=True):
 
 
 class AskedLive(msgspec.Struct, frozen=True):
-    """A command that runs asks something."""
+    """A running command asks a question."""
 
     item: int
     round: int
@@ -72,7 +72,7 @@ class AskedLive(msgspec.Struct, frozen=True):
 
 
 class Counted(msgspec.Struct, frozen=True):
-    """A command counts as done or failed for a request."""
+    """A command counts as done or failed because of a request."""
 
     item: int
     round: int
@@ -80,7 +80,7 @@ class Counted(msgspec.Struct, frozen=True):
 
 
 class CommandSkipped(msgspec.Struct, frozen=True):
-    """A command is not run for the sake of another; None: of a request."""
+    """A command is skipped because of another command, or because of a request if `cause` is None."""
 
     item: int
     round: int
@@ -88,7 +88,10 @@ class CommandSkipped(msgspec.Struct, frozen=True):
 
 
 class AttemptInterrupted(msgspec.Struct, frozen=True):
-    """What an attempt ran is dead, and it has no end; `epoch` is its lease's. `then`: `none` where it is not to run."""
+    """An attempt was interrupted: its processes are dead, and it has no outcome. `epoch` is the epoch of its lease.
+
+    `then` is `none` if the command is not to run again.
+    """
 
     item: int
     epoch: int
@@ -96,7 +99,7 @@ class AttemptInterrupted(msgspec.Struct, frozen=True):
 
 
 class AttemptStopped(msgspec.Struct, frozen=True):
-    """An attempt was stopped: what it ran is dead, and it has no outcome. `epoch` is its lease's."""
+    """An attempt was stopped: its processes are dead, and it has no outcome. `epoch` is the epoch of its lease."""
 
     item: int
     epoch: int
@@ -104,7 +107,7 @@ class AttemptStopped(msgspec.Struct, frozen=True):
 
 
 class RequestMade(msgspec.Struct, frozen=True):
-    """Somebody made a request."""
+    """A request was made."""
 
     request: Request
 
@@ -124,9 +127,11 @@ Happening = (
 
 
 class EmittedEvents(msgspec.Struct, kw_only=True):
-    """What was told before: ends, what counts as ended, and entries into the queue by (item, round), attempts without
-    an outcome by (item, epoch), those that were skipped last, ends that asked something, questions of those that ran,
-    and how many requests.
+    """The events emitted so far, to avoid repetition.
+
+    Ends, ends by request (`counted`) and entries into the queue are keyed by (item, round), interruptions by (item,
+    epoch). `skipped` are the items last reported as skipped. `blocked` are the ends with a question, `asked` the live
+    questions. `requests` is the number of reported requests.
     """
 
     ends: set[tuple[int, int]] = msgspec.field(default_factory=set)
@@ -141,18 +146,18 @@ class EmittedEvents(msgspec.Struct, kw_only=True):
 
 _ENDED = ("DONE", "FAILED", "BLOCKED", "SKIPPED", "CANCELLED")
 _OPEN = tuple(state for state in CommandState if state.value not in _ENDED)
-"""What commands that need one see no difference between."""
+"""Open states. Dependents do not distinguish between them."""
 _NAMES = {state: state.value for state in CommandState}
-"""To ask a state for its name takes ten times as long."""
+"""The names of states in a table, because reading the attribute of an enum member is slow."""
 
 
 class EventProjector:
-    """Tells what happens to a conductor's commands."""
+    """Projector of the events of one conductor."""
 
     def __init__(
         self, conductor: Conductor, requests: Iterable[Request] = (), told: EmittedEvents | None = None
     ) -> None:
-        """`requests` are those that the conductor began with."""
+        """Start with the state of a conductor. `requests` are those with which the conductor started."""
         self._conductor = conductor
         self._told = told or EmittedEvents()
         agenda = conductor.agenda
@@ -169,37 +174,37 @@ class EventProjector:
         self._foreign: frozenset[int] = frozenset()
 
     def item(self, id_: str) -> int | None:
-        """The item of a command; None where there is none."""
+        """Return the item of a command, or None."""
         return self._items.get(CommandId(id_))
 
     @property
     def waiting(self) -> list[int]:
-        """Items that are to be begun yet."""
+        """Items that are still to be begun."""
         return [item for item, state in enumerate(self._states) if state in _OPEN and state is not CommandState.RUNNING]
 
     @property
     def opened_before(self) -> list[int]:
-        """Items that requests of which nobody was told opened before the conductor began."""
+        """Items that were opened by unreported requests before the conductor started."""
         new = [request for request in self._asked_before if request.n > self._told.requests]
         ids = {id_ for request in new if isinstance(request.body, Open) for id_ in request.body.rounds}
         return sorted(self._items[id_] for id_ in ids if id_ in self._items)
 
     def begin(self, concluded: Concluded) -> list[Happening]:
-        """What happened before, as far as nobody was told, and where things stand. `concluded` is all that ended."""
+        """Return unreported events of the past and the present states. `concluded` are all outcomes."""
         found: list[Happening] = self._ends(concluded)
         found += [RequestMade(request) for request in self._asked_before if request.n > self._told.requests]
         for item in range(len(self._states)):
             if self._unended(item) and item not in self._conductor.running:
                 found += self._interrupted(item)
-        # What counts as ended is told before what may start for it.
+        # A command that counts as ended is reported before commands that may start because of it.
         return found + sorted(self._look(range(len(self._states))), key=lambda one: isinstance(one, Queued))
 
     def start(self, start: StartCommand) -> None:
-        """The conductor gives a command to a worker. It is told behind what the same event brought about besides."""
+        """Record that the conductor starts a command. It is reported after the other effects of the same event."""
         self._starts.append(start)
 
     def after(self, event: CommandEvent) -> list[Happening]:
-        """What an event brought about, once the conductor has taken it and its actions are done."""
+        """Return the effects of an event. Call this after the actions of the event are executed."""
         found: list[Happening] = []
         looked_at: set[int] = set()
         match event:
@@ -238,7 +243,7 @@ class EventProjector:
         return found
 
     def rest(self) -> list[Happening]:
-        """What is left to tell at the end."""
+        """Return the unreported changes at the end."""
         return self._look(range(len(self._states)))
 
     def _ends(self, concluded: Concluded) -> list[Happening]:
@@ -257,7 +262,7 @@ class EventProjector:
         return found
 
     def _look(self, items: Iterable[int]) -> list[Happening]:
-        """Tell what changed of some items, and of all that need them."""
+        """Return the changes of items and of all their dependents."""
         found: list[Happening] = []
         foreign = self._conductor.foreign
         if foreign != self._foreign:

@@ -1,4 +1,4 @@
-"""Commands that ask something while they run: each gives its slots back until it is answered."""
+"""Questions of running commands. Each such command returns its slots until it is answered."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from codebatch.scheduling.work.events import QuestionAsked
 from codebatch.scheduling.work.request_log import RequestLog
 
 RESTING_MAX = 32
-"""How many give their slots back at once: what asks is still there, as a process, and so is its worker."""
+"""Maximum number of commands that return their slots at once, because their processes and workers still exist."""
 
 
 class LiveCommandQuestions:
-    """The last question of each command. What an attempt asked that is over concerns nobody."""
+    """The last question of each command. Questions of attempts that have ended are ignored."""
 
     def __init__(self, histories: AttemptHistories, requests: RequestLog, queue: CommandQueue) -> None:
         self._histories = histories
@@ -27,20 +27,21 @@ class LiveCommandQuestions:
         self._answered: list[int] = []
 
     def add(self, asked: QuestionAsked) -> None:
-        """Take note of a question. An attempt asks one thing at a time."""
+        """Add a question. An attempt asks one question at a time, so a later question replaces an earlier one."""
         known = self._asked.get(asked.item)
         if known is None or _place(known) <= _place(asked):
             self._asked[asked.item] = asked
 
     def question(self, item: int) -> Digest | None:
-        """What an item that runs waits for an answer to."""
+        """Return the question that a running item waits for, or None."""
         asked = self._of_attempt(item)
         return None if asked is None or self._requests.answers(item, asked.question) else asked.question
 
     def look(self, item: int, *, is_foreign: bool) -> None:
-        """See whether an item that runs asks, or is answered, be it before its question was heard of.
+        """Update the state of a running item: return its slots if it asks, and note if it is answered.
 
-        A foreign one's worker goes on by itself.
+        The answer may be older than the question's arrival here. The worker of a foreign item continues without a
+        message.
         """
         asked = self._of_attempt(item)
         if asked is None or self._heard.get(item) == asked:
@@ -62,14 +63,15 @@ class LiveCommandQuestions:
         return asked if is_of_it else None
 
     def forget(self, item: int) -> None:
-        """An item does not run any more."""
+        """Forget an item that no longer runs."""
         self._resting.discard(item)
         if item in self._answered:
             self._answered.remove(item)
 
     def iter_proceeding(self) -> Iterator[int]:
-        """Those that are answered and for which there is room, in the order of their answers. Who never gave its slots
-        back waits for nobody: others may wait for those.
+        """Yield the answered items that may continue, in the order of their answers.
+
+        An item that kept its slots continues at once, because others may wait for its slots.
         """
         holding = [item for item in self._answered if item not in self._resting]
         self._answered = [item for item in self._answered if item in self._resting]
@@ -81,7 +83,7 @@ class LiveCommandQuestions:
 
     @property
     def is_waited_for(self) -> bool:
-        """Whether one that is answered waits for room: nothing else is to take it."""
+        """Return whether an answered item waits for free slots. Nothing else may take slots then."""
         return bool(self._answered)
 
     def _go_on(self, item: int) -> None:

@@ -1,6 +1,6 @@
-"""What a command is by itself: by how its attempts ended, by its policy and by requests. The open rule of SPEC.md.
+"""The open rule of SPEC.md: the state of a command by itself, from outcomes, its policy and requests.
 
-No state is kept here that is not on disk: whoever reads the same files comes to the same.
+All state is on disk, so every process that reads the same files derives the same states.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from codebatch.scheduling.work.events import Conclusion
 from codebatch.scheduling.work.request_log import LoggedAnswer, RequestLog
 
 Own = Literal["open", "retry", "done", "failed", "cancelled", "skipped", "blocked"]
-"""`retry` is open too, after a failure."""
+"""`retry` is also open, after a failure."""
 
 FACES: dict[Own, Face] = {
     "open": "open",
@@ -28,19 +28,25 @@ FACES: dict[Own, Face] = {
     "skipped": "bad",
     "blocked": "held",
 }
-"""What each shows to those that need it."""
+"""The face of each state for dependents."""
 
 
 class Waiting(NamedTuple):
-    """A question that a round ended with. `ours` says which of ours it is; None: the command's own."""
+    """A question that follows a round.
+
+    `ours` is the kind of a question of codebatch; None: the command's own question.
+    """
 
     digest: Digest
     ours: OurQuestion | None
 
 
 class _Past(NamedTuple):
-    """What an item's rounds come to: the failures since a request last opened it, what the last round asks and what was
-    answered to that, the number of the last request that opened it by an answer, and whether it waits for a rate limit.
+    """Summary of an item's rounds.
+
+    `tried` is the number of failures since a request last opened the item. `question` is that of the last round,
+    `answer` its answer. `lifted` is the number of the last request that opened the item by an answer. `is_limited` is
+    whether the item waits for a rate limit.
     """
 
     tried: int
@@ -54,7 +60,7 @@ _DONE_AT_ONCE = _Past(0, None, None, 0, False)
 
 
 class CommandStateRule:
-    """Says of each item what it is."""
+    """The rule for the state of each item by itself."""
 
     def __init__(self, agenda: CommandPlan, histories: AttemptHistories, requests: RequestLog) -> None:
         self._agenda = agenda
@@ -62,7 +68,7 @@ class CommandStateRule:
         self._requests = requests
 
     def own(self, item: int) -> Own:
-        """What it is."""
+        """Return the state of an item by itself."""
         last, begun = self._histories.last(item), self._histories.last_begun(item)
         skip = self._requests.skip(item)
         if skip is not None and skip.round >= (begun.round if begun else 0):
@@ -86,30 +92,30 @@ class CommandStateRule:
         return "retry" if self._has_try_left(item, last, past.tried) else "failed"
 
     def question(self, item: int) -> Waiting | None:
-        """What its last round ended with."""
+        """Return the question after the last round of an item, or None."""
         return self._past(item).question
 
     def tried(self, item: int) -> int:
-        """How many of its attempts failed since a request last opened it."""
+        """Return the number of attempts that failed since a request last opened the item."""
         return self._past(item).tried
 
     def is_limited(self, item: int) -> bool:
-        """Whether its last round met a rate limit, and used up no try."""
+        """Return whether the last round met a rate limit, so that it does not count as a try."""
         return self._past(item).is_limited
 
     def failures(self, item: int) -> tuple[int, bool]:
-        """As `tried`, and whether somebody answered what it counts as."""
+        """Return the number of failed tries, and whether an answer set the result of the item."""
         past = self._past(item)
         if past.question is None or past.answer is None:
             return past.tried, False
         return past.tried, not _opens(past.question, past.answer)
 
     def is_cancelled(self, item: int) -> bool:
-        """Whether a Cancel stands that keeps it from starting."""
+        """Return whether a Cancel in effect keeps the item from starting."""
         return self._requests.is_cancelled and self._requests.is_cancelled_for(item, self._past(item).lifted)
 
     def is_paused(self, item: int) -> bool:
-        """Whether a Pause does."""
+        """Return whether a Pause in effect keeps the item from starting."""
         return self._requests.is_paused and self._requests.is_paused_for(item, self._past(item).lifted)
 
     def _past(self, item: int) -> _Past:
@@ -118,7 +124,7 @@ class CommandStateRule:
         question: Waiting | None = None
         answer: LoggedAnswer | None = None
         ended = self._histories.ended(item)
-        if len(ended) == 1 and next(iter(ended.values())).type == "result":  # As of nearly every one.
+        if len(ended) == 1 and next(iter(ended.values())).type == "result":  # Fast path for the usual case.
             return _DONE_AT_ONCE
         for round_, one in sorted(ended.items()):
             if one.reason != "unbegun":
@@ -134,7 +140,7 @@ class CommandStateRule:
         return _Past(tried, question, answer, lifted, is_limited)
 
     def _question(self, item: int, one: Conclusion, tried: int) -> Waiting | None:
-        """What a round ended with, up to which so many attempts had failed."""
+        """Return the question after a round, or None. `tried` is the number of failed attempts up to the round."""
         policy = self._agenda.policies[item]
         if one.type == "blocked":
             return Waiting(one.question, None) if one.question else self._ours("interrupted", item, one)
@@ -150,7 +156,7 @@ class CommandStateRule:
         return Waiting(our_question(kind, self._agenda.ids[item], one.round), kind)
 
     def _answer(self, item: int, round_: int, question: Waiting) -> LoggedAnswer | None:
-        """The first answer to a question that is one."""
+        """Return the first valid answer to a question, or None."""
         for each in self._requests.answers(item, question.digest):
             if each.round == round_ and (question.ours is None or each.text in OUR_CHOICES):
                 return each
@@ -162,5 +168,5 @@ class CommandStateRule:
 
 
 def _opens(question: Waiting, answer: LoggedAnswer) -> bool:
-    """Whether the command is begun again for an answer: our question may be answered otherwise."""
+    """Return whether an answer opens the command again. Other answers to a question of codebatch set the result."""
     return question.ours is None or answer.text == "again"
