@@ -50,7 +50,7 @@ class Promised(msgspec.Struct):
     runs: dict[tuple[ShardId, str], list[Served]] = msgspec.field(default_factory=dict)
     projects: dict[ShardId, Served] = msgspec.field(default_factory=dict)
 
-    def of(self, unit: Unit) -> tuple[Served, ...]:
+    def for_unit(self, unit: Unit) -> tuple[Served, ...]:
         """Return the ranges that overlap a unit.
 
         The result is empty for round 2 and later: these rounds execute again.
@@ -66,7 +66,7 @@ class Promised(msgspec.Struct):
             if run.start < unit.end and unit.start < run.end
         )
 
-    def lessen(self, costs: Mapping[ShardId, Sequence[float]], tasks: int) -> dict[ShardId, Sequence[float]]:
+    def reduce_costs(self, costs: Mapping[ShardId, Sequence[float]], tasks: int) -> dict[ShardId, Sequence[float]]:
         """Return cumulative cost estimates reduced by the reused work.
 
         `tasks` is the number of file tasks of the plan.
@@ -74,13 +74,13 @@ class Promised(msgspec.Struct):
         lessened = dict(costs)
         shares: dict[ShardId, list[float]] = {}
         for (shard, _), runs in self.runs.items():
-            of_items = shares.setdefault(shard, [1.0] * (len(costs[shard]) - 1))
+            item_shares = shares.setdefault(shard, [1.0] * (len(costs[shard]) - 1))
             for run in runs:
                 for item in range(run.start, run.end):
-                    of_items[item] -= (1 - _COST_OF_SERVING) / tasks
-        for shard, of_items in shares.items():
-            each = (after - before for before, after in pairwise(costs[shard]))
-            lessened[shard] = list(accumulate(map(operator.mul, each, of_items), initial=0.0))
+                    item_shares[item] -= (1 - _COST_OF_SERVING) / tasks
+        for shard, item_shares in shares.items():
+            item_costs = (after - before for before, after in pairwise(costs[shard]))
+            lessened[shard] = list(accumulate(map(operator.mul, item_costs, item_shares), initial=0.0))
         return lessened
 
 
@@ -114,22 +114,24 @@ class Reuse(msgspec.Struct, frozen=True):
         if not self.bases:
             return Promised()
         usable = [task for task in plan.tasks if self._is_usable(plan, task) and (tasks is None or task.name in tasks)]
-        beside = SnapshotItems(self.snapshot, items.entries) if self.snapshot is not None and not plan.paths else None
-        taking = _Taking(batch, plan, items, beside, shards)
-        bases = self._opened()
+        snapshot_items = (
+            SnapshotItems(self.snapshot, items.entries) if self.snapshot is not None and not plan.paths else None
+        )
+        search = _BaseSearch(batch, plan, items, snapshot_items, shards)
+        bases = self._open_bases()
         for base in bases:
-            if not taking.is_worth_a_base:
+            if not search.is_worth_a_base:
                 break
             with treating_damage_as_missing():
-                taking.look_at(base, [task for task in usable if task.scope == "file"])
-        taking.commit(committer)
+                search.take_results(base, [task for task in usable if task.scope == "file"])
+        search.commit(committer)
         likeliest = sorted(bases, key=lambda base: base.snapshot_id != plan.snapshot_id) if shards is None else []
         for base, task in product(likeliest, usable):
             if task.scope == "project":
                 with treating_damage_as_missing():
-                    taking.look_for_project(base, task)
-                taking.commit(committer)
-        return taking.promised
+                    search.take_project_result(base, task)
+                search.commit(committer)
+        return search.promised
 
     def _is_usable(self, plan: Plan, task: PlannedTask) -> bool:
         """Return whether results of a task may be reused.
@@ -141,7 +143,7 @@ class Reuse(msgspec.Struct, frozen=True):
         place = self.catalogue.own_places.get(task.name)
         return (place is None or place.reuse) and keys.isdisjoint(self.untrusted)
 
-    def _opened(self) -> list[ReuseBase]:
+    def _open_bases(self) -> list[ReuseBase]:
         bases: list[ReuseBase] = []
         for batch_id in self.bases:
             with treating_damage_as_missing():
@@ -149,7 +151,7 @@ class Reuse(msgspec.Struct, frozen=True):
         return bases
 
 
-class _Taking:
+class _BaseSearch:
     """Search of the bases for missing results; collects commits and ranges to reuse."""
 
     def __init__(
@@ -183,7 +185,7 @@ class _Taking:
         missing = sum(self._open.values())
         return missing > 0 and missing >= self._pairs * _MISSES_WORTH_A_BASE
 
-    def look_at(self, base: ReuseBase, tasks: Sequence[PlannedTask]) -> None:
+    def take_results(self, base: ReuseBase, tasks: Sequence[PlannedTask]) -> None:
         """Take all missing results that a base has. Raises StoreError if the base cannot be read."""
         keys = {task.name: result_key(task) for task in base.plan.tasks}
         same: dict[frozenset[str], list[int]] = {}
@@ -195,23 +197,26 @@ class _Taking:
             if contexts not in same:
                 same[contexts] = same_items(self._items, items, contexts)
             held = [each for each in base.held(task.name) if not each.unkeyed]
-            lacking = base.without_objects(task.name)
+            missing_objects = base.without_objects(task.name)
             for shard in self._plan.shards:
                 if (shard.id, task.name) in self._open:
                     places = same[contexts][shard.start : shard.end]
-                    if lacking:
-                        places = [-1 if place in lacking else place for place in places]
-                    self._take(base, task.name, shard, places, held)
+                    if missing_objects:
+                        places = [-1 if place in missing_objects else place for place in places]
+                    self._take_from(base, task.name, shard, places, held)
 
-    def _take(self, base: ReuseBase, task: str, shard: Shard, places: Sequence[int], held: Sequence[Held]) -> None:
+    def _take_from(self, base: ReuseBase, task: str, shard: Shard, places: Sequence[int], held: Sequence[Held]) -> None:
         key = (shard.id, task)
         first = bisect.bisect_right(held, next((place for place in places if place >= 0), 0), key=_start) - 1
         runs = list(_runs(places, held[max(first, 0) :], base.id, task))
         known = self.promised.runs.get(key, [])
         if key in self._untouched and len(runs) == 1 and runs[0].end - runs[0].start == shard.items:
-            each = held[max(first, 0)]
-            if each.file is not None and (each.start, each.end - each.start) == (runs[0].first, shard.items):
-                if self._adopt(shard, task, each.file):
+            candidate = held[max(first, 0)]
+            if candidate.file is not None and (candidate.start, candidate.end - candidate.start) == (
+                runs[0].first,
+                shard.items,
+            ):
+                if self._adopt(shard, task, candidate.file):
                     self.promised.runs.pop(key, None)
                     del self._open[key]
                 return  # If the file is damaged, another base may have the shard.
@@ -221,7 +226,7 @@ class _Taking:
         self.promised.runs[key] = sorted([*known, *fresh], key=lambda run: run.start)
         self._open[key] = max(0, self._open[key] - sum(run.end - run.start for run in fresh))
 
-    def look_for_project(self, base: ReuseBase, task: PlannedTask) -> None:
+    def take_project_result(self, base: ReuseBase, task: PlannedTask) -> None:
         """Take the result of a project task if the base has the same snapshot and a result of every file.
 
         If the snapshot of the base differs, the result is scheduled for an incremental update by the task.

@@ -65,11 +65,11 @@ def prepare_tasks(
     for name in names:
         settings, isolated = overrides.get(name, {}), catalogue.isolation_of(name)
         if isolated is not None:
-            made = isolated.prepare(name, settings, is_project=is_project)
+            changed = isolated.prepare(name, settings, is_project=is_project)
         else:
-            made = prepare(load_declaration(catalogue, name), settings, is_project=is_project)
-        if made is not None:
-            prepared[name], note = made
+            changed = prepare(load_declaration(catalogue, name), settings, is_project=is_project)
+        if changed is not None:
+            prepared[name], note = changed
             notes += [note] if note else []
     return prepared, notes
 
@@ -182,13 +182,13 @@ def check_tools(catalogue: TaskCatalogue, plan: Plan) -> None:
         # The configuration is from another version of the task, not from the user.
         except InvalidConfiguration as error:
             raise mismatch(task.name, ["config"]) from error
-    here = {task.name: task for task in resolve_tasks(catalogue, plan.task_names, configs)}
+    installed = {task.name: task for task in resolve_tasks(catalogue, plan.task_names, configs)}
     for task in plan.tasks:
-        own = here[task.name]
-        if own.key != task.key:
+        installed_task = installed[task.name]
+        if installed_task.key != task.key:
             different = [
                 field
                 for field in ("version", "implementation_digest", "config", "tools")
-                if getattr(own, field) != getattr(task, field)
+                if getattr(installed_task, field) != getattr(task, field)
             ]
             raise mismatch(task.name, different)

@@ -122,16 +122,18 @@ class ProcessWorkerBackend:
         self._channels.send(worker, message)
 
     def wait(self) -> list[Heard | Tick]:
-        came, is_any = self._channels.hear()
+        received, is_any = self._channels.receive()
         self._guard.look(self._running_ns() / 1e9)
-        heard: list[Heard | Tick] = [self._bury(one) if isinstance(one, WorkerProcess) else one for one in came]
-        heard += self._obey_signals()
-        heard += self._heed_requests()
-        heard += self._tick()
+        events: list[Heard | Tick] = [
+            self._reap(event) if isinstance(event, WorkerProcess) else event for event in received
+        ]
+        events += self._read_signals()
+        events += self._read_requests()
+        events += self._tick()
         self._guard.enforce(self._workers.values())
         if not is_any:
             self._orphans.reap([worker.process.pid for worker in self._workers.values()])
-        return heard
+        return events
 
     def step(self, worker: WorkerId) -> Step | None:
         return self._workers[worker].step() if worker in self._workers else None
@@ -146,7 +148,7 @@ class ProcessWorkerBackend:
         if dead:
             kill_marked(HOLDER_VARIABLE, dead)
 
-    def _bury(self, worker: WorkerProcess) -> WorkerExited:
+    def _reap(self, worker: WorkerProcess) -> WorkerExited:
         self._channels.remove(worker)
         step = worker.step()
         death = worker.bury()
@@ -163,20 +165,20 @@ class ProcessWorkerBackend:
             memory_peak_bytes=death.memory_peak_bytes,
         )
 
-    def _obey_signals(self) -> list[Heard]:
+    def _read_signals(self) -> list[Heard]:
         if self._signals.is_suspension_asked:
             self._suspend()
-        before, self._signals_seen = self._signals_seen, self._signals.count
-        if self._signals_seen > max(before, 1):
+        seen_before, self._signals_seen = self._signals_seen, self._signals.count
+        if self._signals_seen > max(seen_before, 1):
             number = signal.SIGTERM if self._signals_seen == 2 else signal.SIGKILL
             for worker in self._workers.values():
                 worker.kill("interrupted", number)
-        if before or not self._signals_seen:
+        if seen_before or not self._signals_seen:
             return []
         assert self._signals.first is not None, "a signal was counted"
         return [DrainAsked(self._signals.first.name)]
 
-    def _heed_requests(self) -> list[Heard]:
+    def _read_requests(self) -> list[Heard]:
         """Return a drain request if the batch is cancelled.
 
         A new run withdraws earlier cancellations, so a Cancel is current.

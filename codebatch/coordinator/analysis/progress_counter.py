@@ -118,7 +118,7 @@ class ProgressCounter:
         results, cost = self._results_done, self._cost_done
         for unit, items in running:
             held = sum(
-                not self._ledger.knows(Register(unit.shard, unit.start, task, unit.round)) for task in unit.tasks
+                not self._ledger.has_outcome(Register(unit.shard, unit.start, task, unit.round)) for task in unit.tasks
             )
             results += held * items
             cost += held * self._cost(unit.shard, unit.start, unit.start + items)

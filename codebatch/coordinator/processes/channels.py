@@ -51,13 +51,13 @@ class Channels:
         if worker in self.workers:
             self.workers[worker].send(message)
 
-    def hear(self) -> tuple[list[MessageReceived | WorkerProcess], bool]:
+    def receive(self) -> tuple[list[MessageReceived | WorkerProcess], bool]:
         """Wait at most 0.1 s.
 
         Return received messages in order, then ended workers, and whether any descriptor was ready.
         """
         ready = self._selector.select(TICK_SECONDS)
-        heard: list[MessageReceived | WorkerProcess] = []
+        events: list[MessageReceived | WorkerProcess] = []
         ended: list[WorkerProcess] = []
         for key, _ in ready:
             if key.data is None:
@@ -65,16 +65,16 @@ class Channels:
             elif key.fileobj is not key.data.channel:
                 if not key.data.read_stderr():
                     self._selector.unregister(key.fd)
-            elif not self._receive(key.data, heard):
+            elif not self._receive(key.data, events):
                 ended.append(key.data)
         known = {worker.id for worker in ended}
         dead = [worker for worker in self.workers.values() if worker.id not in known and worker.has_ended]
-        ended += [worker for worker in dead if not self._receive(worker, heard)]
-        return [*heard, *ended], bool(ready)
+        ended += [worker for worker in dead if not self._receive(worker, events)]
+        return [*events, *ended], bool(ready)
 
     @staticmethod
-    def _receive(worker: WorkerProcess, heard: list[MessageReceived | WorkerProcess]) -> bool:
+    def _receive(worker: WorkerProcess, events: list[MessageReceived | WorkerProcess]) -> bool:
         """Append the received messages. Return False if the worker has nothing left to send."""
         received = worker.receive()
-        heard += [MessageReceived(worker.id, message) for message in received or ()]
+        events += [MessageReceived(worker.id, message) for message in received or ()]
         return received is not None

@@ -62,7 +62,7 @@ class Guard:
         self._now = 0.0
         self._working: Stopwatch[WorkerId] = Stopwatch()
         self._waiting: Stopwatch[HolderId] = Stopwatch()
-        self._torn: Stopwatch[WorkerId] = Stopwatch()
+        self._partial_messages: Stopwatch[WorkerId] = Stopwatch()
         self._memory_looked_at = self._children_looked_at = 0.0
         self._oom_kills = oom_kills()
 
@@ -71,14 +71,14 @@ class Guard:
         self._now = now
         self._working.look(now)
         self._waiting.look(now)
-        self._torn.look(now)
+        self._partial_messages.look(now)
 
     def enforce(self, workers: Collection[WorkerProcess]) -> None:
         """Kill the workers that exceed a limit."""
         for worker in workers:
             torn = worker.buffer.torn_bytes
             # Observed in each turn, also without torn bytes, so that the stopwatch restarts.
-            torn_seconds = self._torn.seconds(worker.id, torn)
+            torn_seconds = self._partial_messages.seconds(worker.id, torn)
             if torn and not worker.killed_for and torn_seconds > PATIENCE_SECONDS:
                 worker.kill(NONSENSE)
             step = worker.step()

@@ -162,7 +162,7 @@ def start_worker(
     if batch.files.size(batch.root) is None:
         raise StoreCorrupt(f"another process removed {batch.root}", hint=NEW_BATCH_HINT)
     batch.files.make_directory(scratch)
-    ours, theirs = socket.socketpair()
+    channel, worker_channel = socket.socketpair()
     stderr_read, stderr_write = os.pipe()
     os.set_blocking(stderr_read, False)
     try:
@@ -171,7 +171,7 @@ def start_worker(
             batch=batch.id,
             holder=holder,
             coordinator=coordinator,
-            channel=theirs.fileno(),
+            channel=worker_channel.fileno(),
             parent=os.getpid(),
             own_tasks=dict(own_places),
             store_lock=store_lock,
@@ -185,14 +185,14 @@ def start_worker(
             environment=worker_environment(os.environ, holder, hash_seed)
             if role == "tasks"
             else {**given_environment(), HOLDER_VARIABLE: holder},
-            inherited=[fd for fd in (theirs.fileno(), store_lock) if fd is not None],
+            inherited=[fd for fd in (worker_channel.fileno(), store_lock) if fd is not None],
             stderr=stderr_write,
         )
     except BaseException:
-        ours.close()
+        channel.close()
         os.close(stderr_read)
         raise
     finally:
-        theirs.close()
+        worker_channel.close()
         os.close(stderr_write)
-    return WorkerProcess(id=worker, holder=holder, process=process, channel=ours, stderr=stderr_read, batch=batch)
+    return WorkerProcess(id=worker, holder=holder, process=process, channel=channel, stderr=stderr_read, batch=batch)

@@ -55,7 +55,7 @@ class AutoAnswerer:
         start: Callable[[Sequence[str], bytes, float], None],
         query_of: Callable[[Question], Query],
     ) -> None:
-        """Set up rules. `start` runs a program in the background; its output is later passed to `heard`."""
+        """Set up rules. `start` runs a program in the background; its output is later passed to `handle_output`."""
         self._answering = answering
         self._start = start
         self._query_of = query_of
@@ -64,7 +64,7 @@ class AutoAnswerer:
         self._asked: Question | None = None
 
     def consult(self, question: Question, requests: Sequence[Request]) -> AutomaticAnswer | None:
-        """Return the decision of the rules. Return None if the program must be asked; `heard` returns its answer."""
+        """Return the decision of the rules, or None if the program must be asked (see `handle_output`)."""
         if question.is_human or answered_by_us(requests)[question.task] >= self._answering.per_task_max:
             return AutomaticAnswer(question, None)
         for number, (pattern, rule) in enumerate(self._rules, start=1):
@@ -82,7 +82,7 @@ class AutoAnswerer:
         self._ask_next()
         return None
 
-    def heard(self, output: bytes | None) -> AutomaticAnswer | None:
+    def handle_output(self, output: bytes | None) -> AutomaticAnswer | None:
         """Return the answer to the pending question from the program's output, and start the next query."""
         if self._asked is None:
             return None
@@ -111,8 +111,8 @@ def answered_by_us(requests: Sequence[Request]) -> Counter[str]:
 
 
 def _is_fit(question: Question, text: str) -> bool:
-    fits = len(text.strip()) > 0 and len(text.encode("utf-8", "replace")) <= QUESTION_TEXT_BYTES_MAX
-    return fits and (not question.choices or text in question.choices)
+    is_valid = len(text.strip()) > 0 and len(text.encode("utf-8", "replace")) <= QUESTION_TEXT_BYTES_MAX
+    return is_valid and (not question.choices or text in question.choices)
 
 
 def _reply(output: bytes | None) -> Reply | None:

@@ -66,7 +66,7 @@ class ProcessCommandBackend:
         self._timers: list[tuple[int, int, int]] = []
         self._alarms: list[tuple[int, int, int]] = []
         self._helper: HelperProcess | None = None
-        self._was_not_started = self._is_helped_alone = False
+        self._has_helper_failed = self._are_old_helpers_killed = False
         self._stopped = WorkerWatch()
         self._adopted: list[WatchedWorker] = []
 
@@ -119,9 +119,11 @@ class ProcessCommandBackend:
 
     def wait(self) -> list[CommandHeard]:
         """Wait at most 0.1 s. Return the events since the last call, in order."""
-        came, _ = self._channels.hear()
-        heard: list[CommandHeard] = [self._bury(one) if isinstance(one, WorkerProcess) else one for one in came]
-        return heard + self._obey_signals() + self._hear_timers() + self._hear_helper() + self._look_at_stopped()
+        received, _ = self._channels.receive()
+        events: list[CommandHeard] = [
+            self._reap(event) if isinstance(event, WorkerProcess) else event for event in received
+        ]
+        return events + self._read_signals() + self._read_timers() + self._read_helper() + self._check_stopped()
 
     def wake(self, item: int, round_: int, seconds: float, until_ns: int = 0) -> None:
         """Schedule a TimerFired: after `seconds` of running time, or at the wall-clock time `until_ns` if set."""
@@ -135,40 +137,40 @@ class ProcessCommandBackend:
 
         The first call kills helpers of dead coordinators.
         """
-        if not self._is_helped_alone:
+        if not self._are_old_helpers_killed:
             holders = LeaseReader(self._batch.files, self._batch.root).holders()
             dead = {holder.holder for holder, is_live in holders if not is_live and holder.role == "coordinator"}
             kill_marked(HOLDER_VARIABLE, dead)
-            self._is_helped_alone = True
+            self._are_old_helpers_killed = True
         environment = {**given_environment(), HOLDER_VARIABLE: self._coordinator}
         try:
             self._helper = HelperProcess(arguments, given, seconds, environment)
         except (OSError, ValueError):
-            self._was_not_started = True
+            self._has_helper_failed = True
 
-    def _look_at_stopped(self) -> list[CommandHeard]:
+    def _check_stopped(self) -> list[CommandHeard]:
         workers = {worker.holder: worker for worker in self._channels.workers.values()}
-        ours = [self._watch(holder, worker.process.pid) for holder, worker in workers.items()]
-        found = self._stopped.look(running_ns(), ours + self._adopted)
-        for one in found:
-            if one.is_killed and one.holder in workers:
-                workers[one.holder].killed_for = "stopped"
-        return [*found]
+        own = [self._watch(holder, worker.process.pid) for holder, worker in workers.items()]
+        all_stopped = self._stopped.check(running_ns(), own + self._adopted)
+        for stopped in all_stopped:
+            if stopped.is_killed and stopped.holder in workers:
+                workers[stopped.holder].killed_for = "stopped"
+        return [*all_stopped]
 
     def _watch(self, holder: HolderId, pid: int) -> WatchedWorker:
         return WatchedWorker(holder, pid, self._batch.root / layout.HOLDERS / holder)
 
-    def _hear_timers(self) -> list[CommandHeard]:
-        heard: list[CommandHeard] = []
+    def _read_timers(self) -> list[CommandHeard]:
+        events: list[CommandHeard] = []
         for waiting, now_ns in ((self._timers, running_ns()), (self._alarms, wall_ns())):
             while waiting and waiting[0][0] <= now_ns:
                 _, item, round_ = heapq.heappop(waiting)
-                heard.append(TimerFired(item, round_))
-        return heard
+                events.append(TimerFired(item, round_))
+        return events
 
-    def _hear_helper(self) -> list[CommandHeard]:
-        if self._was_not_started:
-            self._was_not_started = False
+    def _read_helper(self) -> list[CommandHeard]:
+        if self._has_helper_failed:
+            self._has_helper_failed = False
             return [HelperExited(None)]
         if self._helper is None or not self._helper.has_ended():
             return []
@@ -193,7 +195,7 @@ class ProcessCommandBackend:
         if marks:
             kill_marked(ATTEMPT_VARIABLE, marks)
 
-    def _bury(self, worker: WorkerProcess) -> WorkerExited:
+    def _reap(self, worker: WorkerProcess) -> WorkerExited:
         self._channels.remove(worker)
         marks = self._marks.pop(worker.id, None)
         child = child_of(self._batch, worker.holder)
@@ -224,19 +226,19 @@ class ProcessCommandBackend:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, number)
 
-    def _obey_signals(self) -> list[CommandHeard]:
+    def _read_signals(self) -> list[CommandHeard]:
         if self._signals.is_suspension_asked:
             self._suspend()
-        before, self._signals_seen = self._signals_seen, self._signals.count
-        if self._signals_seen == before:
+        seen_before, self._signals_seen = self._signals_seen, self._signals.count
+        if self._signals_seen == seen_before:
             return []
         is_killed = self._signals_seen > 2
         for worker in self._channels.workers.values() if is_killed else ():
             worker.kill("interrupted")
         assert self._signals.first is not None, "a signal was counted"
         reason = self._signals.first.name
-        asked: list[CommandHeard] = [] if before else [DrainAsked(reason)]
-        return asked if self._signals_seen == 1 else [*asked, ForcedStopRequested(reason, is_killed)]
+        requests: list[CommandHeard] = [] if seen_before else [DrainAsked(reason)]
+        return requests if self._signals_seen == 1 else [*requests, ForcedStopRequested(reason, is_killed)]
 
     def _suspend(self) -> None:
         """Handle Ctrl-Z: stop the workers and commands, then this process.

@@ -51,9 +51,9 @@ class Estimator:
             with contextlib.suppress(StoreError, DocumentError):
                 self._programs[item] = commands[item].program()
         for item in unseen:
-            said = work.policy(commands[item].id).expected_seconds
-            self._known[item] = (said,) if said else durations.of_program(self._programs.get(item, ""))
-        self._here: list[float] = []
+            declared = work.policy(commands[item].id).expected_seconds
+            self._known[item] = (declared,) if declared else durations.of_program(self._programs.get(item, ""))
+        self._seen_seconds: list[float] = []
         self._ratios: list[float] = []
 
     @property
@@ -65,16 +65,16 @@ class Estimator:
 
     def expected(self, item: int) -> float | None:
         """Return the estimated seconds of an item, or None if nothing is known."""
-        samples = self._known[item] or self._here
+        samples = self._known[item] or self._seen_seconds
         return round(_median(samples), 3) if samples else None
 
     def note(self, item: int, seconds: float) -> None:
         """Record the duration of a finished command."""
         if self._known[item]:
             self._ratios.append(max(seconds, 0.01) / max(_median(self._known[item]), 0.01))
-        self._here = [*self._here[-31:], seconds]
-        one = self._commands[item]
-        self._durations.add(CommandDuration(one.id, one.definition, self._programs.get(item, ""), seconds))
+        self._seen_seconds = [*self._seen_seconds[-31:], seconds]
+        command = self._commands[item]
+        self._durations.add(CommandDuration(command.id, command.definition, self._programs.get(item, ""), seconds))
 
     def save(self) -> None:
         """Save the recorded durations for later batches."""
@@ -85,7 +85,7 @@ class Estimator:
 
         `running` maps items to the seconds since their start.
         """
-        samples = {item: self._known[item] or self._here for item in (*waiting, *running)}
+        samples = {item: self._known[item] or self._seen_seconds for item in (*waiting, *running)}
         return forecast(agenda, RemainingWork(waiting=waiting, running=running, samples=samples, ratios=self._ratios))
 
 

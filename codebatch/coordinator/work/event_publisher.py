@@ -72,7 +72,7 @@ class EventPublisher:
         conductor: Conductor,
         attempts: Attempts,
         epoch: int,
-        found: DiskState,
+        state: DiskState,
         question_of: Callable[[Digest], Question | None],
         *,
         clocks: Clocks,
@@ -82,7 +82,7 @@ class EventPublisher:
 
         The caller must hold the lease of the batch.
         """
-        concluded, requests, leases = found
+        concluded, requests, leases = state
         wall_ns, running_ns = clocks
         estimator, notifier = helpers
         self._conductor = conductor
@@ -94,14 +94,14 @@ class EventPublisher:
         self._signal = ""
         ids = conductor.agenda.ids
         before = ToldBefore(batch, epoch, {id_: item for item, id_ in enumerate(ids)})
-        self._story = EventProjector(conductor, requests, before.told)
-        self._teller = EventBuilder(
+        self._projector = EventProjector(conductor, requests, before.told)
+        self._builder = EventBuilder(
             batch,
             work,
             attempts.places,
             epoch,
             conductor,
-            self._story,
+            self._projector,
             question_of=question_of,
             leases=leases,
             started=before.started,
@@ -110,83 +110,83 @@ class EventPublisher:
             estimator=estimator,
             notifier=notifier,
         )
-        self._teller.seconds_before = before.seconds
-        untold = {(one.item, one.round) for one in concluded.conclusions} - before.told.ends
-        if untold:
-            self._teller.used.update(used_by_the_journals(batch, attempts.places, untold))
-        opened = tuple(ids[item] for item in self._story.opened_before)
-        happened = self._story.begin(concluded)
+        self._builder.seconds_before = before.seconds
+        unreported = {(one.item, one.round) for one in concluded.conclusions} - before.told.ends
+        if unreported:
+            self._builder.used.update(used_by_the_journals(batch, attempts.places, unreported))
+        opened = tuple(ids[item] for item in self._projector.opened_before)
+        happened = self._projector.initial_events(concluded)
         if before.last is None:
-            self._teller.started(len(requests))
+            self._builder.started(len(requests))
         else:
-            self._teller.tell(
+            self._builder.emit(
                 events.BatchResumed,
                 after=before.left_by,
                 reopened=opened,
                 adopted=tuple(ids[item] for item in sorted(conductor.foreign)),
                 requests=len(requests),
             )
-        self._teller.tell_all(happened)
-        self._teller.flush()
+        self._builder.emit_all(happened)
+        self._builder.flush()
 
     def starts(self, start: StartCommand, member: WorkerHandle) -> None:
         """Record that a command is assigned to a worker."""
-        self._teller.members[start.item] = member.holder, member.pid
-        self._story.start(start)
+        self._builder.members[start.item] = member.holder, member.pid
+        self._projector.start(start)
 
-    def uses(self, ended: Sequence[Conclusion], used: Sequence[Used]) -> None:
+    def record_use(self, ended: Sequence[Conclusion], used: Sequence[Used]) -> None:
         """Record the resource use of ended attempts. Call this before their end is handled."""
-        self._teller.used.update({(one.item, one.round): each for one, each in zip(ended, used, strict=False)})
+        self._builder.used.update({(one.item, one.round): each for one, each in zip(ended, used, strict=False)})
 
     def handled(self, event: CommandEvent) -> None:
         """Emit the events that follow from a scheduler event. Call this after the actions of the event are executed."""
-        self._teller.tell_all(self._story.after(event))
+        self._builder.emit_all(self._projector.effects(event))
 
     def turned(self) -> None:
         """Finish a turn: emit a progress event if one is due, save durations if due, and write the events."""
         now = self._running_ns()
         if now >= self._next_progress_ns and (self._conductor.running or self._conductor.closed_pools):
-            self._tell_progress(now)
+            self._emit_progress(now)
         if self._estimator is not None and now - self._saved_ns >= _SAVE_SECONDS * 1e9:
             self._saved_ns = now
             self._estimator.save()
         looks = now - self._looked_ns >= _LOOK_SECONDS * 1e9
         if looks:
             self._looked_ns = now
-        self._teller.flush(looks=looks)
+        self._builder.flush(looks=looks)
 
-    def _tell_progress(self, now_ns: int) -> None:
+    def _emit_progress(self, now_ns: int) -> None:
         if self._estimator is not None:
-            waiting = self._story.waiting
-            found = self._estimator.forecast(self._conductor.agenda, waiting, self._teller.running_seconds())
-            self._forecast = None if found is None else (found, now_ns)
-        self._teller.progress(self.eta)
-        took = self._running_ns() - now_ns
-        self._next_progress_ns = now_ns + max(round(PROGRESS_SECONDS * 1e9), _SHARE * took)
+            waiting = self._projector.waiting
+            forecast = self._estimator.forecast(self._conductor.agenda, waiting, self._builder.running_seconds())
+            self._forecast = None if forecast is None else (forecast, now_ns)
+        self._builder.progress(self.eta)
+        elapsed_ns = self._running_ns() - now_ns
+        self._next_progress_ns = now_ns + max(round(PROGRESS_SECONDS * 1e9), _SHARE * elapsed_ns)
 
     @property
     def eta(self) -> Eta | None:
         """The estimated remaining time: the last forecast minus the time since then."""
         if self._forecast is None:
             return None
-        found, at_ns = self._forecast
+        forecast, at_ns = self._forecast
         past = (self._running_ns() - at_ns) / 1e9
-        low, middle, high = (max(0.0, round(each - past, 1)) for each in (found.low, found.middle, found.high))
-        return Eta((low, middle, high), found.unknown)
+        low, middle, high = (max(0.0, round(each - past, 1)) for each in (forecast.low, forecast.middle, forecast.high))
+        return Eta((low, middle, high), forecast.unknown)
 
-    def drains(self, reason: str) -> None:
+    def record_drain(self, reason: str) -> None:
         """Record the name of the signal for which the batch drains."""
         self._signal = reason
 
     def end(self, how: Complete | Drained | Break | None, why: str = "") -> None:
         """Emit the last event. `why` is the error for which the coordinator leaves, or empty."""
-        self._teller.tell_all(self._story.rest())
+        self._builder.emit_all(self._projector.remaining())
         if isinstance(how, Complete) and self._conductor.verdict().is_final:
-            self._teller.end()
+            self._builder.end()
         else:
-            self._teller.tell(events.BatchDrained, signal=self._signal, error="" if self._signal else why)
-        self._teller.finish()
+            self._builder.emit(events.BatchDrained, signal=self._signal, error="" if self._signal else why)
+        self._builder.finish()
 
     def close(self) -> None:
         """Close the event file."""
-        self._teller.close()
+        self._builder.close()

@@ -59,9 +59,7 @@ def run_work_batch(
         estimator = estimator_of(store, batch, work)
     with _notifying(work, watcher) as notifier:
         helpers = Observers(estimator, notifier)
-        return _conduct(
-            store, batch, work, plan, commands, watcher, store_lock, helpers, waits_for_answers, wants_colors
-        )
+        return _run(store, batch, work, plan, commands, watcher, store_lock, helpers, waits_for_answers, wants_colors)
 
 
 @contextlib.contextmanager
@@ -81,7 +79,7 @@ def _notifying(work: Work, watcher: CommandWatcher | None) -> Iterator[Notifier 
                 watcher.warned(problem)
 
 
-def _conduct(
+def _run(
     store: StoreDir,
     batch: BatchDir,
     work: Work,

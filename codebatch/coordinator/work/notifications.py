@@ -65,7 +65,7 @@ class Notifier:
         except RuntimeError as error:
             self._fail(f"notifications are off: {error}")
 
-    def tell(self, event: BatchEvent) -> None:
+    def add(self, event: BatchEvent) -> None:
         """Queue an event for delivery if the user wants events of its type. Never blocks."""
         if name_of(event) not in self._wanted:
             return

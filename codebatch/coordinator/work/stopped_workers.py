@@ -38,21 +38,21 @@ class WorkerWatch:
     """Watch of the workers of one coordinator, including adopted ones."""
 
     def __init__(self) -> None:
-        self._looked_ns = 0
+        self._checked_ns = 0
         self._looks: dict[HolderId, int] = {}
         self._stops: dict[HolderId, int] = {}
 
-    def look(self, now_ns: int, workers: Iterable[WatchedWorker]) -> list[StoppedWorker]:
+    def check(self, now_ns: int, workers: Iterable[WatchedWorker]) -> list[StoppedWorker]:
         """Check all workers, at most once a second. Return those that were continued or killed.
 
         The backend reports deaths separately.
         """
-        if now_ns - self._looked_ns < LOOK_NS:
+        if now_ns - self._checked_ns < LOOK_NS:
             return []
-        self._looked_ns = now_ns
-        return [found for worker in workers if (found := self._look_at(worker)) is not None]
+        self._checked_ns = now_ns
+        return [stopped for worker in workers if (stopped := self._check(worker)) is not None]
 
-    def _look_at(self, worker: WatchedWorker) -> StoppedWorker | None:
+    def _check(self, worker: WatchedWorker) -> StoppedWorker | None:
         found = proc.stat(worker.pid)
         if found is None or not found.is_stopped:
             self._looks[worker.holder] = 0
@@ -69,9 +69,9 @@ class WorkerWatch:
         return StoppedWorker(worker.holder, worker.pid, is_traced=False, is_killed=False) if looks == 1 else None
 
 
-def stopped_worker_text(found: StoppedWorker, task: str) -> str:
+def stopped_worker_text(stopped: StoppedWorker, task: str) -> str:
     """Return a message about a stopped worker. `task` is the command that it runs, or empty."""
     what = f"the worker of {task}" if task else "a worker"
-    how = "traced by another process" if found.is_traced else "stopped"
-    then = "it cannot be continued and is killed" if found.is_killed else "it is continued"
-    return f"{what} (process {found.pid}) was {how}: {then}"
+    how = "traced by another process" if stopped.is_traced else "stopped"
+    reaction = "it cannot be continued and is killed" if stopped.is_killed else "it is continued"
+    return f"{what} (process {stopped.pid}) was {how}: {reaction}"

@@ -95,10 +95,10 @@ class Chains:
 
         A hole is split at each register with invalid content, because the next round of its first item is higher.
         """
-        taken = sorted(start for of, name, start in self._unreadable if (of, name) == (shard, task))
+        unreadable = sorted(start for other, name, start in self._unreadable if (other, name) == (shard, task))
         ranges: list[tuple[int, int]] = []
         for start, end in self.holes(shard, task):
-            ranges += pairwise([start, *(at for at in taken if start < at < end), end])
+            ranges += pairwise([start, *(at for at in unreadable if start < at < end), end])
         ranges += [
             (link.start, link.end)
             for link in self.unsuccessful(shard, task)

@@ -35,17 +35,20 @@ class Ledger:
         `work` has the shards of files in path order, then the project tasks. `needs` maps each task, in plan order, to
         the tasks that it needs.
         """
-        self.work = {each.id: each for each in work}
+        self.work = {work_item.id: work_item for work_item in work}
         """All work by ID, in the given order."""
         self.needs = {task: tuple(needed) for task, needed in needs.items()}
         """The tasks that each task needs, in plan order."""
-        self._sizes = {id_: each.items for id_, each in self.work.items()}
+        self._sizes = {id_: work_item.items for id_, work_item in self.work.items()}
         self._chains = Chains(self._sizes)
-        self._places = {id_: place for place, (id_, each) in enumerate(self.work.items()) if isinstance(each, Shard)}
+        self._places = {
+            id_: place for place, (id_, work_item) in enumerate(self.work.items()) if isinstance(work_item, Shard)
+        }
         self._project = ProjectTasks(self._chains, tuple(self._places), self.project_work, self.needs)
         self._file_tasks = tuple(task for task in needs if task not in self._project)
         self._tasks = {
-            id_: self._file_tasks if isinstance(each, Shard) else (each.task,) for id_, each in self.work.items()
+            id_: self._file_tasks if isinstance(work_item, Shard) else (work_item.task,)
+            for id_, work_item in self.work.items()
         }
         self._sizes_of_files = [(shard, self._sizes[shard]) for shard in self._places]
 
@@ -82,7 +85,7 @@ class Ledger:
                 self._project.touch(outcome.task)
         return list(touched)
 
-    def knows(self, register: Register) -> bool:
+    def has_outcome(self, register: Register) -> bool:
         """Return whether the ledger has this outcome, or one of a later round at the same start."""
         link = self._chains.link_at(register.shard, register.task, register.start)
         return link is not None and link.round >= register.round
@@ -133,7 +136,7 @@ class Ledger:
             self._chains.retry_unsuccessful(shard, task)
         for task in self.needs:
             self._project.touch(task)
-        self._project.doubt_files()
+        self._project.forget_settled_files()
 
     def open_units(self, shard: ShardId) -> list[Unit]:
         """Return the pending work of a shard as units: maximal ranges with the same missing tasks, in item order.

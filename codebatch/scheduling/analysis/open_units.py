@@ -59,7 +59,7 @@ class OpenUnits:
         """Open units that other processes have leased."""
         return frozenset((shard, start) for shard, starts in self._foreign.items() for start in starts)
 
-    def learn(self, commits: Sequence[Commit], unreadable: Sequence[Register]) -> list[Action]:
+    def add_commits(self, commits: Sequence[Commit], unreadable: Sequence[Register]) -> list[Action]:
         """Add commits and registers with invalid content. Requeue the open work of the affected shards."""
         touched: dict[ShardId, None] = {}
         for commit in commits:
@@ -88,7 +88,7 @@ class OpenUnits:
         if not starts:
             self._foreign.pop(key[0], None)
 
-    def set_apart(self, shard: ShardId, first: int, end: int) -> None:
+    def isolate(self, shard: ShardId, first: int, end: int) -> None:
         """Execute each of the items [first, end) as a unit of its own from now on."""
         self._alone.setdefault(shard, set()).update(range(first, end))
 
@@ -134,8 +134,11 @@ class OpenUnits:
         Other processes may have committed some of it.
         """
         return any(
-            one.start <= first and unit.end <= one.end and one.round == unit.round and set(unit.tasks) <= set(one.tasks)
-            for one in self._units(unit.shard)
+            open_unit.start <= first
+            and unit.end <= open_unit.end
+            and open_unit.round == unit.round
+            and set(unit.tasks) <= set(open_unit.tasks)
+            for open_unit in self._units(unit.shard)
         )
 
     def _fail(self, unit: Unit, item: int, tasks: Sequence[str], reason: FailureReason) -> list[Action]:

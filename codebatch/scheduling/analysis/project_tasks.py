@@ -42,7 +42,7 @@ class ProjectTasks:
                 self._readers.setdefault(need, []).append(task)
         self._readiness = Readiness(self._of_projects)
         # File tasks with new outcomes. They are collected here because commits are frequent and queries are rare.
-        self._unheeded: set[str] = set()
+        self._touched_files: set[str] = set()
         self._settled_before = dict.fromkeys(self._works, 0)
         self._inputs: dict[str, Digest] = {}
 
@@ -56,7 +56,7 @@ class ProjectTasks:
 
     def inputs(self, task: str) -> Digest:
         """Return the digest of all inputs of a project task: the present outcomes of the tasks that it needs."""
-        self._heed()
+        self._touch_readers()
         if task not in self._inputs:
             chains = [(shard, need) for shard in self._files for need in self._of_files[task]]
             chains += [(self._works[need].id, need) for need in self._of_projects[task]]
@@ -70,38 +70,38 @@ class ProjectTasks:
     def touch(self, task: str) -> None:
         """Record that a task has new outcomes. Dependent project tasks are re-evaluated at the next query."""
         if task not in self._works:
-            self._unheeded.add(task)
+            self._touched_files.add(task)
             return
         self._readiness.touch(task)
         for other in self._readiness.needed_by(task):
             self._inputs.pop(other, None)
             self._readiness.touch(other)
 
-    def doubt_files(self) -> None:
+    def forget_settled_files(self) -> None:
         """Forget which files are settled. Settled work of files may be open again."""
         self._settled_before = dict.fromkeys(self._works, 0)
 
     def is_open(self, task: str) -> bool:
         """Return whether a task is open and can be executed now."""
-        self._judge()
+        self._update()
         return self._readiness.is_next(task) and self._are_files_ready(task)
 
     def take_changed(self) -> list[ProjectWork]:
         """Return the work that may have become open or settled since the last call, in plan order."""
-        self._judge()
+        self._update()
         return [self._works[task] for task in self._readiness.take_changed()]
 
-    def _heed(self) -> None:
+    def _touch_readers(self) -> None:
         """Mark the project tasks that read file tasks with new outcomes."""
-        for task in self._unheeded:
+        for task in self._touched_files:
             for reader in self._readers.get(task, ()):
                 self._inputs.pop(reader, None)
                 self._readiness.touch(reader)
-        self._unheeded.clear()
+        self._touched_files.clear()
 
-    def _judge(self) -> None:
-        self._heed()
-        self._readiness.judge(self._is_up_to_date)
+    def _update(self) -> None:
+        self._touch_readers()
+        self._readiness.update(self._is_up_to_date)
 
     def _is_up_to_date(self, task: str) -> bool:
         """Return whether a task has an outcome that was made from the present inputs.

@@ -44,7 +44,7 @@ class Readiness:
             self._touched.add(place)
             heapq.heappush(self._heap, place)
 
-    def judge(self, is_settled: Callable[[str], bool]) -> None:
+    def update(self, is_settled: Callable[[str], bool]) -> None:
         """Re-evaluate all touched tasks. `is_settled` is called only for tasks whose needs are all settled."""
         while self._heap:
             place = heapq.heappop(self._heap)

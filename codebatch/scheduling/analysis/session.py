@@ -125,15 +125,15 @@ class Session:
                     actions += self._work.reopen(shard)
             case Ready(worker):
                 self._starts_failed = 0
-                self._pool.greet(worker)
+                self._pool.add_ready(worker)
             case LeaseRefused(worker, epoch):
-                actions += self._refuse(worker, epoch)
+                actions += self._handle_refusal(worker, epoch)
             case UnitDone(worker, is_worn):
                 actions += self._finish(worker, is_worn=is_worn)
             case OutcomesCommitted():
-                actions += self._learn(event)
+                actions += self._handle_commits(event)
             case WorkerLost():
-                actions += self._bury(event)
+                actions += self._handle_loss(event)
             case UnitReleased(key, epoch):
                 self._work.release(key)
                 self._note_epoch(key, epoch)
@@ -155,12 +155,12 @@ class Session:
         self._throughput.finish(worker, unit)
         return actions + self._work.reopen(unit.shard)
 
-    def _learn(self, committed: OutcomesCommitted) -> list[Action]:
+    def _handle_commits(self, committed: OutcomesCommitted) -> list[Action]:
         if any(commit.outcomes for commit in committed.commits):
             self._blame.forget_deaths()
-        return self._work.learn(committed.commits, committed.unreadable)
+        return self._work.add_commits(committed.commits, committed.unreadable)
 
-    def _refuse(self, worker: WorkerId, epoch: int) -> list[Action]:
+    def _handle_refusal(self, worker: WorkerId, epoch: int) -> list[Action]:
         unit = self._pool.finish(worker)
         assert unit is not None
         key = (unit.shard, unit.start)
@@ -171,13 +171,13 @@ class Session:
     def _note_epoch(self, key: UnitKey, epoch: int) -> None:
         self._epochs[key] = max(epoch, self._epochs.get(key, 0))
 
-    def _bury(self, lost: WorkerLost) -> list[Action]:
+    def _handle_loss(self, lost: WorkerLost) -> list[Action]:
         if lost.worker in self._pool.retired:
             self._pool.retired.discard(lost.worker)
             return []
         self._blame.count(lost)
         is_started = lost.worker in self._pool.idle or lost.worker in self._pool.running
-        unit = self._pool.bury(lost.worker)
+        unit = self._pool.remove(lost.worker)
         if not is_started:
             self._count_failed_start()
         if unit is None:
@@ -185,7 +185,7 @@ class Session:
         actions: list[Action] = []
         if lost.items is not None:
             first, end = lost.items
-            self._work.set_apart(unit.shard, first, end)
+            self._work.isolate(unit.shard, first, end)
             if end == first + 1 and self._blame.charge((unit.shard, first), lost):
                 tasks = (lost.task,) if lost.task in unit.tasks else self.ledger.first_of(unit.tasks)
                 actions += self._work.fail(unit.shard, first, tasks, lost.reason)
@@ -220,11 +220,11 @@ class Session:
 
     def _ask_for_workers(self) -> list[Action]:
         """Request missing workers. Idle workers that may not take the queued units are retired to make room."""
-        begun = len(self._pool.running) + self._pool.spawning
-        if begun >= self._jobs:
+        busy = len(self._pool.running) + self._pool.spawning
+        if busy >= self._jobs:
             return []
         idle = 0 if self._work.queue else len(self._pool.idle)
-        missing = min(self._workers_wanted() - begun - idle, self._starts_max - self._pool.spawning)
+        missing = min(self._workers_wanted() - busy - idle, self._starts_max - self._pool.spawning)
         if missing <= 0:
             return []
         excess = max(0, self._pool.size + missing - self._jobs)
@@ -269,9 +269,9 @@ class Session:
         if first >= unit.end or not self._pool.idle or self._draining or not self._work.is_open(unit, first):
             return []
         costs = self._costs[unit.shard]
-        left = costs[unit.end] - costs[first]
-        if self._victims.may_more_be_left_elsewhere(left):
-            self._victims.watch(worker, unit, left)
+        left_cost = costs[unit.end] - costs[first]
+        if self._victims.may_more_be_left_elsewhere(left_cost):
+            self._victims.watch(worker, unit, left_cost)
             return []
         middle = cut(costs, first, unit.end)
         tail = unit.part(middle, unit.end, unit.tasks)
@@ -288,6 +288,6 @@ class Session:
 
     def _shrink(self, worker: WorkerId, end: int) -> Action:
         unit = self._pool.running[worker]
-        mine = self._pool.running[worker] = unit.part(unit.start, end, unit.tasks)
-        self._victims.watch(worker, mine, self._work.queue.cost_of(mine))
+        shortened = self._pool.running[worker] = unit.part(unit.start, end, unit.tasks)
+        self._victims.watch(worker, shortened, self._work.queue.cost_of(shortened))
         return ShrinkUnit(worker, end)

@@ -28,7 +28,7 @@ class WorkerPool(msgspec.Struct):
         """The number of live workers, including those that are starting."""
         return self.spawning + len(self.idle) + len(self.running)
 
-    def greet(self, worker: WorkerId) -> None:
+    def add_ready(self, worker: WorkerId) -> None:
         """Record that a spawned worker is ready for a unit."""
         self.spawning -= 1
         self.idle.add(worker)
@@ -47,7 +47,7 @@ class WorkerPool(msgspec.Struct):
         self.idle.add(worker)
         return unit
 
-    def bury(self, worker: WorkerId) -> Unit | None:
+    def remove(self, worker: WorkerId) -> Unit | None:
         """Record the death of a worker in any state. Return the unit that it had, or None."""
         unit = self._take_unit(worker)
         if unit is None:

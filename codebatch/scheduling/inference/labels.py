@@ -29,7 +29,7 @@ _ITEM = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,6}[.)])[ \t]+(?:\[[ xX]\][ 
 _ASIDE = re.compile(
     r"\s[-\u2013]\s|\s?\u2014|\s\(|[:;]|\.(?:\s|\Z)|,?\s(?:but|which|that|because|so|then)\b", re.IGNORECASE
 )
-_TAKEN_BACK = re.compile(
+_NEGATION = re.compile(
     r"\b(?:not?|never|none|cannot|without|optional(?:ly)?|dropped|removed?|obsolete|instead|independent(?:ly)?|maybe"
     r"|perhaps|formerly|was|were)\b|n't\b|\?",
     re.IGNORECASE,
@@ -44,28 +44,28 @@ class Listed(NamedTuple):
     """
 
     names: str
-    told: str
+    text: str
     is_hard: bool
 
 
 def iter_listed(text: str) -> Iterator[Listed]:
     """Yield the entries of all labels of a text, in order. Negated entries are omitted."""
     lines = readable(text).split("\n")
-    labels = ((place, found) for place, line in enumerate(lines) if (found := _label(line)) is not None)
-    for place, found in islice(labels, _LABELS_MAX):
-        rest = found["rest"].strip()
-        for words in [rest] if rest else islice(_items(lines, place, found), _ITEMS_MAX):
-            names, aside = _parted(words)
-            if names and not _TAKEN_BACK.search(aside):
-                yield Listed(names, f"{found['label']}: {words}", found["hard"] is not None)
+    labels = ((place, match) for place, line in enumerate(lines) if (match := _label(line)) is not None)
+    for place, match in islice(labels, _LABELS_MAX):
+        rest = match["rest"].strip()
+        for words in [rest] if rest else islice(_items(lines, place, match), _ITEMS_MAX):
+            names, aside = _split(words)
+            if names and not _NEGATION.search(aside):
+                yield Listed(names, f"{match['label']}: {words}", match["hard"] is not None)
 
 
 def _label(line: str) -> re.Match[str] | None:
     """Match a line that begins with a label: with a colon, or alone as a heading or emphasized."""
-    found = _LABEL.match(line[:_LINE_CHARACTERS_MAX])
-    if found is None or found["colon"] or found["colon_behind"]:
-        return found
-    return found if (found["heading"] or found["mark"]) and not found["rest"].strip() else None
+    match = _LABEL.match(line[:_LINE_CHARACTERS_MAX])
+    if match is None or match["colon"] or match["colon_behind"]:
+        return match
+    return match if (match["heading"] or match["mark"]) and not match["rest"].strip() else None
 
 
 def _items(lines: Sequence[str], place: int, label: re.Match[str]) -> Iterator[str]:
@@ -76,17 +76,17 @@ def _items(lines: Sequence[str], place: int, label: re.Match[str]) -> Iterator[s
     least = _width(label["indent"]) + 1 if label["bullet"] else 0
     depth: int | None = None
     for line in lines[place + 1 :]:
-        found = _ITEM.match(line[:_LINE_CHARACTERS_MAX])
-        if found is None:
+        match = _ITEM.match(line[:_LINE_CHARACTERS_MAX])
+        if match is None:
             if line.strip() and (depth is None or _width(line) <= depth):
                 return
             continue
-        indent = _width(found["indent"])
+        indent = _width(match["indent"])
         if indent < (least if depth is None else depth):
             return
         depth = indent if depth is None else depth
         if indent == depth:
-            yield found["words"].strip()
+            yield match["words"].strip()
 
 
 def _width(line: str) -> int:
@@ -94,7 +94,7 @@ def _width(line: str) -> int:
     return len(spaces.expandtabs(4))
 
 
-def _parted(words: str) -> tuple[str, str]:
+def _split(words: str) -> tuple[str, str]:
     """Split a line into the names and the remark behind them."""
     words = _ADDRESS.sub("]", words)
     end = _ASIDE.search(words)

@@ -186,11 +186,11 @@ def iter_sentences(text: str) -> Iterator[str]:
     """Yield the sentences of a text in order, without code and addresses."""
     text = readable(text)
     at = 0
-    for found in _SENTENCE_END.finditer(text):
-        if _ABBREVIATION.search(text, max(at, found.start() - 12), found.end()):
+    for match in _SENTENCE_END.finditer(text):
+        if _ABBREVIATION.search(text, max(at, match.start() - 12), match.end()):
             continue
-        yield from _as_sentence(text[at : found.start()])
-        at = found.end()
+        yield from _as_sentence(text[at : match.start()])
+        at = match.end()
     yield from _as_sentence(text[at:])
 
 
@@ -203,17 +203,17 @@ def _as_sentence(piece: str) -> Iterator[str]:
 
 def iter_regions(sentence: str) -> Iterator[WaitedText]:
     """Yield the parts of a sentence that explicitly say what is waited for."""
-    for found in islice(_WAITS.finditer(sentence), _REGIONS_MAX):
-        word = found[0].strip().lower()
+    for match in islice(_WAITS.finditer(sentence), _REGIONS_MAX):
+        word = match[0].strip().lower()
         is_until = word.endswith("until")
-        if not is_until and _NEGATED.search(sentence[: found.start()]):
+        if not is_until and _NEGATED.search(sentence[: match.start()]):
             continue
-        if _OTHER_SUBJECT.search(sentence, max(0, found.start() - _BEFORE_CHARACTERS_MAX), found.start()):
+        if _OTHER_SUBJECT.search(sentence, max(0, match.start() - _BEFORE_CHARACTERS_MAX), match.start()):
             continue
-        rest = sentence[found.end() :]
+        rest = sentence[match.end() :]
         if word == "when" and not _ENDED.search(rest.split(",")[0]):
             continue
-        yield WaitedText(rest, sentence, found["hard"] is not None)
+        yield WaitedText(rest, sentence, match["hard"] is not None)
 
 
 def end_of_region(rest: str, at: int) -> bool:
@@ -237,7 +237,7 @@ def is_fully_read(rest: str) -> bool:
 
 def mentioned_files(text: str) -> MentionedFiles:
     """Return the files that a text mentions. A file that the text creates is not among the changed files."""
-    said = MentionedFiles({}, {}, {})
+    files = MentionedFiles({}, {}, {})
     for sentence in iter_sentences(text):
         last: tuple[int, dict[str, str] | None] = (0, None)
         for path, start, end in islice(_iter_paths(sentence), _PATHS_MAX):
@@ -247,25 +247,25 @@ def mentioned_files(text: str) -> MentionedFiles:
             if last[1] is not None and is_enumerated(sentence, last[0], start):
                 into = last[1]
             elif _creates(before):
-                into = said.created
+                into = files.created
             elif _changes(before):
-                into = said.changed
+                into = files.changed
             else:
                 into = None
             last = (end, into)
             if into is not None:
                 into.setdefault(path, sentence)
             if not _ASIDE.search(before):
-                said.named.setdefault(path, sentence)
-    for path in said.created:
-        said.changed.pop(path, None)
-    return said
+                files.named.setdefault(path, sentence)
+    for path in files.created:
+        files.changed.pop(path, None)
+    return files
 
 
 def _iter_paths(sentence: str) -> Iterator[tuple[str, int, int]]:
-    for found in _PATH.finditer(sentence):
-        path = found["path"]
-        is_quoted = bool(found["quote"]) and found[0].endswith("`")
+    for match in _PATH.finditer(sentence):
+        path = match["path"]
+        is_quoted = bool(match["quote"]) and match[0].endswith("`")
         if not is_quoted and (("/" not in path and not _KNOWN.match(path)) or _PRODUCT.match(path)):
             continue
         if "/" in path and not is_quoted and not _KNOWN.match(path.rpartition("/")[2]):
@@ -274,28 +274,28 @@ def _iter_paths(sentence: str) -> Iterator[tuple[str, int, int]]:
             continue  # For example `user.name` is not a file.
         path = path.removeprefix("./").removeprefix("/")
         if ".." not in path:
-            yield path, found.start(), found.end()
+            yield path, match.start(), match.end()
 
 
 def _creates(before: str) -> bool:
     if _WRITES_TO.search(before):
         return not _NEGATED.search(before[: _start_of(_WRITES_TO, before)])
-    found = _CREATES.search(before)
-    if found is None or _NEGATED.search(before[: found.start()]):
+    match = _CREATES.search(before)
+    if match is None or _NEGATED.search(before[: match.start()]):
         return False
-    return not _THIRD_PERSON.search(found["verb"]) or bool(_OWN_SUBJECT.match(before[: found.start()]))
+    return not _THIRD_PERSON.search(match["verb"]) or bool(_OWN_SUBJECT.match(before[: match.start()]))
 
 
 def _changes(before: str) -> bool:
-    found = _CHANGES.search(before)
-    if found is None or _NEGATED.search(before[: found.start()]) or _ONLY_READ.search(found["between"]):
+    match = _CHANGES.search(before)
+    if match is None or _NEGATED.search(before[: match.start()]) or _ONLY_READ.search(match["between"]):
         return False
-    verb = found[0].split()[0].lower()
+    verb = match[0].split()[0].lower()
     return verb not in _NEEDS_PLACE or bool(
-        re.search(r"\b(?:in|to|into|inside|within)\s+(?:the\s+)?\Z", found["between"])
+        re.search(r"\b(?:in|to|into|inside|within)\s+(?:the\s+)?\Z", match["between"])
     )
 
 
 def _start_of(pattern: re.Pattern[str], text: str) -> int:
-    found = pattern.search(text)
-    return found.start() if found else 0
+    match = pattern.search(text)
+    return match.start() if match else 0

@@ -22,19 +22,19 @@ class AttemptHistories:
         """Add outcomes. Return the items that have a new highest outcome."""
         for item, round_ in concluded.unreadable:
             self._taken[item] = max(round_, self._taken.get(item, 0))
-        news: list[int] = []
-        for one in concluded.conclusions:
-            item, round_ = one.item, one.round
+        updated: list[int] = []
+        for conclusion in concluded.conclusions:
+            item, round_ = conclusion.item, conclusion.round
             # A register may name an epoch that was never leased.
-            self._epochs[item] = max(one.epoch, self._epochs.get(item, 0))
+            self._epochs[item] = max(conclusion.epoch, self._epochs.get(item, 0))
             self._taken[item] = max(round_, self._taken.get(item, 0))
             last = self._last.get(item)
             if last is not None:
-                self._ended.setdefault(item, {last.round: last}).setdefault(round_, one)
+                self._ended.setdefault(item, {last.round: last}).setdefault(round_, conclusion)
             if last is None or last.round < round_:
-                self._last[item] = one
-                news.append(item)
-        return news
+                self._last[item] = conclusion
+                updated.append(item)
+        return updated
 
     @property
     def leased(self) -> Collection[int]:

@@ -31,11 +31,11 @@ class CommandBatch:
         self._states = CommandStates(agenda, self._histories, self._requests)
         self._interruptions = Interruptions(agenda, self._histories, self._requests)
         self._queue = CommandQueue(agenda, self._is_startable, self._states.closed_pools)
-        self._asking = LiveCommandQuestions(self._histories, self._requests, self._queue)
+        self._live_questions = LiveCommandQuestions(self._histories, self._requests, self._queue)
         self._foreign: set[int] = set()
         self._at: dict[int, WorkerId] = {}
         self._running: dict[WorkerId, int] = {}
-        self._runs_given = PrefetchedCommands()
+        self._prefetched = PrefetchedCommands()
         self._settling: set[int] = set()
 
     @property
@@ -51,8 +51,8 @@ class CommandBatch:
     @property
     def given(self) -> dict[int, tuple[int, WorkerId]]:
         """Items that workers of this coordinator run or may have begun: the lease epoch and worker of each item."""
-        found = {start.item: (start.epoch, start.worker) for start in self._runs_given.promised}
-        return found | {item: (self.epoch(item), worker) for item, worker in self._at.items() if self._runs(item)}
+        queued = {start.item: (start.epoch, start.worker) for start in self._prefetched.queued}
+        return queued | {item: (self.epoch(item), worker) for item, worker in self._at.items() if self._runs(item)}
 
     @property
     def requests_seen(self) -> int:
@@ -75,7 +75,7 @@ class CommandBatch:
 
     def next_item(self, worker: WorkerId) -> int | None:
         """Return the next item that is queued at a worker, or None."""
-        start = self._runs_given.next(worker)
+        start = self._prefetched.next(worker)
         return None if start is None else start.item
 
     def epoch(self, item: int) -> int:
@@ -115,7 +115,7 @@ class CommandBatch:
     def question(self, item: int) -> Digest | None:
         """Return the question that a BLOCKED item waits for, or None."""
         if self._runs(item):
-            return self._asking.question(item)
+            return self._live_questions.question(item)
         waiting = self._states.question(item)
         return None if waiting is None else waiting.digest
 
@@ -146,7 +146,7 @@ class CommandBatch:
     def state(self, item: int) -> CommandState:
         """Return the state of a command."""
         if self._runs(item):
-            return CommandState.RUNNING if self._asking.question(item) is None else CommandState.BLOCKED
+            return CommandState.RUNNING if self._live_questions.question(item) is None else CommandState.BLOCKED
         return self._states.ended(item) or self._states.open_state(item, is_judged=self._is_judged(item))
 
     def states(self) -> list[CommandState]:
@@ -173,5 +173,5 @@ class CommandBatch:
 
     def _could_start(self, item: int) -> bool:
         """Return whether an item may start now or after a wait, independent of other commands."""
-        is_held = item in self._at or item in self._foreign or item in self._settling or item in self._runs_given
+        is_held = item in self._at or item in self._foreign or item in self._settling or item in self._prefetched
         return not is_held and self._states.may_start(item)

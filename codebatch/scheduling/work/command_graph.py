@@ -26,12 +26,12 @@ class CommandGraph:
         self._meeting = {False: ends, True: ends if goes_on else ends - {"bad"}}
         """Faces that meet a need, by whether the needed command must succeed."""
         self._users: list[list[tuple[int, bool]]] = [[] for _ in needs]
-        for item, each in enumerate(needs):
-            for need in each:
+        for item, own_needs in enumerate(needs):
+            for need in own_needs:
                 self._users[need.item].append((item, need.must_succeed))
         self._own: list[Face] = ["open"] * len(needs)
         self._face: list[Face] = ["open"] * len(needs)
-        self._unmet = [len(each) for each in needs]
+        self._unmet = [len(own_needs) for own_needs in needs]
         self._bad = [0] * len(needs)
 
     def own(self, item: int) -> Face:

@@ -60,8 +60,10 @@ class CommandPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
         Computed on first use, because readers need none.
         """
-        behind = _behind(self.needs, self.seconds) if self.seconds else [0] * len(self.ids)
-        return tuple((-policy.priority, -behind[item], self.ranks[item]) for item, policy in enumerate(self.policies))
+        path_lengths = _path_lengths(self.needs, self.seconds) if self.seconds else [0] * len(self.ids)
+        return tuple(
+            (-policy.priority, -path_lengths[item], self.ranks[item]) for item, policy in enumerate(self.policies)
+        )
 
 
 def make_command_plan(
@@ -102,23 +104,23 @@ def _demand(policy: Policy) -> Demand:
     return ((SLOTS, ALL if policy.exclusive else 1), *sorted(policy.pools.items()))
 
 
-def _behind(needs: Sequence[Sequence[Need]], seconds: Sequence[float]) -> list[int]:
+def _path_lengths(needs: Sequence[Sequence[Need]], seconds: Sequence[float]) -> list[int]:
     """Return the length in ms of the longest path that begins with each item, the priority of list scheduling.
 
     Computed from the sinks upwards (Kahn 1962). Items on a cycle, which no valid task list has, get 0.
     """
     users = [0] * len(needs)
-    for each in needs:
-        for need in each:
+    for own_needs in needs:
+        for need in own_needs:
             users[need.item] += 1
-    behind = [0] * len(needs)
+    lengths = [0] * len(needs)
     free = [item for item, count in enumerate(users) if not count]
     while free:
         item = free.pop()
-        behind[item] += round(1000 * seconds[item])
+        lengths[item] += round(1000 * seconds[item])
         for need in needs[item]:
-            behind[need.item] = max(behind[need.item], behind[item])
+            lengths[need.item] = max(lengths[need.item], lengths[item])
             users[need.item] -= 1
             if not users[need.item]:
                 free.append(need.item)
-    return behind
+    return lengths

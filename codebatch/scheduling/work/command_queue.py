@@ -101,9 +101,9 @@ class CommandQueue:
         demand = self._agenda.demands[item]
         if not heads or heads[0][1] != demand or not may_follow(self._heaps[demand][0][1]):
             return None
-        found = heapq.heappop(self._heaps[demand])[1]
-        self._waiting.discard(found)
-        return found
+        follower = heapq.heappop(self._heaps[demand])[1]
+        self._waiting.discard(follower)
+        return follower
 
     def space(self) -> list[Wake]:
         """Record a start, also of an earlier coordinator. Nothing starts until the time between two starts is over."""

@@ -71,12 +71,12 @@ def forecast(agenda: CommandPlan, left: RemainingWork) -> Forecast | None:
         return None if items else Forecast(low=0.0, middle=0.0, high=0.0)
     shift = _shift(left.ratios)
     runs = max(SCHEDULES_MIN, min(SCHEDULES_MAX, STEPS_MAX // max(1, len(items))))
-    found = sorted(_once(agenda, left, shift, run, runs) for run in range(runs))
-    middle = found[len(found) // 2] if len(found) % 2 else (found[len(found) // 2 - 1] + found[len(found) // 2]) / 2
+    ends = sorted(_simulate(agenda, left, shift, run, runs) for run in range(runs))
+    middle = ends[len(ends) // 2] if len(ends) % 2 else (ends[len(ends) // 2 - 1] + ends[len(ends) // 2]) / 2
     return Forecast(
-        low=found[round(0.1 * (runs - 1))],
+        low=ends[round(0.1 * (runs - 1))],
         middle=middle,
-        high=found[round(0.9 * (runs - 1))],
+        high=ends[round(0.9 * (runs - 1))],
         unknown=len(items) - len(known),
     )
 
@@ -87,27 +87,27 @@ def _shift(ratios: Sequence[float]) -> float:
     return math.exp(sum(logs) / (len(logs) + _PRIOR_RUNS))
 
 
-def _once(agenda: CommandPlan, left: RemainingWork, shift: float, run: int, runs: int) -> float:
+def _simulate(agenda: CommandPlan, left: RemainingWork, shift: float, run: int, runs: int) -> float:
     factor = shift * (1 - SPREAD + 2 * SPREAD * (run + 0.5) / runs)
     lengths: dict[int, float] = {}
     for item in left.waiting:
         samples = left.samples.get(item)
-        lengths[item] = _drawn(samples, run, item) * factor if samples else 0.0
+        lengths[item] = _draw(samples, run, item) * factor if samples else 0.0
     for item, seconds in left.running.items():
-        lengths[item] = _rest(left.samples.get(item) or (), seconds, factor, run, item)
+        lengths[item] = _draw_remaining(left.samples.get(item) or (), seconds, factor, run, item)
     if len(lengths) > TASKS_MAX:
-        return _bound(agenda, lengths)
+        return _lower_bound(agenda, lengths)
     return max((one.end for one in schedule(agenda, lengths, left.running)), default=0.0)
 
 
-def _drawn(samples: Sequence[float], run: int, item: int) -> float:
+def _draw(samples: Sequence[float], run: int, item: int) -> float:
     """Return a sample. If there are fewer than three, vary it by SPREAD."""
-    bits = _mixed(run * 0x9E3779B97F4A7C15 + item * 0xD1B54A32D192ED03)
+    bits = _mix(run * 0x9E3779B97F4A7C15 + item * 0xD1B54A32D192ED03)
     sample = samples[bits % len(samples)]
     return sample * (1 - SPREAD + 2 * SPREAD * ((bits >> 32) / (1 << 32))) if len(samples) < 3 else sample
 
 
-def _rest(samples: Sequence[float], seconds: float, factor: float, run: int, item: int) -> float:
+def _draw_remaining(samples: Sequence[float], seconds: float, factor: float, run: int, item: int) -> float:
     """Return the remaining seconds of a running item, from samples longer than its time so far.
 
     If there are none, the item is late: return a share of its time so far.
@@ -115,10 +115,10 @@ def _rest(samples: Sequence[float], seconds: float, factor: float, run: int, ite
     if not samples:
         return 0.0
     longer = [sample for sample in samples if sample * factor > seconds]
-    return _drawn(longer, run, item) * factor - seconds if longer else _LATE_SHARE * seconds
+    return _draw(longer, run, item) * factor - seconds if longer else _LATE_SHARE * seconds
 
 
-def _mixed(value: int) -> int:
+def _mix(value: int) -> int:
     """Return 64 pseudorandom bits from a number (splitmix64, Steele et al. 2014)."""
     value = (value + 0x9E3779B97F4A7C15) & _MASK
     value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
@@ -126,7 +126,7 @@ def _mixed(value: int) -> int:
     return value ^ (value >> 31)
 
 
-def _bound(agenda: CommandPlan, lengths: Mapping[int, float]) -> float:
+def _lower_bound(agenda: CommandPlan, lengths: Mapping[int, float]) -> float:
     """Return a lower bound of every schedule: the longest path, or the work for each slot."""
     tails = longest_paths(agenda, lengths)
     return max(*tails.values(), sum(lengths.values()) / agenda.capacity[SLOTS])

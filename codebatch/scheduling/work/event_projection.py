@@ -155,18 +155,18 @@ class EventProjector:
     """Projector of the events of one conductor."""
 
     def __init__(
-        self, conductor: Conductor, requests: Iterable[Request] = (), told: EmittedEvents | None = None
+        self, conductor: Conductor, requests: Iterable[Request] = (), emitted: EmittedEvents | None = None
     ) -> None:
         """Start with the state of a conductor. `requests` are those with which the conductor started."""
         self._conductor = conductor
-        self._told = told or EmittedEvents()
+        self._emitted = emitted or EmittedEvents()
         agenda = conductor.agenda
         self._users: list[list[int]] = [[] for _ in agenda.ids]
         for item, needs in enumerate(agenda.needs):
             for need in needs:
                 self._users[need.item].append(item)
         self._items = {id_: item for item, id_ in enumerate(agenda.ids)}
-        self._asked_before = list(requests)
+        self._initial_requests = list(requests)
         self._states = [CommandState.PENDING] * len(agenda.ids)
         self.counts: dict[str, int] = {_NAMES[CommandState.PENDING]: len(agenda.ids)}
         self._at: dict[WorkerId, StartCommand] = {}
@@ -185,31 +185,33 @@ class EventProjector:
     @property
     def opened_before(self) -> list[int]:
         """Items that were opened by unreported requests before the conductor started."""
-        new = [request for request in self._asked_before if request.n > self._told.requests]
+        new = [request for request in self._initial_requests if request.n > self._emitted.requests]
         ids = {id_ for request in new if isinstance(request.body, Open) for id_ in request.body.rounds}
         return sorted(self._items[id_] for id_ in ids if id_ in self._items)
 
-    def begin(self, concluded: Concluded) -> list[Happening]:
+    def initial_events(self, concluded: Concluded) -> list[Happening]:
         """Return unreported events of the past and the present states. `concluded` are all outcomes."""
-        found: list[Happening] = self._ends(concluded)
-        found += [RequestMade(request) for request in self._asked_before if request.n > self._told.requests]
+        happenings: list[Happening] = self._ends(concluded)
+        happenings += [RequestMade(request) for request in self._initial_requests if request.n > self._emitted.requests]
         for item in range(len(self._states)):
             if self._unended(item) and item not in self._conductor.running:
-                found += self._interrupted(item)
+                happenings += self._interrupted(item)
         # A command that counts as ended is reported before commands that may start because of it.
-        return found + sorted(self._look(range(len(self._states))), key=lambda one: isinstance(one, Queued))
+        return happenings + sorted(
+            self._state_changes(range(len(self._states))), key=lambda one: isinstance(one, Queued)
+        )
 
     def start(self, start: StartCommand) -> None:
         """Record that the conductor starts a command. It is reported after the other effects of the same event."""
         self._starts.append(start)
 
-    def after(self, event: CommandEvent) -> list[Happening]:
+    def effects(self, event: CommandEvent) -> list[Happening]:
         """Return the effects of an event. Call this after the actions of the event are executed."""
-        found: list[Happening] = []
+        happenings: list[Happening] = []
         looked_at: set[int] = set()
         match event:
             case Concluded(conclusions):
-                found += self._ends(event)
+                happenings += self._ends(event)
                 looked_at.update(one.item for one in conclusions)
                 if self._conductor.agenda.on_failure == "stop":
                     looked_at.update(range(len(self._states)))
@@ -221,52 +223,52 @@ class EventProjector:
                         if isinstance(event, WorkerDied)
                         else not isinstance(event, LeaseRefused)
                     )
-                    found += self._interrupted(start.item, start.epoch) if is_begun else []
+                    happenings += self._interrupted(start.item, start.epoch) if is_begun else []
             case CommandReleased(item, epoch):
                 looked_at.add(item)
                 if item in self._foreign and item not in self._conductor.foreign:
-                    found += self._interrupted(item, epoch)
+                    happenings += self._interrupted(item, epoch)
             case Due(item) | events.QuestionAsked(item) if item not in (ANY, WHOLE):
                 looked_at.add(item)
             case Requested(request):
-                found.append(RequestMade(request))
+                happenings.append(RequestMade(request))
                 looked_at.update(range(len(self._states)))
             case _:
                 pass
         starts, self._starts = self._starts, []
         looked_at.update(start.item for start in starts)
-        found += self._look(sorted(looked_at))
+        happenings += self._state_changes(sorted(looked_at))
         for start in starts:
             self._at[start.worker] = start
-            found += self._queued(start.item, start.round)
-            found.append(CommandBegan(start))
-        return found
+            happenings += self._queued(start.item, start.round)
+            happenings.append(CommandBegan(start))
+        return happenings
 
-    def rest(self) -> list[Happening]:
+    def remaining(self) -> list[Happening]:
         """Return the unreported changes at the end."""
-        return self._look(range(len(self._states)))
+        return self._state_changes(range(len(self._states)))
 
     def _ends(self, concluded: Concluded) -> list[Happening]:
-        found: list[Happening] = []
-        for one in sorted(concluded.conclusions, key=lambda one: (one.round, one.item)):
-            if one.reason == "unbegun" or (one.item, one.round) in self._told.ends:
+        happenings: list[Happening] = []
+        for conclusion in sorted(concluded.conclusions, key=lambda conclusion: (conclusion.round, conclusion.item)):
+            if conclusion.reason == "unbegun" or (conclusion.item, conclusion.round) in self._emitted.ends:
                 continue
-            self._told.ends.add((one.item, one.round))
-            is_last = self._conductor.conclusion(one.item) is one
-            state = self._conductor.state(one.item) if is_last else None
-            asks = one.type == "blocked" or (one.type == "failed" and state is CommandState.BLOCKED)
+            self._emitted.ends.add((conclusion.item, conclusion.round))
+            is_last = self._conductor.conclusion(conclusion.item) is conclusion
+            state = self._conductor.state(conclusion.item) if is_last else None
+            asks = conclusion.type == "blocked" or (conclusion.type == "failed" and state is CommandState.BLOCKED)
             if asks:
-                self._told.blocked.add((one.item, one.round))
-            goes_on = one.type == "failed" and (not is_last or state in _OPEN)
-            found.append(AttemptEnded(one, goes_on=goes_on, asks=asks))
-        return found
+                self._emitted.blocked.add((conclusion.item, conclusion.round))
+            goes_on = conclusion.type == "failed" and (not is_last or state in _OPEN)
+            happenings.append(AttemptEnded(conclusion, goes_on=goes_on, asks=asks))
+        return happenings
 
-    def _look(self, items: Iterable[int]) -> list[Happening]:
+    def _state_changes(self, items: Iterable[int]) -> list[Happening]:
         """Return the changes of items and of all their dependents."""
-        found: list[Happening] = []
+        happenings: list[Happening] = []
         foreign = self._conductor.foreign
         if foreign != self._foreign:
-            found += [Adopted(item) for item in sorted(foreign - self._foreign)]
+            happenings += [Adopted(item) for item in sorted(foreign - self._foreign)]
             self._foreign = foreign
         pending = list(reversed(list(items)))
         while pending:
@@ -277,10 +279,10 @@ class EventProjector:
             self._states[item] = state
             self._count(_NAMES[before], -1)
             self._count(_NAMES[state], 1)
-            found += self._changed(item, state)
+            happenings += self._changed(item, state)
             if before not in _OPEN or state not in _OPEN:
                 pending += self._users[item]
-        return found
+        return happenings
 
     def _count(self, state: str, change: int) -> None:
         count = self.counts.get(state, 0) + change
@@ -291,7 +293,7 @@ class EventProjector:
 
     def _changed(self, item: int, state: CommandState) -> list[Happening]:
         if state is not CommandState.SKIPPED:
-            self._told.skipped.discard(item)
+            self._emitted.skipped.discard(item)
         last = self._conductor.conclusion(item)
         place = (item, last.round if last else 0)
         match state:
@@ -299,27 +301,27 @@ class EventProjector:
                 return self._queued(item, place[1] + 1)
             case CommandState.BLOCKED if item in self._conductor.running and self._unended(item) > 0:
                 question = self._conductor.question(item)
-                if question is None or question in self._told.asked:
+                if question is None or question in self._emitted.asked:
                     return []
-                self._told.asked.add(question)
+                self._emitted.asked.add(question)
                 return [AskedLive(item, self._conductor.attempt(item)[0], question)]
-            case CommandState.SKIPPED if item not in self._told.skipped:
-                self._told.skipped.add(item)
+            case CommandState.SKIPPED if item not in self._emitted.skipped:
+                self._emitted.skipped.add(item)
                 cause = self._conductor.cause(item)
                 return [CommandSkipped(item, place[1], None if cause == item else cause)]
-            case CommandState.DONE if (last is None or last.type != "result") and place not in self._told.counted:
-                self._told.counted.add(place)
+            case CommandState.DONE if (last is None or last.type != "result") and place not in self._emitted.counted:
+                self._emitted.counted.add(place)
                 return [Counted(item, place[1], is_done=True)]
-            case CommandState.FAILED if place in self._told.blocked and place not in self._told.counted:
-                self._told.counted.add(place)
+            case CommandState.FAILED if place in self._emitted.blocked and place not in self._emitted.counted:
+                self._emitted.counted.add(place)
                 return [Counted(item, place[1], is_done=False)]
             case _:
                 return []
 
     def _queued(self, item: int, round_: int) -> list[Happening]:
-        if (item, round_) in self._told.queued:
+        if (item, round_) in self._emitted.queued:
             return []
-        self._told.queued.add((item, round_))
+        self._emitted.queued.add((item, round_))
         return [Queued(item, round_, max(1, self.counts.get(_NAMES[CommandState.READY], 0)))]
 
     def _unended(self, item: int) -> int:
@@ -329,9 +331,9 @@ class EventProjector:
     def _interrupted(self, item: int, epoch: int | None = None) -> list[Happening]:
         epoch = self._conductor.epoch(item) if epoch is None else epoch
         last = self._conductor.conclusion(item)
-        if (last is not None and last.epoch >= epoch) or (item, epoch) in self._told.interrupted:
+        if (last is not None and last.epoch >= epoch) or (item, epoch) in self._emitted.interrupted:
             return []
-        self._told.interrupted.add((item, epoch))
+        self._emitted.interrupted.add((item, epoch))
         if (stopped := self._conductor.find_stop(item, epoch)) is not None:
             return [AttemptStopped(item, epoch, stopped)]
         if self._conductor.state(item) in (CommandState.CANCELLED, CommandState.SKIPPED):

@@ -50,5 +50,5 @@ class Interruptions:
         begun = range(1 + (last.epoch if last else 0), epoch + 1)
         if not begun or self.find_stop(item, epoch) is not None:
             return "restart"
-        accidents = len(begun) - sum(each in begun for each in self._requests.stops(item))
+        accidents = len(begun) - sum(stopped_epoch in begun for stopped_epoch in self._requests.stops(item))
         return self._agenda.policies[item].after_interruption(accidents)

@@ -22,7 +22,7 @@ class LiveCommandQuestions:
         self._requests = requests
         self._queue = queue
         self._asked: dict[int, QuestionAsked] = {}
-        self._heard: dict[int, QuestionAsked] = {}
+        self._handled: dict[int, QuestionAsked] = {}
         self._resting: set[int] = set()
         self._answered: list[int] = []
 
@@ -34,7 +34,7 @@ class LiveCommandQuestions:
 
     def question(self, item: int) -> Digest | None:
         """Return the question that a running item waits for, or None."""
-        asked = self._of_attempt(item)
+        asked = self._current(item)
         return None if asked is None or self._requests.answers(item, asked.question) else asked.question
 
     def look(self, item: int, *, is_foreign: bool) -> None:
@@ -43,24 +43,24 @@ class LiveCommandQuestions:
         The answer may be older than the question's arrival here. The worker of a foreign item continues without a
         message.
         """
-        asked = self._of_attempt(item)
-        if asked is None or self._heard.get(item) == asked:
+        asked = self._current(item)
+        if asked is None or self._handled.get(item) == asked:
             return
         if self.question(item) is not None:
             if item not in self._resting and len(self._resting) < RESTING_MAX:
                 self._queue.rest(item)
                 self._resting.add(item)
             return
-        self._heard[item] = asked
+        self._handled[item] = asked
         if not is_foreign:
             self._answered.append(item)
         elif item in self._resting:
-            self._go_on(item)
+            self._resume(item)
 
-    def _of_attempt(self, item: int) -> QuestionAsked | None:
+    def _current(self, item: int) -> QuestionAsked | None:
         asked = self._asked.get(item)
-        is_of_it = asked is not None and (asked.round, asked.epoch) == self._histories.attempt(item)
-        return asked if is_of_it else None
+        is_current = asked is not None and (asked.round, asked.epoch) == self._histories.attempt(item)
+        return asked if is_current else None
 
     def forget(self, item: int) -> None:
         """Forget an item that no longer runs."""
@@ -78,7 +78,7 @@ class LiveCommandQuestions:
         yield from holding
         while self._answered and self._queue.may_go_on(self._answered[0]):
             item = self._answered.pop(0)
-            self._go_on(item)
+            self._resume(item)
             yield item
 
     @property
@@ -86,7 +86,7 @@ class LiveCommandQuestions:
         """Return whether an answered item waits for free slots. Nothing else may take slots then."""
         return bool(self._answered)
 
-    def _go_on(self, item: int) -> None:
+    def _resume(self, item: int) -> None:
         self._queue.go_on(item)
         self._resting.discard(item)
 

@@ -19,24 +19,24 @@ class PrefetchedCommands:
     """Commands that are queued at workers and, as far as known, not begun."""
 
     def __init__(self) -> None:
-        self._behind: dict[WorkerId, deque[StartCommand]] = {}
+        self._queues: dict[WorkerId, deque[StartCommand]] = {}
         self._begun: dict[WorkerId, int] = {}
-        self._promised: set[int] = set()
+        self._queued: set[int] = set()
         self._length = 1
 
     def __contains__(self, item: int) -> bool:
         """Return whether an item is queued at a worker."""
-        return item in self._promised
+        return item in self._queued
 
     @property
     def workers(self) -> list[WorkerId]:
         """Workers with queued commands, sorted."""
-        return sorted(worker for worker, behind in self._behind.items() if behind)
+        return sorted(worker for worker, behind in self._queues.items() if behind)
 
     @property
-    def promised(self) -> list[StartCommand]:
+    def queued(self) -> list[StartCommand]:
         """Starts that are queued at workers. Some may have begun by now."""
-        return [start for worker in self.workers for start in self._behind[worker]]
+        return [start for worker in self.workers for start in self._queues[worker]]
 
     def length(self, waiting: int, slots: int) -> int:
         """Return the number of commands to assign at once: at most an equal share of the `waiting` commands."""
@@ -44,20 +44,20 @@ class PrefetchedCommands:
 
     def begin(self, worker: WorkerId, behind: Iterable[StartCommand]) -> None:
         """Record that a worker was assigned a command, with others queued behind it."""
-        self._behind[worker] = deque(behind)
+        self._queues[worker] = deque(behind)
         self._begun[worker] = 1
-        self._promised.update(start.item for start in self._behind[worker])
+        self._queued.update(start.item for start in self._queues[worker])
 
     def next(self, worker: WorkerId) -> StartCommand | None:
         """Return the next start that is queued at a worker, or None."""
-        behind = self._behind.get(worker)
+        behind = self._queues.get(worker)
         return behind[0] if behind else None
 
     def go_on(self, worker: WorkerId) -> StartCommand:
         """Record that a worker has begun its next queued command. Return its start."""
-        start = self._behind[worker].popleft()
+        start = self._queues[worker].popleft()
         self._begun[worker] += 1
-        self._promised.discard(start.item)
+        self._queued.discard(start.item)
         return start
 
     def give_back(self, worker: WorkerId, count: int) -> list[int]:
@@ -65,11 +65,11 @@ class PrefetchedCommands:
 
         The next queues are limited to the number of commands that the worker began before.
         """
-        behind = self._behind[worker]
+        behind = self._queues[worker]
         assert count <= len(behind), "more came back than was given"
         self._length = max(1, self._begun[worker] + len(behind) - count - 1)
         items = [behind.pop().item for _ in range(count)]
-        self._promised.difference_update(items)
+        self._queued.difference_update(items)
         self._begun[worker] = 0
         return items
 
@@ -78,9 +78,9 @@ class PrefetchedCommands:
 
         If `is_well` and all queued commands were begun, the next queues may be twice as long.
         """
-        behind, begun = self._behind.pop(worker, ()), self._begun.pop(worker, 0)
+        behind, begun = self._queues.pop(worker, ()), self._begun.pop(worker, 0)
         if is_well and not behind:
             self._length = min(RUN_COMMANDS_MAX, max(self._length, 2 * begun))
         items = [start.item for start in behind]
-        self._promised.difference_update(items)
+        self._queued.difference_update(items)
         return items

@@ -47,7 +47,7 @@ class RequestLog:
         self._skips: dict[int, Skip] = {}
         self._answers: dict[int, dict[Digest, list[LoggedAnswer]]] = {}
         self._lifted: dict[int, int] = {}
-        self._seen: dict[int, int] = {}
+        self._acknowledged: dict[int, int] = {}
         self._stopped: dict[int, dict[int, AttemptStop]] = {}
         self._cancelled_at = self._paused_at = 0
         self.is_expired = False
@@ -107,7 +107,7 @@ class RequestLog:
                 del self._skips[item]
         for id_, round_ in body.acknowledged.items():
             if (item := self._items.get(id_)) is not None:
-                self._seen[item] = max(round_, self._seen.get(item, 0))
+                self._acknowledged[item] = max(round_, self._acknowledged.get(item, 0))
                 named.append(item)
         if body.lifts == "named":
             return named
@@ -157,4 +157,4 @@ class RequestLog:
 
     def is_seen(self, item: int, round_: int) -> bool:
         """Return whether a failure in a round was acknowledged and no longer counts."""
-        return round_ <= self._seen.get(item, 0)
+        return round_ <= self._acknowledged.get(item, 0)
