@@ -11,11 +11,11 @@ from codebatch.scheduling.events import WorkerId
 
 
 class Spawn(msgspec.Struct, frozen=True):
-    """Start a worker."""
+    """Start of a worker."""
 
 
 class AssignUnit(msgspec.Struct, frozen=True):
-    """Assign a unit to an idle worker, which must lease it under this epoch."""
+    """Assignment of a unit to an idle worker, which must lease it under this epoch."""
 
     worker: WorkerId
     unit: Unit
@@ -23,20 +23,20 @@ class AssignUnit(msgspec.Struct, frozen=True):
 
 
 class SurveyWorker(msgspec.Struct, frozen=True):
-    """Report the position of a running worker as Surveyed."""
+    """Query of the position of a running worker, reported as Surveyed."""
 
     worker: WorkerId
 
 
 class ShrinkUnit(msgspec.Struct, frozen=True):
-    """Shorten the unit of a running worker."""
+    """Reduction of the unit of a running worker: its new end."""
 
     worker: WorkerId
     end: int
 
 
 class Fail(msgspec.Struct, frozen=True):
-    """Commit `failed` outcomes for one item in the name of this coordinator, then report OutcomesCommitted."""
+    """Commit of `failed` outcomes for one item by this coordinator, to be reported as OutcomesCommitted."""
 
     shard: ShardId
     item: int
@@ -46,7 +46,7 @@ class Fail(msgspec.Struct, frozen=True):
 
 
 class Retire(msgspec.Struct, frozen=True):
-    """Stop an idle worker."""
+    """Stop of an idle worker."""
 
     worker: WorkerId
 

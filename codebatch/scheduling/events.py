@@ -20,27 +20,27 @@ class SessionStarted(msgspec.Struct, frozen=True):
 
 
 class Ready(msgspec.Struct, frozen=True):
-    """A started worker is ready for its first unit."""
+    """Readiness of a started worker for its first unit."""
 
     worker: WorkerId
 
 
 class LeaseRefused(msgspec.Struct, frozen=True):
-    """A worker could not lease its unit, because another process has the lease with `epoch`."""
+    """Refusal of the lease of a worker's unit, because another process has the lease with `epoch`."""
 
     worker: WorkerId
     epoch: int
 
 
 class UnitDone(msgspec.Struct, frozen=True):
-    """A worker has finished its unit; its commits were reported before. A worn worker must be replaced."""
+    """End of a worker's unit. Its commits were reported before. A worn worker must be replaced."""
 
     worker: WorkerId
     is_worn: bool = False
 
 
 class OutcomesCommitted(msgspec.Struct, frozen=True):
-    """Outcomes became durable, of any process, or registers with invalid content were found.
+    """Durable outcomes of any process, and registers with invalid content.
 
     One scan of the disk yields one event.
     """
@@ -60,7 +60,7 @@ class WorkerLost(msgspec.Struct, frozen=True):
 
 
 class UnitReleased(msgspec.Struct, frozen=True):
-    """The holder of a foreign unit is dead or stuck. `epoch` is the last epoch of its lease."""
+    """Release of a foreign unit, whose holder is dead or stuck. `epoch` is the last epoch of its lease."""
 
     key: UnitKey
     epoch: int

@@ -18,7 +18,7 @@ from codebatch.store.batches.holders import HolderFile
 
 
 class TimerFired(msgspec.Struct, frozen=True):
-    """The wait before an attempt of a round is over."""
+    """The end of the wait before an attempt of a round."""
 
     item: int
     round: int
@@ -31,14 +31,14 @@ class HelperExited(msgspec.Struct, frozen=True):
 
 
 class ForcedStopRequested(msgspec.Struct, frozen=True):
-    """A second signal, named `reason`, requests an immediate end. At the third signal, workers are killed."""
+    """A request for an immediate end, by a second signal named `reason`. At the third signal, workers are killed."""
 
     reason: str
     is_killed: bool
 
 
 class StoppedWorker(msgspec.Struct, frozen=True):
-    """A worker was found stopped or traced by another process. It was continued, or killed if `is_killed`."""
+    """A worker that was stopped or traced by another process. It was continued, or killed if `is_killed`."""
 
     holder: HolderId
     pid: int

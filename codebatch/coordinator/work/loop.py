@@ -72,7 +72,7 @@ from codebatch.store.work.attempts import Attempts, read_leases
 from codebatch.store.work.requests import Requests
 from codebatch.system.clock import running_ns
 
-# Turns between checks of the leases of other processes. A turn without events takes 0.1 s, longer than others.
+# Leases of other processes are checked after this many turns. A turn without events (0.1 s) counts as _QUIET_TURN.
 _LOOK_EVERY = 100
 _QUIET_TURN = 20
 _READ_NS = 20_000_000  # While events keep arriving, requests and questions are read at this interval.

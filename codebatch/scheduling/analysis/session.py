@@ -5,7 +5,7 @@ Rules:
 1. Pending units wait in a queue, the costliest first (open_units.py).
 2. A worker has one unit at a time. It links the lease of the unit when it begins. If the link is refused, another
    process has the unit, which becomes `foreign`. A foreign unit is taken only when its holder is dead or stuck.
-3. A commit is valid whoever made it. The ledger only grows, and open work is always computed from the ledger.
+3. A commit of any process is valid. The ledger only grows, and open work is always computed from the ledger.
 4. If the queue is empty, an idle worker steals. The running unit with the most work left is surveyed and shortened,
    and the thief gets its tail half. If the owner learns too late of the new end, some items are done twice.
 5. A project task is a unit of one item. It is offered once no work on files is open and all its needs are settled.

@@ -36,7 +36,7 @@ Then = Literal["restart", "fail", "ask", "none"]
 
 
 class Queued(msgspec.Struct, frozen=True):
-    """A command is ready to start. `position` is the number of ready commands."""
+    """Readiness of a command to start. `position` is the number of ready commands."""
 
     item: int
     round: int
@@ -44,19 +44,19 @@ class Queued(msgspec.Struct, frozen=True):
 
 
 class CommandBegan(msgspec.Struct, frozen=True):
-    """A command was assigned to a worker of this coordinator."""
+    """Start of a command in a worker of this coordinator."""
 
     start: StartCommand
 
 
 class Adopted(msgspec.Struct, frozen=True):
-    """A command runs in a worker that another coordinator started."""
+    """Adoption of a command that runs in a worker of another coordinator."""
 
     item: int
 
 
 class AttemptEnded(msgspec.Struct, frozen=True):
-    """An attempt ended, durably. `goes_on`: it failed and is retried. `asks`: a question follows."""
+    """Durable end of an attempt. `goes_on`: it failed and is retried. `asks`: a question follows."""
 
     conclusion: Conclusion
     goes_on: bool
@@ -64,7 +64,7 @@ class AttemptEnded(msgspec.Struct, frozen=True):
 
 
 class AskedLive(msgspec.Struct, frozen=True):
-    """A running command asks a question."""
+    """A question of a running command."""
 
     item: int
     round: int
@@ -72,7 +72,7 @@ class AskedLive(msgspec.Struct, frozen=True):
 
 
 class Counted(msgspec.Struct, frozen=True):
-    """A command counts as done or failed because of a request."""
+    """Result of a command that a request set to done or failed."""
 
     item: int
     round: int
@@ -80,7 +80,7 @@ class Counted(msgspec.Struct, frozen=True):
 
 
 class CommandSkipped(msgspec.Struct, frozen=True):
-    """A command is skipped because of another command, or because of a request if `cause` is None."""
+    """Skip of a command because of another command, or because of a request if `cause` is None."""
 
     item: int
     round: int
@@ -88,7 +88,7 @@ class CommandSkipped(msgspec.Struct, frozen=True):
 
 
 class AttemptInterrupted(msgspec.Struct, frozen=True):
-    """An attempt was interrupted: its processes are dead, and it has no outcome. `epoch` is the epoch of its lease.
+    """Interruption of an attempt: its processes are dead, and it has no outcome. `epoch` is the epoch of its lease.
 
     `then` is `none` if the command is not to run again.
     """
@@ -99,7 +99,7 @@ class AttemptInterrupted(msgspec.Struct, frozen=True):
 
 
 class AttemptStopped(msgspec.Struct, frozen=True):
-    """An attempt was stopped: its processes are dead, and it has no outcome. `epoch` is the epoch of its lease."""
+    """Stop of an attempt: its processes are dead, and it has no outcome. `epoch` is the epoch of its lease."""
 
     item: int
     epoch: int
@@ -107,7 +107,7 @@ class AttemptStopped(msgspec.Struct, frozen=True):
 
 
 class RequestMade(msgspec.Struct, frozen=True):
-    """A request was made."""
+    """A new request."""
 
     request: Request
 

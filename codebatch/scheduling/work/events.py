@@ -35,27 +35,27 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Concluded(msgspec.Struct, frozen=True):
-    """Attempts ended, durably, in any process; or registers (item, round) with invalid content were found."""
+    """Durable outcomes of attempts in any process, and registers (item, round) with invalid content."""
 
     conclusions: Sequence[Conclusion]
     unreadable: Sequence[tuple[int, int]] = ()
 
 
 class NextStarted(msgspec.Struct, frozen=True):
-    """A worker has ended its command and begun the next command that was queued at it."""
+    """Start of the next command that is queued at a worker, after the end of its previous command."""
 
     worker: WorkerId
 
 
 class QueuedReturned(msgspec.Struct, frozen=True):
-    """A worker returns the last `count` commands queued at it: its command takes long, or it was asked to."""
+    """Return of the last `count` commands queued at a worker: its command takes long, or it was recalled."""
 
     worker: WorkerId
     count: int
 
 
 class WorkerDied(msgspec.Struct, frozen=True):
-    """A worker and the processes of its command are dead. Registers were read since.
+    """Death of a worker and of the processes of its command. Registers were read since.
 
     `leased_by` is the holder of the lease that the worker was to take; `another` may be a worker of an earlier
     coordinator.
@@ -66,7 +66,7 @@ class WorkerDied(msgspec.Struct, frozen=True):
 
 
 class CommandReleased(msgspec.Struct, frozen=True):
-    """The worker of a foreign command and the command's processes are dead. `epoch` is the last epoch of the lease."""
+    """Death of the worker of a foreign command and of its processes. `epoch` is the last epoch of the lease."""
 
     item: int
     epoch: int
@@ -79,7 +79,7 @@ class Requested(msgspec.Struct, frozen=True):
 
 
 class Signalled(msgspec.Struct, frozen=True):
-    """The coordinator received a signal. With `ends`, running attempts are terminated; otherwise they may finish."""
+    """A signal to the coordinator. With `ends`, running attempts are terminated; otherwise they may finish."""
 
     name: str
     ends: bool
@@ -99,7 +99,7 @@ class Due(msgspec.Struct, frozen=True):
 
 
 class QuestionAsked(msgspec.Struct, frozen=True):
-    """A running attempt asks its `number`th question, durably, and continues to run."""
+    """The `number`th question of a running attempt, durable. The attempt continues to run."""
 
     item: int
     round: int
@@ -109,7 +109,7 @@ class QuestionAsked(msgspec.Struct, frozen=True):
 
 
 class Consulted(msgspec.Struct, frozen=True):
-    """A question has been consulted and is now left to people. An automatic answer was requested before."""
+    """End of the consultation about a question. Without an automatic answer before it, people must answer."""
 
     question: Digest
 
@@ -134,7 +134,7 @@ CommandEvent = (
 
 
 class StartCommand(msgspec.Struct, frozen=True):
-    """Assign a command to an idle worker, which must lease it under `epoch`, with `requests` requests known.
+    """Assignment of a command to an idle worker, which must lease it under `epoch`, with `requests` known requests.
 
     `tried` is the number of failed attempts since a request last opened the command. `then` are starts queued behind
     it; each begins when NextStarted reports it.
@@ -150,21 +150,21 @@ class StartCommand(msgspec.Struct, frozen=True):
 
 
 class CommandAdvanced(msgspec.Struct, frozen=True):
-    """Record that a worker has begun a queued command. The action needs no message."""
+    """Notice that a worker has begun a queued command. It needs no message to the worker."""
 
     start: StartCommand
 
 
 class RecallQueued(msgspec.Struct, frozen=True):
-    """Ask a worker to return queued commands that it has not begun."""
+    """Recall of queued commands that a worker has not begun."""
 
     worker: WorkerId
 
 
 class Settle(msgspec.Struct, frozen=True):
-    """Commit the outcome of an interrupted attempt with this `epoch`, in the name of this coordinator.
+    """Commit of the outcome of an interrupted attempt with this `epoch`, to be reported as Concluded.
 
-    Then report it as Concluded.
+    This coordinator is the author of the commit.
     """
 
     item: int
@@ -174,7 +174,7 @@ class Settle(msgspec.Struct, frozen=True):
 
 
 class TerminateCommand(msgspec.Struct, frozen=True):
-    """Ask a worker to terminate its command for a Cancel, for a Stop, or for a Skip if it runs `task`."""
+    """Termination of the command of a worker for a Cancel, for a Stop, or for a Skip if it runs `task`."""
 
     worker: WorkerId
     grace_seconds: float | None
@@ -183,7 +183,7 @@ class TerminateCommand(msgspec.Struct, frozen=True):
 
 
 class MakeRequest(msgspec.Struct, frozen=True):
-    """Append a request to the batch, durably, then report it as Requested.
+    """A request to append to the batch, durably, and then to report as Requested.
 
     The request may name only attempts with a lease: no other start can have the epoch of a lease.
     """
@@ -192,15 +192,15 @@ class MakeRequest(msgspec.Struct, frozen=True):
 
 
 class DeliverAnswer(msgspec.Struct, frozen=True):
-    """Ask a worker to pass on the answer to its command. The command has its slots again."""
+    """Delivery of an answer to the command of a worker. The command has its slots again."""
 
     worker: WorkerId
 
 
 class Wake(msgspec.Struct, frozen=True):
-    """Report Due after `seconds`, for the attempt of a round, for ANY or for WHOLE.
+    """A timer of `seconds` that reports Due for the attempt of a round, for ANY or for WHOLE.
 
-    If `until_ns` is set, report Due once the wall clock has passed it.
+    If `until_ns` is set, it reports Due once the wall clock has passed it.
     """
 
     item: int
@@ -210,7 +210,7 @@ class Wake(msgspec.Struct, frozen=True):
 
 
 class Consult(msgspec.Struct, frozen=True):
-    """Consult the answering rules or program about a question, then report Consulted."""
+    """Consultation of the answering rules or program about a question, to be reported as Consulted."""
 
     item: int
     question: Digest

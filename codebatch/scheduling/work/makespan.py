@@ -17,7 +17,7 @@ _Head = tuple[tuple[int, int, int], int]
 
 
 class ScheduledItem(NamedTuple):
-    """An item in a schedule: start and end in seconds from the begin of the schedule, and its slot."""
+    """An item in a schedule: start and end in seconds from the start of the schedule, and its slot."""
 
     item: int
     start: float
