@@ -160,7 +160,7 @@ class Ledger:
         return tuple(task for task in tasks if not set(self.needs[task]) & set(tasks))
 
     def doomed(self, unit: Unit) -> list[tuple[int, tuple[str, ...]]]:
-        """Return the items of a unit where a needed task failed, each with the tasks that must therefore fail."""
+        """Return the items of a unit for which a needed task failed, each with the tasks that must therefore fail."""
         doomed: dict[int, list[str]] = {}
         for task in unit.tasks:
             for need in self.needs[task]:

@@ -46,7 +46,7 @@ class Throughput:
         running: Mapping[WorkerId, Unit],
         cost_per_worker: float,
     ) -> None:
-        """Start without observations. `costs` are as in Session. `running` is the live mapping of the workers to their units."""
+        """Start without observations. `costs` are as in Session. `running` is the live mapping of workers to units."""
         self._costs = costs
         self._running = running
         self._cost_per_worker = cost_per_worker

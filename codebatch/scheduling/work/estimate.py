@@ -1,8 +1,8 @@
 """Estimation of the remaining time of a work batch: Monte Carlo simulation of list scheduling with observed durations.
 
 Each simulation draws a sample for each task, multiplied by one factor for the whole simulation, because a slow machine
-slows all tasks. The factor is drawn around the ratio observed in this run, at least 25 % up and down, so even a
-single sample yields a range. Random numbers come from a counter, so equal inputs have equal results.
+slows all tasks. The factor is drawn around the ratio observed in this run, 25 % up and down, so even one
+sample yields a range. Random numbers come from a counter, so equal inputs have equal results.
 """
 
 from __future__ import annotations
