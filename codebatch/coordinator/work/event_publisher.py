@@ -30,7 +30,7 @@ from codebatch.store.work.attempts import Attempts
 from codebatch.store.work.event_history import ToldBefore, used_by_the_journals
 
 PROGRESS_SECONDS = 5.0
-_SHARE = 50
+_INTERVAL_FACTOR = 50
 """Lower bound of the progress interval, as a multiple of the time that one estimate takes."""
 _FIRST_SECONDS = 1.0
 _SAVE_SECONDS = 60.0
@@ -162,7 +162,7 @@ class EventPublisher:
             self._forecast = None if forecast is None else (forecast, now_ns)
         self._builder.progress(self.eta)
         elapsed_ns = self._running_ns() - now_ns
-        self._next_progress_ns = now_ns + max(round(PROGRESS_SECONDS * 1e9), _SHARE * elapsed_ns)
+        self._next_progress_ns = now_ns + max(round(PROGRESS_SECONDS * 1e9), _INTERVAL_FACTOR * elapsed_ns)
 
     @property
     def eta(self) -> Eta | None:

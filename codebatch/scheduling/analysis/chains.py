@@ -2,7 +2,7 @@
 
 Rules (SPEC.md "Chains"):
 
-1. The name of a register has its start, its content the end. The highest round at a start is valid.
+1. The name of a register contains its start, its content the end. The highest round at a start is valid.
 2. A chain is read from 0 to the end of each outcome. Names are write-once, so it covers each item exactly once.
 3. A register that the walk does not reach is garbage: its writer lost a race.
 4. If the walk finds no register, there is a hole up to the start of the next register. Holes are pending work.

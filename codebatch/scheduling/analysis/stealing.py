@@ -1,6 +1,6 @@
 """Work stealing: the choice of the unit to split, and the place of the split.
 
-Also the items that are units of their own.
+It also determines the items that are units of their own.
 """
 
 from __future__ import annotations

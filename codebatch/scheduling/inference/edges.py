@@ -27,10 +27,10 @@ from codebatch.scheduling.inference.sentences import (
 )
 
 FILES_SURE, NAME_SURE, NUMBER_SURE, CREATED_SURE, CHANGED_SURE, PLACE_SURE = 1.0, 0.95, 0.85, 0.75, 0.6, 0.6
-"""Confidence of the rules:
+"""Confidence of each rule, between 0 and 1.
 
-`inputs` and `outputs`; name; number in an ID; created file; file changed by two tasks; position in the list. Only the
-last two depend on the order of tasks.
+In order: `inputs` and `outputs`; name; number in an ID; created file; file changed by two tasks; position in the list.
+Only the last two depend on the order of tasks.
 """
 
 _QUOTED_CHARACTERS_MAX = 100

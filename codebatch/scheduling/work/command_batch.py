@@ -169,7 +169,7 @@ class CommandBatch:
         return item in self._settling or (not self._runs(item) and self._interruptions.follows(item) != "restart")
 
     def _is_startable(self, item: int) -> bool:
-        return self._could_start(item) and not self._states.rests(item) and not self._states.rule.is_paused(item)
+        return self._could_start(item) and not self._states.is_waiting(item) and not self._states.rule.is_paused(item)
 
     def _could_start(self, item: int) -> bool:
         """Return whether an item may start now or after a wait, independent of other commands."""

@@ -35,7 +35,7 @@ class CommandQueue:
         self._holds: dict[int, dict[str, int]] = {}
         self._heaps: dict[Demand, list[tuple[_Key, int]]] = {}
         self._waiting: set[int] = set()
-        self._is_spacing = False
+        self._is_start_delayed = False
 
     def __len__(self) -> int:
         """Return the number of waiting items that take nothing of closed pools."""
@@ -63,7 +63,7 @@ class CommandQueue:
     def add(self, item: int) -> None:
         """Queue an item if it may start. ANY: the time between two starts is over."""
         if item == ANY:
-            self._is_spacing = False
+            self._is_start_delayed = False
             return
         if item not in self._waiting and self._is_startable(item):
             self._waiting.add(item)
@@ -76,7 +76,7 @@ class CommandQueue:
 
     def best(self) -> int | None:
         """Return the item that starts next, or None if no item may start now."""
-        if self._is_spacing:
+        if self._is_start_delayed:
             return None
         held: set[str] = set()
         closed = self._closed_pools()
@@ -105,11 +105,11 @@ class CommandQueue:
         self._waiting.discard(follower)
         return follower
 
-    def space(self) -> list[Wake]:
+    def record_start(self) -> list[Wake]:
         """Record a start, also of an earlier coordinator. Nothing starts until the time between two starts is over."""
         seconds = self._agenda.start_every_seconds
-        self._is_spacing = seconds > 0
-        return [Wake(ANY, 0, seconds)] if self._is_spacing else []
+        self._is_start_delayed = seconds > 0
+        return [Wake(ANY, 0, seconds)] if self._is_start_delayed else []
 
     def take(self, item: int) -> None:
         """Take the tokens of an item that runs, even beyond the capacity."""
@@ -121,20 +121,20 @@ class CommandQueue:
         for pool, amount in demand:
             self._take(item, pool, amount)
 
-    def give_back(self, item: int) -> None:
+    def release(self, item: int) -> None:
         """Return the tokens of an item that no longer runs."""
         for pool, amount in self._holds.pop(item).items():
             self.used[pool] -= amount
 
-    def rest(self, item: int) -> None:
+    def release_slots(self, item: int) -> None:
         """Return the slots of a running item that waits for an answer. It keeps its tokens of other pools."""
         self.used[SLOTS] -= self._holds[item].pop(SLOTS)
 
-    def may_go_on(self, item: int) -> bool:
+    def has_free_slots(self, item: int) -> bool:
         """Return whether there are free slots for an item that gave its slots back."""
         return self._fits(SLOTS, self._slots(item))
 
-    def go_on(self, item: int) -> None:
+    def take_slots(self, item: int) -> None:
         """Take the slots of an item again."""
         self._take(item, SLOTS, self._slots(item))
 

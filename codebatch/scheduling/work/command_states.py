@@ -35,7 +35,7 @@ class CommandStates:
         self._own: list[Own] = ["open"] * len(agenda.ids)
         self._failed: dict[int, None] = {}
         self._blocked: set[int] = set()
-        self._rested: dict[int, int] = {}
+        self._waited: dict[int, int] = {}
         self._limited: set[int] = set()
 
     def refresh(self, item: int, *, runs: bool) -> set[int]:
@@ -77,27 +77,27 @@ class CommandStates:
         """Return whether all needs of an item are met and it is not cancelled. It may be waiting for its next try."""
         return self.graph.may_start(item) and not self.rule.is_cancelled(item)
 
-    def has_rested(self, item: int, round_: int) -> None:
+    def record_wait_end(self, item: int, round_: int) -> None:
         """Record that the wait before the attempt of a round is over."""
-        self._rested[item] = round_
+        self._waited[item] = round_
 
-    def rests(self, item: int) -> bool:
+    def is_waiting(self, item: int) -> bool:
         """Return whether the wait before the next try of an item is not over."""
         if self._own[item] != "retry":
             return False
-        has_rested = self._rested.get(item) == self._histories.next_round(item)
-        return not has_rested and (item in self._limited or self._agenda.policies[item].backoff_seconds > 0)
+        is_wait_over = self._waited.get(item) == self._histories.next_round(item)
+        return not is_wait_over and (item in self._limited or self._agenda.policies[item].backoff_seconds > 0)
 
     def until_ns(self, item: int) -> int:
         """Return the wall-clock time (ns) until which an item waits for a rate limit; 0 if it does not wait."""
         last = self._histories.last(item)
-        return last.until_ns if item in self._limited and last is not None and self.rests(item) else 0
+        return last.until_ns if item in self._limited and last is not None and self.is_waiting(item) else 0
 
     def closed_pools(self) -> dict[str, int]:
         """Return the pools of items that wait for a rate limit, with the wall-clock end (ns) of the wait."""
         closed: dict[str, int] = {}
         for item in self._limited:
-            if self.rests(item):
+            if self.is_waiting(item):
                 for pool in self._agenda.policies[item].pools:
                     closed[pool] = max(self.until_ns(item), closed.get(pool, 0))
         return closed
@@ -131,4 +131,4 @@ class CommandStates:
             return CommandState.CANCELLED
         if not self.graph.may_start(item) or is_judged or self.is_stopped:
             return CommandState.PENDING
-        return CommandState.WAITING if self.rests(item) else CommandState.READY
+        return CommandState.WAITING if self.is_waiting(item) else CommandState.READY

@@ -79,7 +79,7 @@ class Conductor(CommandBatch):
         self._idle: set[WorkerId] = set()
         self._spawning = 0
         self._stopping: set[tuple[int, int]] = set()
-        self._resting: dict[int, int] = {}
+        self._waits: dict[int, int] = {}
         self._consulting: dict[Digest, bool] = {}
         self._deferred: list[CommandAction] = []
         self._deaths = 0
@@ -104,7 +104,7 @@ class Conductor(CommandBatch):
         actions: list[CommandAction] = []
         match event:
             case SessionStarted():
-                actions += self._queue.space() if self._histories.leased else []
+                actions += self._queue.record_start() if self._histories.leased else []
                 actions += self._limit_time()
                 for item in sorted(set(self._histories.leased) - self._foreign):
                     actions += self._settle_interrupted(item)
@@ -133,8 +133,8 @@ class Conductor(CommandBatch):
     def _handle_due(self, due: Due) -> list[CommandAction]:
         if due.item == WHOLE:
             return [] if self._has_ended else self._stop("timeout")
-        self._states.has_rested(due.item, due.round)
-        self._resting.pop(due.item, None)
+        self._states.record_wait_end(due.item, due.round)
+        self._waits.pop(due.item, None)
         self._queue.add(due.item)
         return []
 
@@ -164,7 +164,7 @@ class Conductor(CommandBatch):
             case NextStarted(worker):
                 return self._advance(worker)
             case QueuedReturned(worker, count):
-                for item in self._prefetched.give_back(worker, count):
+                for item in self._prefetched.take_back(worker, count):
                     self._queue.add(item)
             case WorkerDied():
                 return self._handle_death(event)
@@ -255,10 +255,10 @@ class Conductor(CommandBatch):
 
     def _schedule_follow_ups(self, item: int) -> None:
         """Schedule what follows from the state of an item: the wait before its next try, and its question."""
-        if self._states.rests(item):
+        if self._states.is_waiting(item):
             wake = self._states.wake(item)
-            if self._resting.get(item) != wake.round:
-                self._resting[item] = wake.round
+            if self._waits.get(item) != wake.round:
+                self._waits[item] = wake.round
                 self._deferred.append(wake)
         self._update_question(item)
 
@@ -312,13 +312,13 @@ class Conductor(CommandBatch):
 
     def _advance(self, worker: WorkerId) -> list[CommandAction]:
         left = self._leave(worker)
-        start = self._prefetched.go_on(worker)
+        start = self._prefetched.advance(worker)
         self._take(start)
         return [CommandAdvanced(start), *self._reopen(left)]
 
     def _give_back(self, item: int) -> None:
         self._live_questions.forget(item)
-        self._queue.give_back(item)
+        self._queue.release(item)
 
     def _next_actions(self) -> list[CommandAction]:
         if self._has_ended:
@@ -344,7 +344,7 @@ class Conductor(CommandBatch):
 
     def _has_more_to_do(self) -> bool:
         """Return whether a command may start now, after a wait, after an answer, or after a Pause."""
-        if self._queue.has_any() or any(self._could_start(item) for item in self._resting):
+        if self._queue.has_any() or any(self._could_start(item) for item in self._waits):
             return True
         if any(self._consulting.values()) or (self.agenda.waits_for_answers and self._states.is_answer_awaited):
             return True
@@ -357,7 +357,7 @@ class Conductor(CommandBatch):
                 missing = max(0, min(len(self._queue), self._queue.free_slots) - self._spawning)
                 self._spawning += missing
                 return actions + [Spawn()] * missing
-            actions += [self._start(item), *self._queue.space()]
+            actions += [self._start(item), *self._queue.record_start()]
         return actions
 
     def _start(self, item: int) -> StartCommand:

@@ -48,7 +48,7 @@ class LiveCommandQuestions:
             return
         if self.question(item) is not None:
             if item not in self._resting and len(self._resting) < RESTING_MAX:
-                self._queue.rest(item)
+                self._queue.release_slots(item)
                 self._resting.add(item)
             return
         self._handled[item] = asked
@@ -76,7 +76,7 @@ class LiveCommandQuestions:
         holding = [item for item in self._answered if item not in self._resting]
         self._answered = [item for item in self._answered if item in self._resting]
         yield from holding
-        while self._answered and self._queue.may_go_on(self._answered[0]):
+        while self._answered and self._queue.has_free_slots(self._answered[0]):
             item = self._answered.pop(0)
             self._resume(item)
             yield item
@@ -87,7 +87,7 @@ class LiveCommandQuestions:
         return bool(self._answered)
 
     def _resume(self, item: int) -> None:
-        self._queue.go_on(item)
+        self._queue.take_slots(item)
         self._resting.discard(item)
 
 

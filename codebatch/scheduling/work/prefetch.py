@@ -53,14 +53,14 @@ class PrefetchedCommands:
         behind = self._queues.get(worker)
         return behind[0] if behind else None
 
-    def go_on(self, worker: WorkerId) -> StartCommand:
+    def advance(self, worker: WorkerId) -> StartCommand:
         """Record that a worker has begun its next queued command. Return its start."""
         start = self._queues[worker].popleft()
         self._begun[worker] += 1
         self._queued.discard(start.item)
         return start
 
-    def give_back(self, worker: WorkerId, count: int) -> list[int]:
+    def take_back(self, worker: WorkerId, count: int) -> list[int]:
         """Record that a worker returned the last `count` items. Return the items.
 
         The next queues are limited to the number of commands that the worker began before.

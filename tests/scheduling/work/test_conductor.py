@@ -132,7 +132,7 @@ class _StartsPaused(Conductor):
     """A Pause is for those that have not come to wait."""
 
     def _is_startable(self, item: int) -> bool:
-        return self._could_start(item) and not self._states.rests(item)
+        return self._could_start(item) and not self._states.is_waiting(item)
 
 
 class _StartsAtOnce(Conductor):
@@ -220,7 +220,7 @@ class _GoesOnWithoutRoom(Conductor):
     """Who is answered goes on, be there a slot for it or not."""
 
     def handle(self, event: CommandEvent) -> list[CommandAction]:
-        self._queue.may_go_on = lambda item: True  # type: ignore[method-assign]
+        self._queue.has_free_slots = lambda item: True  # type: ignore[method-assign]
         return super().handle(event)
 
 
@@ -247,7 +247,7 @@ class _StartsSoon(Conductor):
     """One may start right behind another."""
 
     def handle(self, event: CommandEvent) -> list[CommandAction]:
-        self._queue._is_spacing = False
+        self._queue._is_start_delayed = False
         return super().handle(event)
 
 
