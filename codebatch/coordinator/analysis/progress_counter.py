@@ -27,7 +27,7 @@ class RunScope(msgspec.Struct, frozen=True, kw_only=True):
     """The part of a batch to work on, and options of the execution.
 
     With `retry_failed`, failed work is executed again. `shuffle_seed` selects a random order of units. With
-    `take_over`, leases of processes on other hosts are taken over.
+    `take_over`, the run also claims units that processes on other hosts hold.
     """
 
     tasks: frozenset[str] | None = None

@@ -31,7 +31,7 @@ class Blame:
 
     @property
     def is_on_machine(self) -> bool:
-        """Return whether so many workers died in a row that the machine must be the cause."""
+        """Return whether the number of deaths in a row makes the machine, not an item, the cause."""
         return self._weight >= self._weight_max
 
     def count(self, lost: WorkerLost) -> None:
