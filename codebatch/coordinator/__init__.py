@@ -1,1 +1,1 @@
-"""Runs the engine over real processes: planning, launching, the loop, merging, progress."""
+"""The coordinator: planning, event loops over real processes, merging and progress."""

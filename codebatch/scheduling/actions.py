@@ -1,4 +1,4 @@
-"""What a session asks for: a closed union."""
+"""Actions that a session requests from its event loop, a closed union."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from codebatch.scheduling.events import WorkerId
 
 
 class Spawn(msgspec.Struct, frozen=True):
-    """Start a worker."""
+    """Start of a worker."""
 
 
 class AssignUnit(msgspec.Struct, frozen=True):
-    """Give a unit to an idle worker, to be leased under this epoch."""
+    """Assignment of a unit to an idle worker, which must lease it under this epoch."""
 
     worker: WorkerId
     unit: Unit
@@ -23,20 +23,20 @@ class AssignUnit(msgspec.Struct, frozen=True):
 
 
 class SurveyWorker(msgspec.Struct, frozen=True):
-    """Tell where a running worker stands, as Surveyed."""
+    """Query of the position of a running worker, reported as Surveyed."""
 
     worker: WorkerId
 
 
 class ShrinkUnit(msgspec.Struct, frozen=True):
-    """Tell a running worker that its unit ends earlier now."""
+    """Reduction of the unit of a running worker: its new end."""
 
     worker: WorkerId
     end: int
 
 
 class Fail(msgspec.Struct, frozen=True):
-    """Commit `failed` outcomes for one item, under this coordinator's own name, then report them as Committed."""
+    """Commit of `failed` outcomes for one item by this coordinator, to be reported as OutcomesCommitted."""
 
     shard: ShardId
     item: int
@@ -46,21 +46,21 @@ class Fail(msgspec.Struct, frozen=True):
 
 
 class Retire(msgspec.Struct, frozen=True):
-    """Tell an idle worker to end."""
+    """Stop of an idle worker."""
 
     worker: WorkerId
 
 
 class Complete(msgspec.Struct, frozen=True):
-    """Every item has an outcome of every task: merge."""
+    """End of the session: every item has an outcome of every task and can be merged."""
 
 
 class Drained(msgspec.Struct, frozen=True):
-    """Nothing runs any more and work is left."""
+    """End of the session: nothing runs, and work is left."""
 
 
 class Break(msgspec.Struct, frozen=True):
-    """Give up: `deaths` workers died in a row with no commit between."""
+    """End of the session: `deaths` workers died in a row without a commit."""
 
     deaths: int
 

@@ -1,4 +1,4 @@
-"""What happens to a session: a closed union."""
+"""Events that a session handles, a closed union."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from codebatch.model.shard import ShardId
 
 WorkerId = NewType("WorkerId", int)
 UnitKey = tuple[ShardId, int]
-"""A unit's identity for leases: its shard and first item. Its end may shrink while it runs."""
+"""The identity of a unit for leases: its shard and first item. The end may shrink while the unit runs."""
 
 
 class SessionStarted(msgspec.Struct, frozen=True):
-    """The session begins; leases of other live processes are known by now."""
+    """The start of the session. Leases of other live processes are known by now."""
 
 
 class Ready(msgspec.Struct, frozen=True):
-    """A worker can take its first unit."""
+    """Readiness of a started worker for its first unit."""
 
     worker: WorkerId
 
 
 class LeaseRefused(msgspec.Struct, frozen=True):
-    """A worker could not lease its unit: epoch `epoch` of it was taken by another process."""
+    """Refusal of the lease of a worker's unit, because another process has the lease with `epoch`."""
 
     worker: WorkerId
     epoch: int
 
 
 class UnitDone(msgspec.Struct, frozen=True):
-    """A worker has no unit any more; its commits were reported before. A worn one must be replaced."""
+    """End of a worker's unit. Its commits were reported before. A worn worker must be replaced."""
 
     worker: WorkerId
     is_worn: bool = False
 
 
 class OutcomesCommitted(msgspec.Struct, frozen=True):
-    """Outcomes became durable, by whomever, or names were taken by bytes that say nothing.
+    """Durable outcomes of any process, and registers with invalid content.
 
-    What one look at the disk finds is one event.
+    One scan of the disk yields one event.
     """
 
     commits: tuple[Commit, ...]
@@ -50,7 +50,7 @@ class OutcomesCommitted(msgspec.Struct, frozen=True):
 
 
 class WorkerLost(msgspec.Struct, frozen=True):
-    """A worker is dead. `items` are what it worked on, shard-relative, and `task` is what at; None: it is not known."""
+    """The death of a worker. `items` and `task` are what it worked on, relative to the shard; None if unknown."""
 
     worker: WorkerId
     items: tuple[int, int] | None
@@ -60,21 +60,21 @@ class WorkerLost(msgspec.Struct, frozen=True):
 
 
 class UnitReleased(msgspec.Struct, frozen=True):
-    """The holder of a foreign unit is dead or stuck; `epoch` was its last."""
+    """Release of a foreign unit, whose holder is dead or stuck. `epoch` is the last epoch of its lease."""
 
     key: UnitKey
     epoch: int
 
 
 class Surveyed(msgspec.Struct, frozen=True):
-    """The item that a worker is at, or would begin next; its unit's end where no item is left to begin."""
+    """The current or next item of a worker; the end of its unit if no item is left to begin."""
 
     worker: WorkerId
     position: int
 
 
 class ProgressReport(msgspec.Struct, frozen=True):
-    """Positions of the running workers, as in Surveyed, `seconds` after the last report or after Started.
+    """Positions of the running workers, as in Surveyed, `seconds` after the last report or after SessionStarted.
 
     A worker that is still setting up its unit has no position.
     """
@@ -84,7 +84,7 @@ class ProgressReport(msgspec.Struct, frozen=True):
 
 
 class DrainRequested(msgspec.Struct, frozen=True):
-    """Begin nothing new; units that run may finish their item and commit."""
+    """A request to begin nothing new. Running units may finish their item and commit."""
 
 
 Event = (

@@ -1,4 +1,4 @@
-"""Where a batch stands, from what is settled of it (SPEC.md "Batch states")."""
+"""States of batches and commands (SPEC.md "Batch states")."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from codebatch.scheduling.outcome_counts import OutcomeCounts
 
 
 class BatchState(str, Enum):
-    """PENDING: nothing ran. RUNNING: work is open. The others: every planned item has an outcome."""
+    """State of a batch. PENDING: nothing ran. RUNNING: work is open. Otherwise every planned item has an outcome."""
 
     PENDING = "PENDING"
     RUNNING = "RUNNING"
@@ -20,12 +20,12 @@ class BatchState(str, Enum):
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing is open, so that only `resume` can change it."""
+        """Return whether no work is open, so that only `resume` can change the state."""
         return self not in (BatchState.PENDING, BatchState.RUNNING)
 
 
 def batch_state(tally: OutcomeCounts, *, is_started: bool) -> BatchState:
-    """The state of a batch. `is_started`: it ever had a holder."""
+    """Return the state of a batch of an analysis. `is_started` is whether the batch ever had a holder."""
     if tally.open:
         return BatchState.RUNNING if is_started or tally.open < tally.planned else BatchState.PENDING
     if tally.results == tally.planned:
@@ -36,15 +36,15 @@ def batch_state(tally: OutcomeCounts, *, is_started: bool) -> BatchState:
 
 
 def is_stalled(state: BatchState, *, live_holders: int) -> bool:
-    """Whether work is open that nobody holds: the next `run` or `resume` continues it."""
+    """Return whether work is open and no process holds it, so that the next `run` or `resume` continues it."""
     return state is BatchState.RUNNING and live_holders == 0
 
 
 class CommandState(str, Enum):
-    """Where a command stands (SPEC.md "Commands").
+    """State of a command (SPEC.md "Commands").
 
-    PENDING: something that it needs is open or blocked. READY: it may start. WAITING: it is tried again after a while.
-    BLOCKED: it waits for an answer. SKIPPED: something that it needs failed, was cancelled or skipped; or it was.
+    PENDING: a needed command is open or blocked. READY: it can start. WAITING: it is retried after a wait. BLOCKED: it
+    waits for an answer. SKIPPED: a needed command failed or was cancelled or skipped, or a request skipped it.
     """
 
     PENDING = "PENDING"
@@ -59,7 +59,7 @@ class CommandState(str, Enum):
 
 
 def work_state(states: Collection[CommandState], *, is_begun: bool, is_at_work: bool, is_cancelled: bool) -> BatchState:
-    """Where a batch of commands in these states stands. `is_at_work`: something runs, or is to be judged."""
+    """Return the state of a work batch. `is_at_work` is whether a command runs or an interruption is being settled."""
     kinds = {*states}
     if kinds <= {CommandState.DONE}:
         return BatchState.COMPLETED

@@ -1,4 +1,4 @@
-"""How much of a batch has ended, and how."""
+"""Counts of the outcomes of a batch by type."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class OutcomeCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """How many (item, task) pairs are planned, and how many ended how."""
+    """Numbers of (item, task) pairs: planned pairs, and pairs with an outcome by type."""
 
     planned: int
     results: int = 0
@@ -15,5 +15,5 @@ class OutcomeCounts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def open(self) -> int:
-        """Pairs without an outcome."""
+        """The number of pairs without an outcome."""
         return self.planned - self.results - self.failed - self.cancelled

@@ -147,7 +147,7 @@ def test_a_failure_that_another_committed_first_is_learnt(bench: _Bench) -> None
     register = Register(bench.shard, 0, "parse", 1)
     failed = failed_outcome(b"a", register, "timeout", FrameWriter())
     Committer(bench.batch.files, bench.batch.root, OTHER).commit([failed], epoch=0, round_=1)
-    assert not bench.coordinator.ledger.knows(register)
+    assert not bench.coordinator.ledger.has_outcome(register)
     bench.coordinator._fail(Fail(bench.shard, 0, ("parse",), 1, "crash"))
     (link,) = bench.coordinator.ledger.walk(bench.shard, "parse")
     assert (link.segment, link.outcome.reason) == (OTHER, "timeout")
@@ -171,7 +171,7 @@ def test_a_register_that_cannot_be_read_is_taken_and_its_work_queued_one_round_u
     bench.coordinator._handle(SessionStarted())
     register = Register(bench.shard, 0, "parse", 1)
     _link(bench, register, make(register))
-    bench.coordinator._learn()
+    bench.coordinator._read_commits()
     bench.coordinator._handle(Ready(WorkerId(1)))
     ((_, message),) = bench.crew.sent
     assert isinstance(message, Assign)

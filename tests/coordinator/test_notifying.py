@@ -73,10 +73,10 @@ def hook(tmp_path: Path) -> Hook:
 
 def test_the_last_event_is_delivered_before_those_that_wait(hook: Hook) -> None:
     notifier = hook.notifier()
-    notifier.tell(task_event(1))
+    notifier.add(task_event(1))
     with hook.held():
         for event in (task_event(2), task_event(3), last_event()):
-            notifier.tell(event)
+            notifier.add(event)
         hook.release()
     notifier.close()
     assert hook.delivered == ["t1", "BATCH_COMPLETED", "t2", "t3"]
@@ -91,10 +91,10 @@ def test_the_last_event_is_tried_though_time_is_over_and_the_rest_is_counted(
 ) -> None:
     monkeypatch.setattr(notifications, "_GRACE_SECONDS", 0.0)
     notifier = hook.notifier(timeout_seconds=0.1)
-    notifier.tell(task_event(1))
+    notifier.add(task_event(1))
     with hook.held():
         for event in (task_event(2), task_event(3), last):
-            notifier.tell(event)
+            notifier.add(event)
         notifier.close()
     assert hook.delivered == ["t1", name_of(last)]
     assert notifier.problems == [
@@ -108,10 +108,10 @@ def test_of_too_many_events_the_oldest_are_dropped_and_never_the_last(
 ) -> None:
     monkeypatch.setattr(notifications, "WAITING_MAX", 2)
     notifier = hook.notifier()
-    notifier.tell(task_event(1))
+    notifier.add(task_event(1))
     with hook.held():
         for event in (last_event(), *map(task_event, range(2, 7))):
-            notifier.tell(event)
+            notifier.add(event)
         hook.release()
     notifier.close()
     assert hook.delivered == ["t1", "BATCH_COMPLETED", "t5", "t6"]
@@ -121,7 +121,7 @@ def test_of_too_many_events_the_oldest_are_dropped_and_never_the_last(
 def test_a_command_that_cannot_be_made_is_reported_and_ends_no_delivery(hook: Hook) -> None:
     notifier = hook.notifier("\0")
     for event in (task_event(1), last_event()):
-        notifier.tell(event)
+        notifier.add(event)
     notifier.close()
     assert notifier.problems == ["notifications are off: embedded null byte"]
 

@@ -45,7 +45,7 @@ class _Watch:
 
     def look(self) -> list[StoppedWorker]:
         self._now_ns += LOOK_NS
-        return self._workers.look(self._now_ns, [self.worker])
+        return self._workers.check(self._now_ns, [self.worker])
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGSTOP)

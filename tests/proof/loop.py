@@ -83,9 +83,9 @@ class WatchedLoop(Coordinator):
         self._is_report = isinstance(event, ProgressReport)
         super()._note(event)
 
-    def _do(self, action: Deed) -> None:
+    def _execute(self, action: Deed) -> None:
         self._world.started_by_reports += self._is_report and isinstance(action, Spawn)
-        super()._do(action)
+        super()._execute(action)
 
     def _turn(self) -> None:
         super()._turn()

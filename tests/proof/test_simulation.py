@@ -103,9 +103,9 @@ class _DroppingLoop(WatchedLoop):
         if not self._is_doing:
             super()._handle(event)
 
-    def _do(self, action: Deed) -> None:
+    def _execute(self, action: Deed) -> None:
         self._is_doing = True
-        super()._do(action)
+        super()._execute(action)
         self._is_doing = False
 
 
@@ -115,19 +115,19 @@ class _MiscountingLoop(WatchedLoop):
     def _note(self, event: Event) -> None:
         super()._note(event)
         if isinstance(event, OutcomesCommitted) and len(event.commits) > 1:
-            self._score._changed.clear()
+            self._counter._changed.clear()
 
 
 class _TrustingLoop(WatchedLoop):
     """Takes a worker for well that ended with status 0, be it at work."""
 
-    def _bury(self, died: WorkerExited) -> None:
+    def _handle_exit(self, died: WorkerExited) -> None:
         if died.returncode == 0 and self._driver.end is None:
-            self._learn()
+            self._read_commits()
             del self._workers[died.worker]
             self._handle(WorkerLost(died.worker, None, "crash"))
         else:
-            super()._bury(died)
+            super()._handle_exit(died)
 
 
 class _HastyLoop(WatchedLoop):
@@ -135,14 +135,14 @@ class _HastyLoop(WatchedLoop):
 
     _is_burying = False
 
-    def _bury(self, died: WorkerExited) -> None:
+    def _handle_exit(self, died: WorkerExited) -> None:
         self._is_burying = True
-        super()._bury(died)
+        super()._handle_exit(died)
         self._is_burying = False
 
-    def _learn(self) -> None:
+    def _read_commits(self) -> None:
         if not self._is_burying:
-            super()._learn()
+            super()._read_commits()
         self._is_burying = False
 
 

@@ -63,7 +63,7 @@ def check_stream(stream: Stream, ended: set[tuple[int, int]], *, is_whole: bool)
 
 def check_told(world: World) -> None:
     """A coordinator is through: it tells what is left, then that; and then all is told."""
-    world.stream += [*world.pending, *((world.epoch, one) for one in world.story.rest()), (world.epoch, None)]
+    world.stream += [*world.pending, *((world.epoch, one) for one in world.story.remaining()), (world.epoch, None)]
     world.pending = []
     ended = {place for place, one in world.registers.items() if one is not None and one.reason != "unbegun"}
     check_stream(world.stream, ended, is_whole=isinstance(world.end, Complete))

@@ -1,8 +1,8 @@
-"""Taking over what older batches found: before any work begins, what need not be done again is committed or promised.
+"""Reuse of results of older batches, decided before any work begins.
 
-A shard of which an older batch holds just the same items is committed here, by a further name of the old file. Of one
-that differs in some items the rest is promised: its worker serves them from the older batch, does the others, and
-commits once.
+If an older batch has exactly the items of a shard, its shard file is committed here under a further name (hard link or
+copy). If only some items are equal, their results are scheduled for reuse: the worker of the shard copies them from the
+older batch, executes the other items, and commits once.
 """
 
 from __future__ import annotations
@@ -34,23 +34,27 @@ from codebatch.store.results.shard_adoption import adopt_shard
 from codebatch.store.snapshots.snapshots import Snapshot
 
 _OUTCOMES_A_COMMIT = 10_000
-# A further base is looked at where so much of the work still misses: it takes reading a plan and a snapshot.
+# Another base costs reading a plan and a snapshot. It is read only if at least this share of the results is missing.
 _MISSES_WORTH_A_BASE = 1 / 256
-# Of what doing it would cost.
+# Cost of copying a result from an older batch, as a share of the cost of computing it.
 _COST_OF_SERVING = 0.05
 
 
 class Promised(msgspec.Struct):
-    """What workers need not do: of each shard and task the runs of items that an older batch has results of.
+    """Results that workers copy from older batches instead of executing the tasks.
 
-    Of each project task `projects` has the older batch from whose result it may go on.
+    `runs` maps a shard and a task to ranges of items, sorted by start. `projects` maps a project task to the older
+    batch whose result the task may update incrementally.
     """
 
     runs: dict[tuple[ShardId, str], list[Served]] = msgspec.field(default_factory=dict)
     projects: dict[ShardId, Served] = msgspec.field(default_factory=dict)
 
-    def of(self, unit: Unit) -> tuple[Served, ...]:
-        """What of it concerns a unit. A unit of a later round does again what was done before."""
+    def for_unit(self, unit: Unit) -> tuple[Served, ...]:
+        """Return the ranges that overlap a unit.
+
+        The result is empty for round 2 and later: these rounds execute again.
+        """
         if unit.round > 1:
             return ()
         if unit.shard in self.projects:
@@ -62,25 +66,28 @@ class Promised(msgspec.Struct):
             if run.start < unit.end and unit.start < run.end
         )
 
-    def lessen(self, costs: Mapping[ShardId, Sequence[float]], tasks: int) -> dict[ShardId, Sequence[float]]:
-        """Cumulative estimates of all work, of so many tasks a file, without what need not be done."""
+    def reduce_costs(self, costs: Mapping[ShardId, Sequence[float]], tasks: int) -> dict[ShardId, Sequence[float]]:
+        """Return cumulative cost estimates reduced by the reused work.
+
+        `tasks` is the number of file tasks of the plan.
+        """
         lessened = dict(costs)
         shares: dict[ShardId, list[float]] = {}
         for (shard, _), runs in self.runs.items():
-            of_items = shares.setdefault(shard, [1.0] * (len(costs[shard]) - 1))
+            item_shares = shares.setdefault(shard, [1.0] * (len(costs[shard]) - 1))
             for run in runs:
                 for item in range(run.start, run.end):
-                    of_items[item] -= (1 - _COST_OF_SERVING) / tasks
-        for shard, of_items in shares.items():
-            each = (after - before for before, after in pairwise(costs[shard]))
-            lessened[shard] = list(accumulate(map(operator.mul, each, of_items), initial=0.0))
+                    item_shares[item] -= (1 - _COST_OF_SERVING) / tasks
+        for shard, item_shares in shares.items():
+            item_costs = (after - before for before, after in pairwise(costs[shard]))
+            lessened[shard] = list(accumulate(map(operator.mul, item_costs, item_shares), initial=0.0))
         return lessened
 
 
 class Reuse(msgspec.Struct, frozen=True):
-    """The older batches that a batch may take results from. Without any, all is done anew.
+    """The older batches whose results a batch may reuse. Without bases, everything is executed.
 
-    None is taken of the result keys that are `untrusted`. `snapshot` is the batch's.
+    Results with one of the result keys in `untrusted` are not reused. `snapshot` is the snapshot of the batch.
     """
 
     store: StoreDir
@@ -99,41 +106,44 @@ class Reuse(msgspec.Struct, frozen=True):
         tasks: frozenset[str] | None,
         shards: frozenset[ShardId] | None,
     ) -> Promised:
-        """Commit every shard that an older batch has whole; returns what else need not be done.
+        """Commit every shard that an older batch has completely. Return the other results that need not be executed.
 
-        That is of all tasks and shards, or of these. What is committed is on disk on return. A base that is gone or
-        damaged has nothing. Raises StoreUnwritable.
+        `tasks` and `shards` restrict the work; None means all. On return, the commits are durable. A base that is
+        missing or damaged is skipped. Raises StoreUnwritable.
         """
         if not self.bases:
             return Promised()
         usable = [task for task in plan.tasks if self._is_usable(plan, task) and (tasks is None or task.name in tasks)]
-        beside = SnapshotItems(self.snapshot, items.entries) if self.snapshot is not None and not plan.paths else None
-        taking = _Taking(batch, plan, items, beside, shards)
-        bases = self._opened()
+        snapshot_items = (
+            SnapshotItems(self.snapshot, items.entries) if self.snapshot is not None and not plan.paths else None
+        )
+        search = _BaseSearch(batch, plan, items, snapshot_items, shards)
+        bases = self._open_bases()
         for base in bases:
-            if not taking.is_worth_a_base:
+            if not search.is_worth_a_base:
                 break
             with treating_damage_as_missing():
-                taking.look_at(base, [task for task in usable if task.scope == "file"])
-        taking.commit(committer)
+                search.take_results(base, [task for task in usable if task.scope == "file"])
+        search.commit(committer)
         likeliest = sorted(bases, key=lambda base: base.snapshot_id != plan.snapshot_id) if shards is None else []
         for base, task in product(likeliest, usable):
             if task.scope == "project":
                 with treating_damage_as_missing():
-                    taking.look_for_project(base, task)
-                taking.commit(committer)
-        return taking.promised
+                    search.take_project_result(base, task)
+                search.commit(committer)
+        return search.promised
 
     def _is_usable(self, plan: Plan, task: PlannedTask) -> bool:
-        """Whether a task's results may be taken over: it is not set otherwise, and it is trusted, as is all that a
-        project task needs.
+        """Return whether results of a task may be reused.
+
+        The task must allow reuse, and neither its result key nor the key of a task that it needs may be untrusted.
         """
         needed = plan.needed_for(task.name) if task.scope == "project" else {task.name}
         keys = {result_key(each) for each in plan.tasks if each.name in needed}
         place = self.catalogue.own_places.get(task.name)
         return (place is None or place.reuse) and keys.isdisjoint(self.untrusted)
 
-    def _opened(self) -> list[ReuseBase]:
+    def _open_bases(self) -> list[ReuseBase]:
         bases: list[ReuseBase] = []
         for batch_id in self.bases:
             with treating_damage_as_missing():
@@ -141,8 +151,8 @@ class Reuse(msgspec.Struct, frozen=True):
         return bases
 
 
-class _Taking:
-    """What was found in the bases so far."""
+class _BaseSearch:
+    """Search of the bases for missing results; collects commits and ranges to reuse."""
 
     def __init__(
         self, batch: BatchDir, plan: Plan, items: Items, beside: SnapshotItems | None, shards: frozenset[ShardId] | None
@@ -171,12 +181,12 @@ class _Taking:
 
     @property
     def is_worth_a_base(self) -> bool:
-        """Whether so much still misses that another base is worth reading."""
+        """Return whether enough results are missing that reading another base is worth its cost."""
         missing = sum(self._open.values())
         return missing > 0 and missing >= self._pairs * _MISSES_WORTH_A_BASE
 
-    def look_at(self, base: ReuseBase, tasks: Sequence[PlannedTask]) -> None:
-        """Take all that a base has of what still misses. Raises StoreError where it cannot be read."""
+    def take_results(self, base: ReuseBase, tasks: Sequence[PlannedTask]) -> None:
+        """Take all missing results that a base has. Raises StoreError if the base cannot be read."""
         keys = {task.name: result_key(task) for task in base.plan.tasks}
         same: dict[frozenset[str], list[int]] = {}
         items = base.items(self._beside)
@@ -187,36 +197,39 @@ class _Taking:
             if contexts not in same:
                 same[contexts] = same_items(self._items, items, contexts)
             held = [each for each in base.held(task.name) if not each.unkeyed]
-            lacking = base.without_objects(task.name)
+            missing_objects = base.without_objects(task.name)
             for shard in self._plan.shards:
                 if (shard.id, task.name) in self._open:
                     places = same[contexts][shard.start : shard.end]
-                    if lacking:
-                        places = [-1 if place in lacking else place for place in places]
-                    self._take(base, task.name, shard, places, held)
+                    if missing_objects:
+                        places = [-1 if place in missing_objects else place for place in places]
+                    self._take_from(base, task.name, shard, places, held)
 
-    def _take(self, base: ReuseBase, task: str, shard: Shard, places: Sequence[int], held: Sequence[Held]) -> None:
+    def _take_from(self, base: ReuseBase, task: str, shard: Shard, places: Sequence[int], held: Sequence[Held]) -> None:
         key = (shard.id, task)
         first = bisect.bisect_right(held, next((place for place in places if place >= 0), 0), key=_start) - 1
         runs = list(_runs(places, held[max(first, 0) :], base.id, task))
         known = self.promised.runs.get(key, [])
         if key in self._untouched and len(runs) == 1 and runs[0].end - runs[0].start == shard.items:
-            each = held[max(first, 0)]
-            if each.file is not None and (each.start, each.end - each.start) == (runs[0].first, shard.items):
-                if self._adopt(shard, task, each.file):
+            candidate = held[max(first, 0)]
+            if candidate.file is not None and (candidate.start, candidate.end - candidate.start) == (
+                runs[0].first,
+                shard.items,
+            ):
+                if self._adopt(shard, task, candidate.file):
                     self.promised.runs.pop(key, None)
                     del self._open[key]
-                return  # Else it is damaged: another base may have it.
+                return  # If the file is damaged, another base may have the shard.
         taken = {item for run in known for item in range(run.start, run.end)}
         missing = [-1 if item in taken else place for item, place in enumerate(places)]
         fresh = list(_runs(missing, held[max(first, 0) :], base.id, task)) if taken else runs
         self.promised.runs[key] = sorted([*known, *fresh], key=lambda run: run.start)
         self._open[key] = max(0, self._open[key] - sum(run.end - run.start for run in fresh))
 
-    def look_for_project(self, base: ReuseBase, task: PlannedTask) -> None:
-        """Take a project task's result where it was made of the very same: the snapshot, and results of every file.
+    def take_project_result(self, base: ReuseBase, task: PlannedTask) -> None:
+        """Take the result of a project task if the base has the same snapshot and a result of every file.
 
-        Of another state of the tree it is promised, for the task to go on from.
+        If the snapshot of the base differs, the result is scheduled for an incremental update by the task.
         """
         work = ProjectWork(task.name)
         needed = sorted(self._plan.needed_for(task.name) - {task.name})
@@ -231,7 +244,7 @@ class _Taking:
         ):
             return
         if base.plan.snapshot_digest != self._plan.snapshot_digest:
-            if not self._plan.paths:  # Else of the files outside it is not known which differ.
+            if not self._plan.paths:  # With path restrictions, changes of files outside the paths are not known.
                 served = Served(task=task.name, start=0, end=1, base=base.id, first=0)
                 self.promised.projects[work.id] = served
                 self._projects.add(work.id)
@@ -265,7 +278,7 @@ class _Taking:
         return adopted is not None
 
     def commit(self, committer: Committer) -> None:
-        """Make what was adopted ours. On return it is on disk."""
+        """Publish the adopted shards in the batch. On return, they are durable."""
         if not self._adopted:
             return
         self._batch.files.sync_directory(self._batch.root / layout.RESULTS)
@@ -280,7 +293,7 @@ def _start(held: Held) -> int:
 
 
 def _runs(places: Sequence[int], held: Sequence[Held], base: str, task: str) -> Iterator[Served]:
-    """The runs of items that are one behind the other in the base, all of them with results there."""
+    """Yield the maximal ranges of items that are consecutive in the base and have results there."""
     ranges = iter(held)
     at = next(ranges, None)
     start = 0

@@ -1,6 +1,6 @@
-"""Estimated cost of the work, in bytes of source. It orders the work, and decides how many workers start first.
+"""Estimated cost of the work, in bytes of source. It determines the order of units and the initial number of workers.
 
-How long a byte takes is not known before workers are observed (codebatch/scheduling/analysis/throughput.py).
+The time that a byte takes is unknown until workers are observed (codebatch/scheduling/analysis/throughput.py).
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from codebatch.model.plan import Plan
 from codebatch.model.shard import ProjectWork, ShardId
 
 COST_PER_FILE = 2048
-"""Cost of a file besides its bytes."""
+"""Cost of a file in addition to its bytes."""
 
 COST_PER_WORKER = 1_500_000
-"""Cost that is worth a worker before any is observed."""
+"""Cost for which one more worker is started, before any worker is observed."""
 
 PARSED_BYTES_MAX = 8 << 20
-"""Size above which the built-in tasks do not look into a file."""
+"""Size above which the built-in tasks do not parse a file."""
 
 PROJECT_SHARE = 0.02
 """Cost of a project task, as a share of the cost of all files."""
@@ -33,9 +33,9 @@ _BINARY_SUFFIXES = frozenset(
 
 
 def estimate(plan: Plan, items: Sequence[Entry], shuffle_seed: int | None) -> dict[ShardId, list[float]]:
-    """Return cumulative costs by shard. With a seed the costs of shards are random, and so is their order.
+    """Return cumulative costs by shard. With a seed, the costs and therefore the order of shards are random.
 
-    A project task costs a share of all files, about what was measured for the built-in ones.
+    A project task costs a share of all files. The shares are measurements of the built-in tasks.
     """
     chance = None
     if shuffle_seed is not None:
@@ -56,7 +56,7 @@ def estimate(plan: Plan, items: Sequence[Entry], shuffle_seed: int | None) -> di
 
 
 def _source_bytes(entry: Entry) -> int:
-    """Return the bytes of a file that tasks look into, as far as its name and size show."""
+    """Return the number of bytes of a file that tasks parse, judged by its name and size."""
     if entry.size <= COST_PER_FILE:
         return entry.size
     _, dot, suffix = entry.path.rpartition(b".")

@@ -1,4 +1,4 @@
-"""Running a batch from its present state to its merged outputs."""
+"""Execution of a batch from its present state to its merged outputs."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from codebatch.system.host import this_host, usable_cores
 
 
 class RunOutcome(msgspec.Struct, frozen=True):
-    """How an execution went: 0, or the exit status of the signal that ended it early.
+    """Exit status and counts of an execution.
 
-    Of the results that file tasks have of files by now, so many were `reused`, taken over from older batches, and so
-    many `executed`.
+    `signal_status` is 0, or the exit status for the signal that ended the execution early. `reused` and `executed`
+    count results of file tasks, one for each file and task: results from older batches and results of this batch.
     """
 
     signal_status: int
@@ -43,7 +43,7 @@ class RunOutcome(msgspec.Struct, frozen=True):
 NOTHING_EXECUTED = RunOutcome(0, 0, 0)
 
 STARTS_PER_CORE_MAX = 2
-"""Workers that start at a time on each core. More would only delay one another: a start is mostly computing."""
+"""Maximum number of workers per core that start at the same time. A start is bound by CPU time."""
 
 
 def execute(
@@ -61,13 +61,13 @@ def execute(
     snapshot: Snapshot | None = None,
     keeps_terms: bool = False,
 ) -> RunOutcome:
-    """Do what is open in a batch, and merge once nothing is. Signals are heard in the main thread alone.
+    """Execute the open work of a batch, and merge the outputs once no work is left.
 
-    `store_lock` is the descriptor of the caller's lock of the store: workers hold it for as long as they live.
-    `snapshot` is the batch's, where the caller has it: what it has decoded is not decoded again.
-    `keeps_terms`: workers write what is posted, for an index that is to be made.
-    What older batches have is taken over where it `reuses` them. Raises ToolMismatch, EnvironmentBroken,
-    StoreUnwritable, or StoreCorrupt, which is Stopped after a signal; what was committed before is kept.
+    Signals are handled only in the main thread. `store_lock` is the descriptor of the caller's lock of the store.
+    Workers inherit it and hold the lock until they exit. `snapshot` is the snapshot of the batch; if it is None, it
+    is read from the store. With `keeps_terms`, workers also write the postings for an index. With `reuses`, results
+    of the batch's bases are reused. Raises ToolMismatch, EnvironmentBroken, StoreUnwritable or StoreCorrupt; after
+    a signal, StoreCorrupt becomes Stopped. Committed outcomes are kept in each case.
     """
     plan = batch.plan()
     catalogue = catalogue.with_imports(batch.about.imports)
@@ -120,9 +120,9 @@ def execute(
 def run_and_merge(
     coordinator: Coordinator, batch: BatchDir, plan: Plan, watcher: Watcher | None = None
 ) -> Outputs | None:
-    """Work until nothing is left to do here; merge if nothing is left at all, else return None.
+    """Run the coordinator and merge the outputs. Return None if work is left, for example after a drain.
 
-    Raises as `Coordinator.run` does. The coordinator is closed, whatever happens.
+    Raises the errors of `Coordinator.run`. The coordinator is closed in every case.
     """
     try:
         coordinator.run()

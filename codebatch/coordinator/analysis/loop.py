@@ -1,8 +1,8 @@
-"""The coordinator: one thread that hears of its crew and of the disk, the engine inside.
+"""The event loop of the coordinator of an analysis, in one thread.
 
-It turns what is heard (messages, deaths, other coordinators' commits) into events of the engine, and the engine's
-actions into messages, workers and commits. Nothing here decides what runs where; processes, signals and limits are the
-crew's.
+It turns messages, worker deaths and commits of other coordinators into events of the session. It executes the session's
+actions: messages to workers, starts of workers, and commits. The session makes all scheduling decisions; the worker
+backend owns processes, signals and limits.
 """
 
 from __future__ import annotations
@@ -63,20 +63,20 @@ from codebatch.store.results.outcomes import Committer, Outcomes, failed_outcome
 
 
 class Watcher(Protocol):
-    """Who is told of progress."""
+    """Receiver of progress reports."""
 
     def note(self, text: str) -> None:
-        """Report something worth knowing."""
+        """Report a note for the user."""
 
     def phase(self, phase: Phase, done: int = 0, planned: int = 0) -> None:
-        """This is done now, and so much of it, both 0 where that is not known."""
+        """Report the current phase and its progress. Both counts are 0 if unknown."""
 
     def update(self, progress: RunProgress) -> None:
-        """Called after each turn: whenever something was heard, and ten times a second where nothing is."""
+        """Report progress. Called after each turn of the loop, at least ten times a second."""
 
 
 class Coordinator:
-    """One run over one batch, with a crew of its own."""
+    """One run over one batch, with its own worker backend."""
 
     def __init__(
         self,
@@ -95,10 +95,14 @@ class Coordinator:
         wall_ns: Callable[[], int],
         reuse: Reuse | None = None,
     ) -> None:
-        """`items` are the plan's, in its order; `about` is what this process is known by; costs are as in Session."""
+        """Register as a holder, reuse older results and load the ledger.
+
+        `items` are the items of the plan, in plan order. `about` describes this process as a holder. `costs` are as in
+        Session.
+        """
         self._batch = batch
         self._plan = plan
-        self._crew = crew
+        self._backend = crew
         self._watcher = watcher
         self._items = items
         self._work = plan.work()
@@ -113,9 +117,9 @@ class Coordinator:
             self._outcomes = Outcomes(batch.files, batch.root)
             self._leases = LeaseReader(batch.files, batch.root, take_over=scope.take_over)
             self._sweep()
-            self._promised = Promised()
+            self._reused = Promised()
             if reuse:
-                self._promised = reuse.take_over(
+                self._reused = reuse.take_over(
                     batch, plan, Items(items, plan.contexts), self._committer, tasks=scope.tasks, shards=scope.shards
                 )
             self.ledger = load_ledger(plan, self._outcomes)
@@ -124,7 +128,7 @@ class Coordinator:
         if scope.retry_failed:
             self.ledger.retry_unsuccessful()
         self._frame_writer = FrameWriter()
-        open_costs = self._promised.lessen(costs, len(plan.tasks) - len(plan.project_tasks))
+        open_costs = self._reused.reduce_costs(costs, len(plan.tasks) - len(plan.project_tasks))
         self._session = Session(
             self.ledger,
             costs=open_costs,
@@ -138,67 +142,71 @@ class Coordinator:
         )
         self._workers: dict[WorkerId, WorkerHandle] = {}
         self._units: Counter[WorkerId] = Counter()
-        self._driver = SessionDriver(self._session, self._do, self._note)
-        self._spawned = self._refused = self._learned = 0
-        self._last_words = ""
-        self._refusal: CodebatchError | None = None
-        self._score = ProgressCounter(plan, self.ledger, open_costs, scope)
+        self._driver = SessionDriver(self._session, self._execute, self._note)
+        self._spawned = self._refused = self._commits_read = 0
+        self._last_stderr = ""
+        self._error: CodebatchError | None = None
+        self._counter = ProgressCounter(plan, self.ledger, open_costs, scope)
 
     def run(self) -> None:
-        """Work until nothing is left to do here, or somebody drains us.
+        """Run until this process can do nothing more or is asked to drain.
 
-        Raises EnvironmentBroken, or what a worker gave up for; what is committed stays, and the next run continues.
+        Raises EnvironmentBroken, or the error with which a worker gave up. Committed outcomes stay, and the next run
+        continues from them.
         """
         self._journal.write(journal.Started(pid=self._holder.about.pid))
-        self._crew.begin()
+        self._backend.begin()
         try:
             self._handle(SessionStarted())
             while self._driver.end is None:
                 self._turn()
-            self._tell_to_drain()
+            self._send_drain()
             while self._workers:
                 self._turn()
         finally:
-            self._crew.end()
+            self._backend.end()
         self._journal.write(journal.Ended(reason=type(self._driver.end).__name__.lower()))
-        if self._refusal is not None:
-            raise self._refusal
+        if self._error is not None:
+            raise self._error
         if isinstance(self._driver.end, Break):
             raise EnvironmentBroken(
                 f"{self._driver.end.deaths} workers died in a row without finishing anything; last worker: "
-                f"{self._last_words}",
+                f"{self._last_stderr}",
                 hint=f"fix the cause, then resume with: codebatch resume --batch {self._batch.id}",
             )
 
     def close(self) -> None:
-        """Give up the leases. Call it after merging, so that nobody thinks the batch is stalled."""
-        # What we cannot look at now, the next one does.
+        """Release the leases and the holder.
+
+        Call this after merging, otherwise other processes consider the batch stalled.
+        """
+        # The next coordinator sweeps any files that cannot be removed now.
         with self._opened, contextlib.suppress(OSError, StoreError):
-            left = BatchLeftovers(self._batch.files, self._batch.root)
-            left.sweep(self._leases.holders(), self._holder.id)
+            leftovers = BatchLeftovers(self._batch.files, self._batch.root)
+            leftovers.sweep(self._leases.holders(), self._holder.id)
 
     @property
     def progress(self) -> RunProgress:
-        """How far this run is."""
+        """The progress of this run."""
         running = (
-            RunningUnit(unit, finished_items(self._crew.step(worker), unit, self._units[worker]))
+            RunningUnit(unit, finished_items(self._backend.step(worker), unit, self._units[worker]))
             for worker in self._workers
             if (unit := self._session.running_unit(worker)) is not None
         )
-        return self._score.progress(running, workers=len(self._workers))
+        return self._counter.progress(running, workers=len(self._workers))
 
     def note_merged(self, records: int) -> None:
-        """Write to the journal that the outputs are merged."""
+        """Record in the journal that the outputs are merged."""
         self._journal.write(journal.Merged(records=records))
 
     def _turn(self) -> None:
-        """Wait for something to be heard, at most a moment, and see to it."""
-        for heard in self._crew.wait():
-            match heard:
+        """Wait for events, at most one tick, and handle them."""
+        for event in self._backend.wait():
+            match event:
                 case MessageReceived(worker, message):
                     self._receive(worker, message)
                 case WorkerExited():
-                    self._bury(heard)
+                    self._handle_exit(event)
                 case DrainAsked(reason):
                     self._journal.write(journal.Drained(reason=reason))
                     self._drain()
@@ -206,9 +214,9 @@ class Coordinator:
                     units = [
                         (worker, self._session.running_unit(worker), self._units[worker]) for worker in self._workers
                     ]
-                    self._handle(ProgressReport(seconds, positions(self._crew, units)))
+                    self._handle(ProgressReport(seconds, positions(self._backend, units)))
         if self._session.is_waiting_for_others and self._driver.end is None:
-            self._look_at_others()
+            self._check_foreign()
         if self._watcher is not None:
             self._watcher.update(self.progress)
 
@@ -217,22 +225,22 @@ class Coordinator:
 
     def _note(self, event: Event) -> None:
         if isinstance(event, OutcomesCommitted):
-            self._score.note(event.commits)
+            self._counter.note(event.commits)
 
-    def _do(self, action: Deed) -> None:
+    def _execute(self, action: Deed) -> None:
         match action:
             case Spawn():
                 self._spawn()
             case AssignUnit(worker, unit, epoch):
                 self._units[worker] += 1
-                self._crew.send(worker, messages.Assign(unit=unit, epoch=epoch, served=self._promised.of(unit)))
+                self._backend.send(worker, messages.Assign(unit=unit, epoch=epoch, served=self._reused.for_unit(unit)))
             case SurveyWorker(worker):
-                step = self._crew.step(worker)
+                step = self._backend.step(worker)
                 self._handle(Surveyed(worker, position(step, self._running(worker), self._units[worker])))
             case ShrinkUnit(worker, end):
-                self._crew.send(worker, messages.Shrink(start=self._running(worker).start, end=end))
+                self._backend.send(worker, messages.Shrink(start=self._running(worker).start, end=end))
             case Retire(worker):
-                self._crew.send(worker, messages.Stop())
+                self._backend.send(worker, messages.Stop())
             case Fail():
                 self._fail(action)
 
@@ -245,7 +253,7 @@ class Coordinator:
         self._spawned += 1
         worker = WorkerId(self._spawned)
         try:
-            member = self._crew.start(worker)
+            member = self._backend.start(worker)
         except OSError as error:
             if not self._workers:
                 raise
@@ -267,41 +275,42 @@ class Coordinator:
             case messages.Refused(epoch=epoch):
                 self._journal.write(journal.Refused(worker=self._workers[worker].holder, epoch=epoch))
                 self._idle(worker, LeaseRefused(worker, epoch))
-                self._learn()
+                self._read_commits()
             case messages.Committed(commit=commit, lost=lost):
                 self._handle(OutcomesCommitted((commit,)))
                 if lost:
-                    # Another process settled this before. Unless we learn how, the work stays open here for ever.
-                    self._learn()
+                    # Another process committed this unit earlier. Without this scan, the work would stay open here
+                    # forever.
+                    self._read_commits()
             case messages.Returned() | messages.Delayed():
-                pass  # Said by workers for commands alone.
+                pass  # Only workers of work batches send these messages.
             case messages.Finished(is_worn=is_worn):
                 self._idle(worker, UnitDone(worker, is_worn))
             case messages.GaveUp(code=code, message=text, hint=hint):
-                self._refusal = self._refusal or error_of(code, text, hint)
+                self._error = self._error or error_of(code, text, hint)
                 self._drain()
 
     def _idle(self, worker: WorkerId, event: Ready | LeaseRefused | UnitDone) -> None:
-        """A worker has nothing to do now. Once the session is over it has nothing to wait for either."""
+        """Handle that a worker became idle. After the end of the session, stop the worker."""
         if self._driver.end is None:
             self._handle(event)
         else:
-            self._crew.send(worker, messages.Stop())
+            self._backend.send(worker, messages.Stop())
 
     def _drain(self) -> None:
-        self._tell_to_drain()
+        self._send_drain()
         self._handle(DrainRequested())
 
-    def _tell_to_drain(self) -> None:
-        """What workers are at is not to be done to the end of the unit, which may take minutes."""
+    def _send_drain(self) -> None:
+        """Ask the workers to stop after the current item. The rest of a unit may take minutes."""
         for worker in self._workers:
-            self._crew.send(worker, messages.Drain())
+            self._backend.send(worker, messages.Drain())
 
-    def _bury(self, died: WorkerExited) -> None:
+    def _handle_exit(self, died: WorkerExited) -> None:
         if self._driver.end is None:
-            self._learn()  # It may have died between its last link and its report.
+            self._read_commits()  # The worker may have died between link(2) and its report.
         member = self._workers.pop(died.worker)
-        self._last_words = last_words(died)
+        self._last_stderr = last_words(died)
         unit = self._session.running_unit(died.worker)
         if died.returncode == 0 and (unit is None or self._driver.end is not None):
             if self._driver.end is None:
@@ -342,38 +351,41 @@ class Coordinator:
             )
         self._handle(OutcomesCommitted((commit,)))
         if len(commit.outcomes) < len(encoded):
-            self._learn()
+            self._read_commits()
 
-    def _learn(self) -> None:
-        """Take note of what is committed on disk and was not reported: by other coordinators, and by the dead."""
-        found = scan(self.ledger, self._outcomes)
-        self._learned += len(found.commits)
-        if found.commits or found.unreadable:
-            self._handle(OutcomesCommitted(tuple(found.commits), tuple(found.unreadable)))
+    def _read_commits(self) -> None:
+        """Handle commits on disk that were not reported: those of other coordinators and of dead workers."""
+        scanned = scan(self.ledger, self._outcomes)
+        self._commits_read += len(scanned.commits)
+        if scanned.commits or scanned.unreadable:
+            self._handle(OutcomesCommitted(tuple(scanned.commits), tuple(scanned.unreadable)))
 
-    def _look_at_others(self) -> None:
-        """Nothing is left here but what others hold: see what they committed, take over from the dead and the stuck."""
-        self._learn()
+    def _check_foreign(self) -> None:
+        """Check the work of other processes: learn their commits, and take over leases of dead and stuck holders.
+
+        Called while all remaining work is leased by other processes.
+        """
+        self._read_commits()
         if not self._session.foreign or self._driver.end is not None:
             return
         leases = self._leases.leases()
         held: dict[UnitKey, HolderFile] = {}
         for key in sorted(self._session.foreign):
             lease = leases.get(key)
-            if lease is None or not lease.is_live or self._crew.is_stuck(lease.holder):
+            if lease is None or not lease.is_live or self._backend.is_stuck(lease.holder):
                 self._handle(UnitReleased(key, lease.epoch if lease else 0))
             else:
                 held[key] = lease.holder
-        silent = [self._crew.is_silent(holder, self._learned) for holder in held.values()]
+        silent = [self._backend.is_silent(holder, self._commits_read) for holder in held.values()]
         if held and all(silent) and held.keys() == self._session.foreign and not self._session.is_working:
-            self._refusal = blocked_by_remote_holders(self._batch.id, held)
+            self._error = blocked_by_remote_holders(self._batch.id, held)
             self._drain()
 
     def _sweep(self) -> None:
-        """Kill the processes and remove the files that the dead left."""
-        left = BatchLeftovers(self._batch.files, self._batch.root)
+        """Kill orphaned processes and remove orphaned files of dead holders."""
+        leftovers = BatchLeftovers(self._batch.files, self._batch.root)
         holders = self._leases.holders()
-        self._crew.kill_left_of(
+        self._backend.kill_left_of(
             {holder.holder for holder, is_live in holders if not is_live and holder.role == "worker"}
         )
-        left.sweep(holders, self._holder.id)
+        leftovers.sweep(holders, self._holder.id)

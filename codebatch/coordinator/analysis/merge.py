@@ -1,7 +1,7 @@
-"""Merging: the outcomes of every shard, one after the other in path order, whatever happened on the way.
+"""Merging: concatenation of the outcomes of each shard in item order.
 
-A shard that one outcome covers is copied as it is, frames and all; one assembled from several is framed anew, so that
-the bytes of a shard do not tell how its work was split.
+A shard with a single adopted outcome is linked or copied without decoding. A shard with several outcomes is encoded
+again, so its bytes do not depend on how the work was divided.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from codebatch.store.sharing import hardlink_or_copy
 
 
 def merge_outputs(batch: BatchDir, plan: Plan, ledger: Ledger) -> Outputs:
-    """Publish the outputs of a batch whose every shard is complete. Any number of processes may do it at once.
+    """Publish the outputs of a batch in which every shard is complete. Several processes may do so concurrently.
 
-    On return they are on disk. Raises StoreCorrupt where an outcome's bytes are not there.
+    On return, the outputs are durable. Raises StoreCorrupt if the bytes of an outcome are missing.
     """
     files = batch.files
     building = batch.root / layout.OUTPUTS / f".{uuid.uuid4().hex}.tmp"
@@ -48,7 +48,8 @@ def merge_outputs(batch: BatchDir, plan: Plan, ledger: Ledger) -> Outputs:
             tasks=tasks,
         )
         files.write_new(building / layout.MANIFEST_FILE, encode_document(manifest))
-        # Who linked a register may have died before its fsync: what the outputs rest on must outlast power loss too.
+        # The process that linked a register may have died before its fsync. The outcomes must be as durable as the
+        # outputs that are derived from them.
         files.make_directory(batch.root / layout.OUTCOMES)
         files.sync_directory(batch.root / layout.OUTCOMES)
         target = batch.root / layout.OUTPUTS / digest
@@ -114,23 +115,23 @@ def _merge_task(
 
 
 def _adopted(links: Sequence[Link]) -> Outcome | None:
-    """The one outcome of a shard, where it lies in a shard file already."""
+    """Return the only outcome of a shard if it is stored as a shard file; otherwise None."""
     return links[0].outcome if len(links) == 1 and links[0].outcome.file else None
 
 
 def make_shard_file(
     outcomes: Outcomes, frame_writer: FrameWriter, items: int, links: list[Link]
 ) -> tuple[bytes, Trailer]:
-    """A whole shard file of so many items, and its trailer. Raises StoreCorrupt."""
+    """Return a complete shard file with `items` items, and its trailer. Raises StoreCorrupt."""
     frames, table, size = _assemble(outcomes, frame_writer, items, links)
     end = make_trailer(frames, table, size)
     return frames + end, read_trailer(end)
 
 
 def _assemble(outcomes: Outcomes, frame_writer: FrameWriter, items: int, links: list[Link]) -> tuple[bytes, bytes, int]:
-    """The frames, the item table and the size in bytes of the records of a shard of so many items.
+    """Return the frames, the item table and the size in bytes of the records of a shard.
 
-    Where a project task failed there is its failure at the first item of all, and nothing at the others.
+    If a project task failed, its failure is stored at the first item, and the other items are empty.
     """
     ends = [0, *(link.end for link in links)]
     assert ends[:-1] == [link.start for link in links], "a chain with a hole"

@@ -1,4 +1,4 @@
-"""Planning: a snapshot and a pipeline, resolved to tasks with keys, contexts and shards."""
+"""Planning: resolution of a snapshot and a pipeline to tasks with keys, contexts and shards."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from codebatch.store.snapshots.snapshots import Snapshot
 
 
 def find_pipeline(name: str, configured: Iterable[str] = ()) -> Pipeline:
-    """A pipeline by name; `full` runs every task that the configuration names besides. Raises InvalidInput."""
+    """Return a pipeline by name. The pipeline `full` also contains every configured task. Raises InvalidInput."""
     pipeline = PIPELINES.get(name)
     if pipeline is None:
         raise InvalidInput(f"unknown pipeline {name!r}", hint=did_you_mean(name, PIPELINES))
@@ -35,10 +35,7 @@ def find_pipeline(name: str, configured: Iterable[str] = ()) -> Pipeline:
 
 
 def check_overrides(catalogue: TaskCatalogue, overrides: Mapping[str, Mapping[str, Json]]) -> None:
-    """Refuse settings of tasks that there are not, that a task does not have, or that it cannot use.
-
-    Raises InvalidConfiguration.
-    """
+    """Check settings by task. Raises InvalidConfiguration for an unknown task or setting, or for an invalid value."""
     if catalogue.isolated is not None:
         catalogue.isolated.look_ahead(overrides)
     for name, settings in overrides.items():
@@ -46,7 +43,7 @@ def check_overrides(catalogue: TaskCatalogue, overrides: Mapping[str, Mapping[st
 
 
 def effective_config(catalogue: TaskCatalogue, name: str, settings: Mapping[str, Json]) -> dict[str, Json]:
-    """A task's configuration, defaults included, as JSON. Raises InvalidConfiguration."""
+    """Return a task's configuration as JSON, including defaults. Raises InvalidConfiguration."""
     isolated = catalogue.isolation_of(name)
     if isolated is not None:
         return isolated.configure(name, settings)
@@ -60,19 +57,19 @@ def prepare_tasks(
     *,
     is_project: bool,
 ) -> tuple[dict[str, Mapping[str, Json]], list[str]]:
-    """The overrides to plan with, and what is done otherwise than they say, for people.
+    """Return the overrides to plan with, and notes for the user about deviations from the given overrides.
 
-    `is_project` is whether what is planned is the project that they are of. Raises InvalidConfiguration.
+    `is_project` is whether the planned tree is the project that the overrides belong to. Raises InvalidConfiguration.
     """
     prepared, notes = dict(overrides), []
     for name in names:
         settings, isolated = overrides.get(name, {}), catalogue.isolation_of(name)
         if isolated is not None:
-            made = isolated.prepare(name, settings, is_project=is_project)
+            changed = isolated.prepare(name, settings, is_project=is_project)
         else:
-            made = prepare(load_declaration(catalogue, name), settings, is_project=is_project)
-        if made is not None:
-            prepared[name], note = made
+            changed = prepare(load_declaration(catalogue, name), settings, is_project=is_project)
+        if changed is not None:
+            prepared[name], note = changed
             notes += [note] if note else []
     return prepared, notes
 
@@ -80,7 +77,10 @@ def prepare_tasks(
 def resolve_tasks(
     catalogue: TaskCatalogue, names: Sequence[str], overrides: Mapping[str, Mapping[str, Json]] | None = None
 ) -> tuple[PlannedTask, ...]:
-    """The tasks as this installation would run them, in order. Raises InvalidConfiguration or InvalidInput."""
+    """Return the tasks as this installation would run them, in dependency order.
+
+    Raises InvalidConfiguration or InvalidInput.
+    """
     declarations = {name: describe_task(catalogue, name) for name in names}
     try:
         ordered = order_tasks(names, {name: declaration.needs for name, declaration in declarations.items()})
@@ -119,7 +119,7 @@ def resolve_tasks(
 
 
 def _context_names(catalogue: TaskCatalogue, name: str, config: Mapping[str, Json]) -> Iterable[str]:
-    """The names of the contexts that a task declares as it is configured."""
+    """Return the names of the contexts that a task declares with this configuration."""
     isolated = catalogue.isolation_of(name)
     if isolated is not None:
         return isolated.context_names(name, config)
@@ -127,7 +127,7 @@ def _context_names(catalogue: TaskCatalogue, name: str, config: Mapping[str, Jso
 
 
 def missing_tools(catalogue: TaskCatalogue, tasks: Sequence[PlannedTask]) -> dict[str, str]:
-    """What tasks cannot do for want of an optional tool, and the distribution that each lacks."""
+    """Map each purpose that tasks cannot fulfil to the optional distribution that is not installed."""
     return {
         purpose: tool
         for task in tasks
@@ -144,9 +144,9 @@ def make_plan(
     rule: ShardRule,
     paths: tuple[bytes, ...] = (),
 ) -> Plan:
-    """Resolve everything. A pure function of its arguments and the declared contexts.
+    """Return a plan. It is a pure function of the arguments and the declared contexts.
 
-    `paths` restrict the work; contexts see the whole snapshot all the same.
+    `paths` restrict the items; contexts still see the whole snapshot.
     """
     items = items_of(snapshot.entries, paths)
     functions: dict[str, Context] = {}
@@ -173,21 +173,22 @@ def make_plan(
 
 
 def check_tools(catalogue: TaskCatalogue, plan: Plan) -> None:
-    """Refuse to work on a plan whose tasks this installation would run differently. Raises ToolMismatch."""
+    """Check that this installation would run the tasks of a plan unchanged. Raises ToolMismatch."""
     configs = {task.name: task.config for task in plan.tasks}
     for task in plan.tasks:
         describe_task(catalogue, task.name)
         try:
             effective_config(catalogue, task.name, task.config)
-        except InvalidConfiguration as error:  # Not of a user: of a version with other settings.
+        # The configuration is from another version of the task, not from the user.
+        except InvalidConfiguration as error:
             raise mismatch(task.name, ["config"]) from error
-    here = {task.name: task for task in resolve_tasks(catalogue, plan.task_names, configs)}
+    installed = {task.name: task for task in resolve_tasks(catalogue, plan.task_names, configs)}
     for task in plan.tasks:
-        own = here[task.name]
-        if own.key != task.key:
+        installed_task = installed[task.name]
+        if installed_task.key != task.key:
             different = [
                 field
                 for field in ("version", "implementation_digest", "config", "tools")
-                if getattr(own, field) != getattr(task, field)
+                if getattr(installed_task, field) != getattr(task, field)
             ]
             raise mismatch(task.name, different)

@@ -1,4 +1,4 @@
-"""A crew of processes on this machine: one selector over their channels, their standard error and our signals."""
+"""Worker backend of processes on this machine: one selector over channels, standard errors and signals."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _TICK_EVERY_NS = 100_000_000
 
 
 class ProcessWorkerBackend:
-    """Implements Crew, in one thread: that starts processes, and where it is the main one handles signals.
+    """Implementation of WorkerBackend, to be used in one thread. Signals are handled only in the main thread.
 
-    The first signal is heard as DrainAsked, the second ends the workers' process groups, the third kills them. A Cancel
-    among the batch's requests is heard as DrainAsked, too.
+    The first signal is reported as DrainAsked. The second terminates the process groups of the workers, the third kills
+    them. A Cancel request of the batch is also reported as DrainAsked.
     """
 
     def __init__(
@@ -51,12 +51,13 @@ class ProcessWorkerBackend:
         store_lock: int | None = None,
         keeps_terms: bool = False,
     ) -> None:
-        """`own_places` are where the user's own tasks lie; `running_ns` is a clock that stops in suspend.
+        """Set up the backend without starting a process.
 
-        `workers_max` workers live at once at most.
+        `own_places` are the locations of custom tasks. `running_ns` is a clock that stops during suspend. At most
+        `workers_max` workers are alive at the same time.
 
-        `hash_seed` is what Python's hashes of text begin with in workers: nothing may depend on it. `store_lock` is the
-        descriptor of our lock of the store, which workers inherit. `keeps_terms` is as in `Launch`.
+        `hash_seed` is PYTHONHASHSEED of the workers; output must not depend on it. `store_lock` is the descriptor of
+        the lock of the store, inherited by workers. `keeps_terms` is as in `Launch`.
         """
         self._batch = batch
         self._store_root = store_root
@@ -79,7 +80,7 @@ class ProcessWorkerBackend:
 
     @property
     def exit_status(self) -> int:
-        """130 after SIGINT, 143 after SIGTERM, 129 after SIGHUP; 0 where there was none."""
+        """130 after SIGINT, 143 after SIGTERM, 129 after SIGHUP; 0 without a signal."""
         return self._signals.exit_status
 
     def begin(self) -> None:
@@ -88,7 +89,7 @@ class ProcessWorkerBackend:
         self._channels.begin()
 
     def end(self) -> None:
-        """Leave no process behind, nor what tasks started and detached, be it that the disk refuses to tidy up."""
+        """Kill all workers and the detached processes that tasks started. All steps run even if one of them fails."""
         with contextlib.ExitStack() as ending:
             ending.callback(self._channels.close)
             ending.callback(self._descriptors.close)
@@ -121,16 +122,18 @@ class ProcessWorkerBackend:
         self._channels.send(worker, message)
 
     def wait(self) -> list[Heard | Tick]:
-        came, is_any = self._channels.hear()
+        received, is_any = self._channels.receive()
         self._guard.look(self._running_ns() / 1e9)
-        heard: list[Heard | Tick] = [self._bury(one) if isinstance(one, WorkerProcess) else one for one in came]
-        heard += self._obey_signals()
-        heard += self._heed_requests()
-        heard += self._tick()
+        events: list[Heard | Tick] = [
+            self._reap(event) if isinstance(event, WorkerProcess) else event for event in received
+        ]
+        events += self._read_signals()
+        events += self._read_requests()
+        events += self._tick()
         self._guard.enforce(self._workers.values())
         if not is_any:
             self._orphans.reap([worker.process.pid for worker in self._workers.values()])
-        return heard
+        return events
 
     def step(self, worker: WorkerId) -> Step | None:
         return self._workers[worker].step() if worker in self._workers else None
@@ -145,7 +148,7 @@ class ProcessWorkerBackend:
         if dead:
             kill_marked(HOLDER_VARIABLE, dead)
 
-    def _bury(self, worker: WorkerProcess) -> WorkerExited:
+    def _reap(self, worker: WorkerProcess) -> WorkerExited:
         self._channels.remove(worker)
         step = worker.step()
         death = worker.bury()
@@ -162,25 +165,28 @@ class ProcessWorkerBackend:
             memory_peak_bytes=death.memory_peak_bytes,
         )
 
-    def _obey_signals(self) -> list[Heard]:
+    def _read_signals(self) -> list[Heard]:
         if self._signals.is_suspension_asked:
             self._suspend()
-        before, self._signals_seen = self._signals_seen, self._signals.count
-        if self._signals_seen > max(before, 1):
+        seen_before, self._signals_seen = self._signals_seen, self._signals.count
+        if self._signals_seen > max(seen_before, 1):
             number = signal.SIGTERM if self._signals_seen == 2 else signal.SIGKILL
             for worker in self._workers.values():
                 worker.kill("interrupted", number)
-        if before or not self._signals_seen:
+        if seen_before or not self._signals_seen:
             return []
         assert self._signals.first is not None, "a signal was counted"
         return [DrainAsked(self._signals.first.name)]
 
-    def _heed_requests(self) -> list[Heard]:
-        """Whoever begins to work on a batch lifts what was cancelled before: what stands is of now."""
+    def _read_requests(self) -> list[Heard]:
+        """Return a drain request if the batch is cancelled.
+
+        A new run withdraws earlier cancellations, so a Cancel is current.
+        """
         if self._is_cancelled or self._running_ns() - self._requests_looked_ns < _REQUESTS_EVERY_NS:
             return []
         self._requests_looked_ns = self._running_ns()
-        with contextlib.suppress(StoreError):  # Nobody can tell what was asked.
+        with contextlib.suppress(StoreError):  # Damaged requests are ignored.
             self._is_cancelled = is_cancelled(self._batch.files, self._batch.root)
         return [DrainAsked("cancel")] if self._is_cancelled else []
 
@@ -192,7 +198,7 @@ class ProcessWorkerBackend:
         return [Tick(min(passed_ns / 1e9, PAUSE_SECONDS))]
 
     def _suspend(self) -> None:
-        """Ctrl-Z: stop the workers, then ourselves; go on together when continued."""
+        """Handle Ctrl-Z: stop the workers, then this process. Continue the workers when this process continues."""
         for worker in self._workers.values():
             kill_group(worker.process, signal.SIGSTOP)
         self._signals.suspend()

@@ -1,4 +1,4 @@
-"""How far a run is: items and records, each outcome counted once."""
+"""Progress of a run: counts of items and records, each outcome counted once."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ Phase = Literal[
     "listing", "reading", "planning", "running", "merging", "counting", "reading history", "comparing versions",
     "indexing", "collecting",
 ]  # fmt: skip
-"""What a run is at: paths of the tree, their content, the plan, the work, its outputs, their records, the commits of
-the tree, versions of its files, the index, and what nobody needs any more."""
+"""Phases of a run, in order: listing the tree, reading changed files, planning, execution, merging, counting records.
+
+Other commands have the phases: reading the git history, comparing versions, indexing, and garbage collection.
+"""
 
 
 class RunScope(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of a batch to work on, whether failed work is done again, and a seed for a random order of units.
+    """The part of a batch to work on, and options of the execution.
 
-    `take_over`: what processes on other hosts hold is done here too.
+    With `retry_failed`, failed work is executed again. `shuffle_seed` selects a random order of units. With
+    `take_over`, the run also claims units that processes on other hosts hold.
     """
 
     tasks: frozenset[str] | None = None
@@ -35,11 +38,11 @@ class RunScope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a run is: items by task, of which a project task has one.
+    """Progress of a run. Items are counted by task; a project task has one item.
 
-    `results_planned` counts the results in the scope of the run, one for each item and task; `results_done` counts
-    those that are committed and those that workers hold. `work_done` is the same as a share of the estimated cost.
-    `reused` of the done ones were taken over from older batches.
+    `results_planned` counts the results in the scope of the run, one for each item and task. `results_done` counts
+    those that are committed or finished by a worker. `work_done` is the same as a share of the estimated cost. `reused`
+    results are from older batches.
     """
 
     planned: Mapping[str, int]
@@ -61,10 +64,13 @@ class RunningUnit(NamedTuple):
 
 
 class ProgressCounter:
-    """Counts what stands in a ledger: the links of its chains, and no register that they do not reach."""
+    """Counter of the committed work in a ledger. Registers that no chain reaches are not counted."""
 
     def __init__(self, plan: Plan, ledger: Ledger, costs: Mapping[ShardId, Sequence[float]], scope: RunScope) -> None:
-        """`costs` are cumulative estimates by item. What failed does not count if it is to be done again."""
+        """Count from an empty state.
+
+        `costs` are cumulative estimates by item. If failures are retried, they do not count.
+        """
         self._ledger = ledger
         self._costs = costs
         self._planned = {task.name: 1 if task.scope == "project" else plan.items for task in plan.tasks}
@@ -92,13 +98,13 @@ class ProgressCounter:
             )
 
     def note(self, commits: Iterable[Commit]) -> None:
-        """Commits are told to the ledger now: their chains are counted anew when somebody asks next."""
+        """Mark the chains of new commits as changed. The next call of `progress` counts them again."""
         for commit in commits:
             for outcome in commit.outcomes:
                 self._changed[outcome.shard, outcome.task] = None
 
     def progress(self, running: Iterable[RunningUnit], *, workers: int) -> RunProgress:
-        """Return the counts as they are now; `running` are the units that workers have."""
+        """Return the current counts. `running` are the units that workers have."""
         for shard, task in self._changed:
             links = [
                 link
@@ -112,7 +118,7 @@ class ProgressCounter:
         results, cost = self._results_done, self._cost_done
         for unit, items in running:
             held = sum(
-                not self._ledger.knows(Register(unit.shard, unit.start, task, unit.round)) for task in unit.tasks
+                not self._ledger.has_outcome(Register(unit.shard, unit.start, task, unit.round)) for task in unit.tasks
             )
             results += held * items
             cost += held * self._cost(unit.shard, unit.start, unit.start + items)

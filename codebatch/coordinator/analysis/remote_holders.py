@@ -1,4 +1,4 @@
-"""What is told of holders on other hosts, whom nobody here can ask whether they live."""
+"""Error message about holders on other hosts, whose processes cannot be examined from here."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _SHOWN_MAX = 3
 
 
 def blocked_by_remote_holders(batch_id: str, held: Mapping[UnitKey, HolderFile]) -> BatchIncomplete:
-    """The error that ends a run which waited in vain: who holds how much of the batch, where and since when."""
+    """Return the error of a run that waited in vain. It lists the holders with host, start time and number of units."""
     holders = {holder.holder: holder for holder in held.values()}
     counts = {name: sum(holder.holder == name for holder in held.values()) for name in holders}
-    told = [_told(holder, counts[name]) for name, holder in list(holders.items())[:_SHOWN_MAX]]
+    leased = [_describe(holder, counts[name]) for name, holder in list(holders.items())[:_SHOWN_MAX]]
     more = f", and {len(holders) - _SHOWN_MAX} more" if len(holders) > _SHOWN_MAX else ""
     return BatchIncomplete(
-        f"processes on other hosts hold leases on the remaining work, but make no progress: {'; '.join(told)}{more}",
+        f"processes on other hosts hold leases on the remaining work, but make no progress: {'; '.join(leased)}{more}",
         hint=f"if these processes are dead, take over their work: codebatch run --batch {batch_id} "
         "--take-over; if a process is still alive, some work is done twice, but nothing is lost",
     )
 
 
-def _told(holder: HolderFile, units: int) -> str:
+def _describe(holder: HolderFile, units: int) -> str:
     since = datetime.datetime.fromtimestamp(holder.since_ns / 1e9, tz=datetime.timezone.utc)
     what = count_of(units, "unit")
     return (

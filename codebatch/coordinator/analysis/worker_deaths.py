@@ -24,7 +24,7 @@ def items_at_death(died: WorkerExited, unit: Unit | None) -> tuple[int, int] | N
     """Return the items that a worker was at when it died; None if no item can be to blame."""
     if unit is None:
         return None
-    if died.killed_for == NONSENSE:  # The item that wrote to the channel may have been done since.
+    if died.killed_for == NONSENSE:  # The item that wrote to the channel may be finished by now.
         return unit.start, unit.end
     if died.step is None or died.step.phase == PHASE_COMMIT or died.killed_for == "interrupted":
         return None
@@ -32,7 +32,7 @@ def items_at_death(died: WorkerExited, unit: Unit | None) -> tuple[int, int] | N
 
 
 def task_at_death(died: WorkerExited, plan: Plan) -> str | None:
-    """Return the task that a worker ran when it died, as its progress cell has it."""
+    """Return the task that a worker ran when it died, according to its progress cell."""
     if died.step is None or died.step.task == NO_TASK:
         return None
     return plan.task_names[died.step.task]

@@ -1,1 +1,1 @@
-"""Worker processes, their channels, signals and limits."""
+"""Worker processes: channels, signals and limits."""

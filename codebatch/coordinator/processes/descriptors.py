@@ -1,4 +1,4 @@
-"""File descriptors: how many a run needs at once, and the limit that the system sets (RLIMIT_NOFILE)."""
+"""File descriptors: the number that a run needs at once, and the limit of the system (RLIMIT_NOFILE)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from codebatch.protocol.launch import WORKER_DESCRIPTORS_MIN
 from codebatch.system.files.os_errors import FILES_OPEN
 
 DESCRIPTORS_PER_WORKER = 3
-"""Descriptors that the coordinator has for each worker: channel, standard error, progress cell."""
+"""Descriptors of the coordinator for each worker: channel, standard error, progress cell."""
 
 SPARE_DESCRIPTORS = 16
-"""Descriptors that the coordinator opens for a moment: to start a process, to read and to commit."""
+"""Descriptors that the coordinator opens temporarily to start a process, to read and to commit."""
 
 
 _USUALLY_OPEN = 16
@@ -24,9 +24,9 @@ _USUALLY_OPEN = 16
 
 @contextlib.contextmanager
 def enough_descriptors(workers: int) -> Iterator[None]:
-    """Let this process and its workers have as many descriptors as they need; restore the limit at the end.
+    """Raise the descriptor limit to what this process and its workers need; restore the limit on exit.
 
-    Call it in the coordinator once its own files are open. Raises StoreUnwritable if the hard limit is too low.
+    Enter it in the coordinator once its own files are open. Raises StoreUnwritable if the hard limit is too low.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     own = _open_descriptors() + SPARE_DESCRIPTORS
@@ -57,5 +57,5 @@ def _is_enough(limit: int, needed: int) -> bool:
 def _open_descriptors() -> int:
     try:
         return len(os.listdir("/dev/fd"))
-    except OSError:  # There is no /proc, or no descriptor left to list it.
+    except OSError:  # /dev/fd is missing without /proc, and listing it needs a free descriptor.
         return _USUALLY_OPEN

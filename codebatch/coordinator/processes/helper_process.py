@@ -1,6 +1,7 @@
-"""A program that helps a coordinator: run beside it, for so long at most, and heard when it is no more.
+"""A helper program that runs beside a coordinator, with limits of time and output.
 
-It may print whatever it likes, and hang: more than a little is not read, and its session ends with it.
+The program is untrusted: it may print anything and hang. Output beyond the limit is not read. The session of the
+program is killed at its end.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ _READ_BYTES = 1 << 16
 
 
 class HelperProcess:
-    """One such program."""
+    """One running helper program."""
 
     def __init__(self, arguments: Sequence[str], given: bytes, seconds: float, environment: Mapping[str, str]) -> None:
-        """Start it, with something on its standard input. Raises OSError."""
+        """Start the program with `given` on its standard input. It may run for `seconds`. Raises OSError."""
         self._deadline_ns = running_ns() + round(seconds * 1e9)
         self._output = b""
         with tempfile.TemporaryFile() as stdin:
@@ -36,7 +37,7 @@ class HelperProcess:
         os.set_blocking(self._pipe, False)
 
     def has_ended(self) -> bool:
-        """Whether it is no more; where its time is over, or it printed too much, it is ended."""
+        """Return whether the program has ended. Kill it first if its time is over or its output is too long."""
         has_ended = self._process.poll() is not None
         self._read()
         if has_ended or running_ns() >= self._deadline_ns or len(self._output) > OUTPUT_BYTES_MAX:
@@ -46,12 +47,12 @@ class HelperProcess:
 
     @property
     def output(self) -> bytes | None:
-        """What it printed, None where it did not succeed."""
+        """The standard output, or None if the program failed or printed too much."""
         is_fit = self._process.returncode == 0 and len(self._output) <= OUTPUT_BYTES_MAX
         return self._output if is_fit else None
 
     def end(self) -> None:
-        """Have it be no more, and its session."""
+        """Kill the program and its process group, and reap the program."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()

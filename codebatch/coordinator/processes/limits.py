@@ -1,4 +1,4 @@
-"""Limits of time and memory: what a file may cost before its worker is killed, and who has waited too long."""
+"""Limits of time and memory of workers, and detection of stuck and silent holders."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ HOST_SECONDS_MAX = 60.0
 
 
 def default_memory_bytes(jobs: int) -> int:
-    """What one of `jobs` workers may have: its share of the available memory, at most 2 GiB, at least 256 MiB."""
+    """Return the memory limit of one of `jobs` workers: its share of the available memory, from 256 MiB to 2 GiB."""
     return max(MEMORY_BYTES_MIN, min(MEMORY_BYTES_MAX, available_memory() // jobs))
 
 
 class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What one file, or a task of project scope, may cost: seconds, and bytes of its worker's process tree.
+    """Limits for one file or project task: seconds, and resident bytes of the worker's process tree.
 
-    `host_seconds`: how long a holder on another host that gives no sign is waited for at least. No part of a plan's
+    `host_seconds` is the minimum time to wait for a silent holder on another host. Limits are not part of a plan
     digest.
     """
 
@@ -47,7 +47,7 @@ class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):
     host_seconds: float = HOST_SECONDS_MAX
 
     def seconds_for(self, step: Step) -> float:
-        """The time a step may take: for a tool that is asked about many files at once a tenth more for each further."""
+        """Return the time limit of a step. In a batched step each file after the first adds a tenth."""
         if step.phase == PHASE_PROJECT:
             return self.project_seconds
         items = max(1, step.end - step.item)
@@ -55,29 +55,30 @@ class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Guard:
-    """Holds workers to their limits, and says what a dead one died of and whether another's is stuck."""
+    """Enforcer of the limits of workers. It also determines causes of death and detects stuck holders."""
 
     def __init__(self, limits: ResourceLimits) -> None:
         self._limits = limits
         self._now = 0.0
         self._working: Stopwatch[WorkerId] = Stopwatch()
         self._waiting: Stopwatch[HolderId] = Stopwatch()
-        self._torn: Stopwatch[WorkerId] = Stopwatch()
+        self._partial_messages: Stopwatch[WorkerId] = Stopwatch()
         self._memory_looked_at = self._children_looked_at = 0.0
         self._oom_kills = oom_kills()
 
     def look(self, now: float) -> None:
-        """Begin a turn, at `now` seconds of a clock that stops in suspend."""
+        """Begin a turn at time `now`, in seconds of a clock that stops during suspend."""
         self._now = now
         self._working.look(now)
         self._waiting.look(now)
-        self._torn.look(now)
+        self._partial_messages.look(now)
 
     def enforce(self, workers: Collection[WorkerProcess]) -> None:
-        """Kill the workers that are over a limit."""
+        """Kill the workers that exceed a limit."""
         for worker in workers:
             torn = worker.buffer.torn_bytes
-            torn_seconds = self._torn.seconds(worker.id, torn)  # Asked of none too, so that a later one begins anew.
+            # Observed in each turn, also without torn bytes, so that the stopwatch restarts.
+            torn_seconds = self._partial_messages.seconds(worker.id, torn)
             if torn and not worker.killed_for and torn_seconds > PATIENCE_SECONDS:
                 worker.kill(NONSENSE)
             step = worker.step()
@@ -90,7 +91,10 @@ class Guard:
             self._enforce_memory({worker.process.pid: worker for worker in workers})
 
     def reason_of(self, worker: WorkerProcess, death: Death) -> tuple[FailureReason, bool]:
-        """What killed a worker, and whether that came from outside: neither its own doing, nor ours or the kernel's."""
+        """Return the cause of a worker's death, and whether it came from outside.
+
+        From outside: SIGKILL that neither the coordinator nor the OOM killer sent.
+        """
         if worker.killed_for == "timeout":
             return "timeout", False
         if death.returncode == 0:
@@ -102,7 +106,7 @@ class Guard:
         return "crash", is_killed and not worker.killed_for
 
     def is_stuck(self, batch: BatchDir, holder: HolderFile) -> bool:
-        """Whether a live holder of this machine has not moved for longer than its own coordinator would let it."""
+        """Return whether a live holder on this machine exceeds the time limit of its step."""
         step = _step_of(batch, holder)
         if step is None or not is_here(holder.host):
             return False
@@ -110,9 +114,10 @@ class Guard:
         return self._waiting.seconds(holder.holder, step.since_ns) > patience
 
     def is_silent(self, batch: BatchDir, holder: HolderFile, commits: int) -> bool:
-        """Whether a holder on another host gave no sign for as long as is waited: `commits` of others, or its cell.
+        """Return whether a holder on another host shows no progress: neither new commits nor a new step in its cell.
 
-        Within a step there is none to give, so what the step may take is waited for.
+        `commits` is the number of commits of other coordinators so far. A step shows no progress until it ends, so the
+        wait is at least the time limit of the step.
         """
         step = _step_of(batch, holder)
         of_step = 0.0 if step is None else self._limits.seconds_for(step) + PATIENCE_SECONDS

@@ -1,6 +1,7 @@
-"""Signals of a coordinator: the first asks for a drain, the second ends process groups, the third kills them.
+"""Signals of a coordinator: the first requests a drain, the second terminates process groups, the third kills them.
 
-Ctrl-Z (SIGTSTP) suspends it with its workers, which a terminal's own signal does not reach.
+Ctrl-Z (SIGTSTP) suspends the coordinator and its workers. The terminal does not send it to workers, because they have
+their own sessions.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ _Handler = Callable[[int, FrameType | None], object] | int | signal.Handlers | N
 
 
 class SignalCounter:
-    """Counts stop signals from `begin` to `end`, and makes `wakeup` readable at each.
+    """Counter of stop signals from `begin` to `end`. Each signal makes `wakeup` readable.
 
-    In the main thread alone; in another one there are none to count: Python gives them to the main thread, and what
-    that does about them is up to our caller.
+    Signals are counted only in the main thread, because Python delivers them there. In another thread the counter stays
+    0, and signals are up to the caller.
     """
 
     def __init__(self, *, hears_hangup: bool = True) -> None:
-        """Who does not hear SIGHUP goes on without a terminal. What it starts is killed by one as ever."""
+        """Create the counter. Without `hears_hangup`, the process survives SIGHUP, but its child processes do not."""
         self._hears_hangup = hears_hangup
         self.count = 0
         self.first: signal.Signals | None = None
@@ -33,18 +34,19 @@ class SignalCounter:
         self._before: dict[signal.Signals, _Handler] = {}
 
     def begin(self) -> None:
-        """Count from now on."""
+        """Install the handlers."""
         self.wakeup, self._write = os.pipe()
         os.set_blocking(self.wakeup, False)
         os.set_blocking(self._write, False)
         if threading.current_thread() is not threading.main_thread():
             return
         for number in (*HANDLED, signal.SIGTSTP):
-            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup(1) and background jobs stay as they were told.
+            # Ignored signals stay ignored, as nohup(1) and shells with background jobs require.
+            if signal.getsignal(number) is not signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._handler_of(number))
 
     def end(self) -> None:
-        """Leave signals to whom they were for before."""
+        """Restore the previous handlers."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
         os.close(self.wakeup)
@@ -56,7 +58,7 @@ class SignalCounter:
         return self._pass if number is signal.SIGHUP and not self._hears_hangup else self._handle
 
     def _pass(self, number: int, frame: FrameType | None) -> None:
-        """A handler, unlike SIG_IGN, is not inherited."""
+        """Ignore the signal. Unlike SIG_IGN, a handler is not inherited through execve(2)."""
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
@@ -70,7 +72,7 @@ class SignalCounter:
             os.write(self._write, b"!")
 
     def suspend(self) -> None:
-        """Stop this process; returns when it is continued."""
+        """Stop this process. Returns once the process is continued."""
         self.is_suspension_asked = False
         signal.raise_signal(signal.SIGSTOP)
 
@@ -81,5 +83,5 @@ class SignalCounter:
 
     @property
     def exit_status(self) -> int:
-        """130 after SIGINT, 143 after SIGTERM, 129 after SIGHUP; 0 where there was none."""
+        """130 after SIGINT, 143 after SIGTERM, 129 after SIGHUP; 0 without a signal."""
         return 128 + self.first if self.first else 0

@@ -1,5 +1,7 @@
-"""The crew: who does the work, as the loop sees it. The loop starts workers, tells them and hears of them here alone,
-so that one loop leads a crew of processes and a simulated one.
+"""The interface between the event loop and its workers.
+
+The loop starts workers and exchanges messages with them only through this interface, so tests can run it with simulated
+workers.
 """
 
 from __future__ import annotations
@@ -24,29 +26,29 @@ from codebatch.system.processes.progress_cell import (
 )
 
 KilledFor = Literal["", "timeout", "memory", "interrupted", "abandoned", "stopped", "nonsense on its channel"]
-"""Why a crew killed a worker; empty where it did not."""
+"""The reason why the coordinator killed a worker; empty if it did not."""
 NONSENSE: Final = "nonsense on its channel"
-"""What a worker is killed for where a task wrote to a descriptor that is not its own."""
+"""Reason if a task wrote to the channel of its worker."""
 
 
 class WorkerHandle(msgspec.Struct, frozen=True, kw_only=True):
-    """A worker that was started: the name it holds leases under, and its process for people."""
+    """A started worker: its holder ID for leases and its process ID for messages to people."""
 
     holder: HolderId
     pid: int
 
 
 class MessageReceived(msgspec.Struct, frozen=True):
-    """A worker sent a message."""
+    """A message that a worker sent."""
 
     worker: WorkerId
     message: FromWorker
 
 
 class WorkerExited(msgspec.Struct, frozen=True, kw_only=True):
-    """A worker has ended, and what it left running with it. All that it had said was heard before.
+    """The end of a worker. All its messages were returned before, and its orphaned processes are killed.
 
-    `how` it ended and its last `stderr` are for people; `step` is the last that it wrote, None where it never did.
+    `how` and `stderr` are for people. `step` is the last step in its progress cell, or None if it never wrote one.
     """
 
     worker: WorkerId
@@ -61,13 +63,16 @@ class WorkerExited(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tick(msgspec.Struct, frozen=True):
-    """`seconds` have passed since the last Tick. Time in which the coordinator was stopped counts as one at most."""
+    """A report that `seconds` have passed since the last Tick.
+
+    A stop of the coordinator counts as at most one second.
+    """
 
     seconds: float
 
 
 class DrainAsked(msgspec.Struct, frozen=True):
-    """Somebody wants an end: no unit is to begin any more. `reason` is for people."""
+    """A request to begin no further units. `reason` is for people."""
 
     reason: str
 
@@ -76,43 +81,43 @@ Heard = MessageReceived | WorkerExited | DrainAsked
 
 
 class WorkerBackend(Protocol):
-    """Workers of one coordinator. What concerns a worker that has died is passed over."""
+    """Workers of one coordinator. Calls about a worker that has died do nothing."""
 
     def begin(self) -> None:
-        """Called once, before all but `kill_left_of`; `end` follows, whatever happens between."""
+        """Start the backend. Called once, before all methods except `kill_left_of`; `end` follows in every case."""
 
     def end(self) -> None:
-        """Leave no process behind."""
+        """Stop all workers. On return, no process is left."""
 
     def start(self, worker: WorkerId) -> WorkerHandle:
-        """Start a worker; it says Hello when it can be sent a unit."""
+        """Start a worker. It sends Hello when it is ready for a unit."""
 
     def send(self, worker: WorkerId, message: ToWorker) -> None:
-        """Send a message. That nobody is there to receive it is heard, not raised."""
+        """Send a message. If the worker is dead, nothing is raised; its end is reported by `wait`."""
 
     def wait(self) -> list[Heard | Tick]:
-        """What was heard since the last call, in order; waits for something, for a tenth of a second at most.
+        """Wait at most 0.1 s. Return the events since the last call, in order.
 
         A Tick comes last, at most ten times a second.
         """
 
     def step(self, worker: WorkerId) -> Step | None:
-        """What a worker is at; None where that cannot be seen."""
+        """Return the current step of a worker, or None if it is unknown."""
 
     def is_stuck(self, holder: HolderFile) -> bool:
-        """Whether a live holder of this machine has not moved for longer than its own coordinator would let it."""
+        """Return whether a live holder on this machine exceeds the time limit of its step."""
 
     def is_silent(self, holder: HolderFile, commits: int) -> bool:
-        """Whether a holder on another host gave no sign for as long as is waited: `commits` of others, or its step."""
+        """Return whether a holder on another host shows no progress: neither new commits nor a new step in its cell."""
 
     def kill_left_of(self, dead: set[HolderId]) -> None:
-        """Kill what workers of earlier runs left running."""
+        """Kill the orphaned processes of dead workers."""
 
 
 def position(step: Step | None, unit: Unit, units: int) -> int:
-    """The item that a worker is at in `unit`, the `units`-th that it was given; its end where none is left to begin.
+    """Return the current item of a worker in `unit`, its `units`-th unit; the unit's end if no item is left to begin.
 
-    Of a worker that cannot be seen nothing is known to be left.
+    If the step of the worker is unknown, the unit is considered finished.
     """
     if step is None:
         return unit.end
@@ -124,9 +129,10 @@ def position(step: Step | None, unit: Unit, units: int) -> int:
 def positions(
     crew: WorkerBackend, running: Iterable[tuple[WorkerId, Unit | None, int]]
 ) -> tuple[tuple[WorkerId, int], ...]:
-    """Return the position of each worker that has a unit, is seen, and has set the unit up and leased it.
+    """Return the positions of the workers that have a unit and have set it up and leased it.
 
-    `running` are workers with their unit and how many they were given.
+    `running` has each worker with its unit and the number of units assigned to it so far. Workers with unknown steps
+    are omitted.
     """
     steps = ((worker, crew.step(worker), unit, units) for worker, unit, units in running if unit is not None)
     return tuple(
@@ -141,7 +147,10 @@ def _is_begun(step: Step, units: int) -> bool:
 
 
 def finished_items(step: Step | None, unit: Unit, units: int) -> int:
-    """Return how many items of `unit`, the `units`-th of its worker, are finished and may not be committed yet."""
+    """Return the number of finished items of `unit`, the `units`-th unit of its worker.
+
+    They may not be committed yet.
+    """
     if step is None or step.unit != units:
         return 0
     if step.phase == PHASE_ITEM:

@@ -1,4 +1,4 @@
-"""Worker processes as their coordinator sees them: start, messages, progress cell, standard error, end."""
+"""Worker processes from the view of their coordinator: start, messages, progress cell, standard error, end."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ STACK_SECONDS = 0.05
 
 
 class Death(msgspec.Struct, frozen=True, kw_only=True):
-    """How a worker ended, and the most memory that it had resident."""
+    """The exit status of a worker and its peak resident memory."""
 
     returncode: int
     memory_peak_bytes: int
 
 
 class WorkerProcess(msgspec.Struct):
-    """One worker. `killed_for` says why we killed it, if we did."""
+    """One worker process. `killed_for` is the reason why the coordinator killed it, or empty."""
 
     id: WorkerId
     holder: HolderId
@@ -58,12 +58,12 @@ class WorkerProcess(msgspec.Struct):
     killed_for: KilledFor = ""
 
     def send(self, message: ToWorker) -> None:
-        """Send a message; a worker that is gone is noticed by the loop, not here."""
+        """Send a message. If the worker is dead, do nothing; the loop detects its end."""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self.channel.sendall(encode_message(message))
 
     def receive(self) -> list[FromWorker] | None:
-        """What has arrived; None at the end of the channel, and where a dead worker has nothing left to say."""
+        """Return the messages that have arrived. Return None at the end of the channel or if the worker is dead."""
         try:
             data = self.channel.recv(RECEIVE_BYTES, socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -79,13 +79,13 @@ class WorkerProcess(msgspec.Struct):
             return None
 
     def read_stderr(self) -> bool:
-        """Take what was written to standard error, keeping the tail; False at its end."""
+        """Read available standard error and keep its tail. Return False at the end of the stream."""
         data = os.read(self.stderr, STDERR_READ_BYTES)
         self.stderr_tail = (self.stderr_tail + data)[-STDERR_TAIL_BYTES:]
         return bool(data)
 
     def step(self) -> Step | None:
-        """What the worker is at; None before it has set up its cell."""
+        """Return the current step of the worker, or None if its progress cell does not exist yet."""
         if self.cell is None:
             path = self.batch.root / layout.HOLDERS / layout.cell_name(self.holder)
             try:
@@ -95,12 +95,12 @@ class WorkerProcess(msgspec.Struct):
         return self.cell.read()
 
     def kill(self, reason: KilledFor, number: int = signal.SIGKILL) -> None:
-        """Signal the worker and its children."""
+        """Send a signal to the process group of the worker. The first reason is kept."""
         self.killed_for = self.killed_for or reason
         kill_group(self.process, number)
 
     def kill_overdue(self) -> None:
-        """Kill the worker for its time, after it has been asked where it hangs."""
+        """Request a stack trace of the worker, then kill it for exceeding its time limit."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.process.pid, STACK_SIGNAL)
             time.sleep(STACK_SECONDS)
@@ -108,11 +108,11 @@ class WorkerProcess(msgspec.Struct):
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process is dead, be its channel held open by what it left behind."""
+        """Return whether the process is dead. Its channel may still be open in orphaned processes."""
         return has_ended(self.process)
 
     def bury(self) -> Death:
-        """Reap the process, which is dead or about to be, and kill all it left behind."""
+        """Reap the process and kill everything it started. Waits at most 5 s for the process to exit."""
         deadline = time.monotonic() + EXIT_SECONDS
         while not self.has_ended and time.monotonic() < deadline:
             time.sleep(0.001)
@@ -134,7 +134,7 @@ class WorkerProcess(msgspec.Struct):
 
     @property
     def stderr_text(self) -> str:
-        """The last of what it wrote to standard error."""
+        """The tail of the worker's standard error."""
         return self.stderr_tail.decode("utf-8", "replace")
 
 
@@ -151,16 +151,18 @@ def start_worker(
     role: Role = "tasks",
     wants_colors: bool = False,
 ) -> WorkerProcess:
-    """Start a worker in an empty directory of its own, from a thread that outlives it. It holds our lock too.
+    """Start a worker in an empty scratch directory. It inherits the lock of the store.
 
-    One for commands has our environment, for they are to have it.
+    Call this in a thread that outlives the worker. A worker of role `commands` gets the environment of this process, so
+    that commands inherit it. Raises StoreCorrupt if the batch directory was removed.
     """
     holder = new_holder_id()
     scratch = batch.root / layout.SCRATCH / holder
-    if batch.files.size(batch.root) is None:  # To make it again would leave a store with nothing but that in the way.
+    # Creating the directory again would leave a store with only an empty batch directory.
+    if batch.files.size(batch.root) is None:
         raise StoreCorrupt(f"another process removed {batch.root}", hint=NEW_BATCH_HINT)
     batch.files.make_directory(scratch)
-    ours, theirs = socket.socketpair()
+    channel, worker_channel = socket.socketpair()
     stderr_read, stderr_write = os.pipe()
     os.set_blocking(stderr_read, False)
     try:
@@ -169,7 +171,7 @@ def start_worker(
             batch=batch.id,
             holder=holder,
             coordinator=coordinator,
-            channel=theirs.fileno(),
+            channel=worker_channel.fileno(),
             parent=os.getpid(),
             own_tasks=dict(own_places),
             store_lock=store_lock,
@@ -183,14 +185,14 @@ def start_worker(
             environment=worker_environment(os.environ, holder, hash_seed)
             if role == "tasks"
             else {**given_environment(), HOLDER_VARIABLE: holder},
-            inherited=[fd for fd in (theirs.fileno(), store_lock) if fd is not None],
+            inherited=[fd for fd in (worker_channel.fileno(), store_lock) if fd is not None],
             stderr=stderr_write,
         )
     except BaseException:
-        ours.close()
+        channel.close()
         os.close(stderr_read)
         raise
     finally:
-        theirs.close()
+        worker_channel.close()
         os.close(stderr_write)
-    return WorkerProcess(id=worker, holder=holder, process=process, channel=ours, stderr=stderr_read, batch=batch)
+    return WorkerProcess(id=worker, holder=holder, process=process, channel=channel, stderr=stderr_read, batch=batch)

@@ -1,1 +1,1 @@
-"""The coordinator of a batch of commands."""
+"""The coordinator of a work batch."""

@@ -1,4 +1,4 @@
-"""What a worker of a work batch is told of an attempt besides its command: the one before, and what it needs."""
+"""Context of an attempt for its worker: the previous attempt and the states of the needed commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codebatch.store.work.attempts import CommandPlaces
 
 
 def assign_of(conductor: Conductor, start: StartCommand, places: CommandPlaces) -> Assign:
-    """The message that gives an attempt to a worker, with those that are to follow it."""
+    """Return the message that assigns an attempt to a worker, including the attempts that follow it."""
     shard, item = places.place(start.item)
     return Assign(
         unit=Unit(shard=shard, start=item, end=item + 1, tasks=(WORK_TASK,), round=start.round),
@@ -25,7 +25,7 @@ def assign_of(conductor: Conductor, start: StartCommand, places: CommandPlaces) 
 
 
 def brief_of(conductor: Conductor, start: StartCommand, places: CommandPlaces) -> Brief:
-    """The brief of an attempt that is about to start."""
+    """Return the brief of an attempt that is about to start."""
     previous = conductor.previous(start.item)
     return Brief(
         tried=start.tried,

@@ -1,6 +1,6 @@
-"""Answering questions of commands before people are asked: by rules, else by a program (SPEC.md "Questions").
+"""Automatic answers to questions of commands, by rules first and then by a program (SPEC.md "Questions").
 
-What cannot be answered so is for people: whatever the program does, nothing comes of it but an answer, or none.
+Questions without an automatic answer are left to people. The program cannot have any effect except an answer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PROGRAM = "command"
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):
-    """What a program gets on its standard input."""
+    """Standard input of the answering program."""
 
     task: str
     title: str
@@ -32,14 +32,14 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """What it prints: an answer, or that this is for a human."""
+    """Output of the answering program: an answer, or a request to ask a human."""
 
     answer: str = ""
     human: bool = False
 
 
 class AutomaticAnswer(msgspec.Struct, frozen=True):
-    """An answer to a question, None where it is for people; and by whom."""
+    """An answer to a question, or None if a person must answer; and the rule or program that decided."""
 
     question: Question
     text: str | None
@@ -47,7 +47,7 @@ class AutomaticAnswer(msgspec.Struct, frozen=True):
 
 
 class AutoAnswerer:
-    """Answers the questions of one coordinator's run, one after another."""
+    """Answerer for the questions of one run. At most one answering program runs at a time."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class AutoAnswerer:
         start: Callable[[Sequence[str], bytes, float], None],
         query_of: Callable[[Question], Query],
     ) -> None:
-        """`start` has a program run beside us: `heard` is to be called with what it printed."""
+        """Set up rules. `start` runs a program in the background; its output is later passed to `handle_output`."""
         self._answering = answering
         self._start = start
         self._query_of = query_of
@@ -64,7 +64,7 @@ class AutoAnswerer:
         self._asked: Question | None = None
 
     def consult(self, question: Question, requests: Sequence[Request]) -> AutomaticAnswer | None:
-        """Answer a question by a rule; None where it is to be heard what the program says."""
+        """Return the decision of the rules, or None if the program must be asked (see `handle_output`)."""
         if question.is_human or answered_by_us(requests)[question.task] >= self._answering.per_task_max:
             return AutomaticAnswer(question, None)
         for number, (pattern, rule) in enumerate(self._rules, start=1):
@@ -82,8 +82,8 @@ class AutoAnswerer:
         self._ask_next()
         return None
 
-    def heard(self, output: bytes | None) -> AutomaticAnswer | None:
-        """What the program said to the question that it was asked."""
+    def handle_output(self, output: bytes | None) -> AutomaticAnswer | None:
+        """Return the answer to the pending question from the program's output, and start the next query."""
         if self._asked is None:
             return None
         question, self._asked = self._asked, None
@@ -102,7 +102,7 @@ class AutoAnswerer:
 
 
 def answered_by_us(requests: Sequence[Request]) -> Counter[str]:
-    """How many questions of each command were answered by a rule or a program."""
+    """Return the number of questions of each command that a rule or a program answered."""
     return Counter(
         request.body.task
         for request in requests
@@ -111,8 +111,8 @@ def answered_by_us(requests: Sequence[Request]) -> Counter[str]:
 
 
 def _is_fit(question: Question, text: str) -> bool:
-    fits = len(text.strip()) > 0 and len(text.encode("utf-8", "replace")) <= QUESTION_TEXT_BYTES_MAX
-    return fits and (not question.choices or text in question.choices)
+    is_valid = len(text.strip()) > 0 and len(text.encode("utf-8", "replace")) <= QUESTION_TEXT_BYTES_MAX
+    return is_valid and (not question.choices or text in question.choices)
 
 
 def _reply(output: bytes | None) -> Reply | None:

@@ -1,4 +1,4 @@
-"""A crew for commands: its workers outlive us, so that what they run does, and no limits of tasks hold for them."""
+"""Worker backend for commands. Its workers outlive the coordinator, and limits of tasks do not apply to them."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from codebatch.system.processes.progress_cell import Child
 
 
 class ProcessCommandBackend:
-    """The workers of one coordinator of a work batch, in one thread; signals are heard where that is the main one.
+    """The workers of one coordinator of a work batch, used in one thread. Signals are handled only in the main thread.
 
-    The first signal is heard as DrainAsked, the second has commands ended with their grace, the third kills them.
-    SIGHUP is passed over: a batch goes on without a terminal. It has many methods.
+    The first signal is reported as DrainAsked. The second terminates commands with their grace period, the third kills
+    them. SIGHUP is ignored, so that a batch continues without a terminal. It has many methods.
     """
 
     def __init__(
@@ -48,9 +48,10 @@ class ProcessCommandBackend:
         store_lock: int | None = None,
         wants_colors: bool = False,
     ) -> None:
-        """`store_lock` is the descriptor of our lock of the store, which workers inherit.
+        """Set up the backend without starting a process.
 
-        If it `wants_colors`, commands are asked to colour what they print.
+        `store_lock` is the descriptor of the lock of the store, inherited by workers. With `wants_colors`, commands are
+        asked to print colors.
         """
         self._batch = batch
         self._store_root = store_root
@@ -65,21 +66,21 @@ class ProcessCommandBackend:
         self._timers: list[tuple[int, int, int]] = []
         self._alarms: list[tuple[int, int, int]] = []
         self._helper: HelperProcess | None = None
-        self._was_not_started = self._is_helped_alone = False
+        self._has_helper_failed = self._are_old_helpers_killed = False
         self._stopped = WorkerWatch()
         self._adopted: list[WatchedWorker] = []
 
     @property
     def exit_status(self) -> int:
-        """130 after SIGINT, 143 after SIGTERM; 0 where there was none."""
+        """130 after SIGINT, 143 after SIGTERM; 0 without a signal."""
         return self._signals.exit_status
 
     def begin(self) -> None:
-        """Called once before all but `kill_left_of`; `end` follows, whatever happens between."""
+        """Start the backend. Called once, before all methods except `kill_left_of`; `end` follows in every case."""
         self._channels.begin()
 
     def end(self) -> None:
-        """Leave workers that are at something to end it by themselves, and to the next coordinator."""
+        """Close the channels. Workers with a running command finish the command; the next coordinator adopts them."""
         if self._helper is not None:
             self._helper.end()
         for worker in self._channels.workers.values():
@@ -89,7 +90,7 @@ class ProcessCommandBackend:
         self._channels.close()
 
     def start(self, worker: WorkerId) -> WorkerHandle:
-        """Start a worker; it says Hello when it can be given a command."""
+        """Start a worker. It sends Hello when it is ready for a command."""
         started = start_worker(
             worker,
             self._batch,
@@ -105,65 +106,71 @@ class ProcessCommandBackend:
         return WorkerHandle(holder=started.holder, pid=started.process.pid)
 
     def send(self, worker: WorkerId, message: ToWorker) -> None:
-        """Send a message. That nobody is there to receive it is heard, not raised."""
+        """Send a message. If the worker is dead, nothing is raised; its end is reported by `wait`."""
         if isinstance(message, Assign) and worker in self._channels.workers:
             holder = self._channels.workers[worker].holder
             self._marks[worker] = {
                 attempt_mark(holder, one.unit.shard, one.unit.start, one.epoch) for one in (message, *message.then)
             }
         if isinstance(message, Terminate) and worker in self._channels.workers:
-            _signal(self._channels.workers[worker].process.pid, signal.SIGCONT)  # Who is stopped hears nothing.
+            # A stopped process would not receive the message.
+            _signal(self._channels.workers[worker].process.pid, signal.SIGCONT)
         self._channels.send(worker, message)
 
     def wait(self) -> list[CommandHeard]:
-        """What was heard since the last call, in order; waits for something, for a tenth of a second at most."""
-        came, _ = self._channels.hear()
-        heard: list[CommandHeard] = [self._bury(one) if isinstance(one, WorkerProcess) else one for one in came]
-        return heard + self._obey_signals() + self._hear_timers() + self._hear_helper() + self._look_at_stopped()
+        """Wait at most 0.1 s. Return the events since the last call, in order."""
+        received, _ = self._channels.receive()
+        events: list[CommandHeard] = [
+            self._reap(event) if isinstance(event, WorkerProcess) else event for event in received
+        ]
+        return events + self._read_signals() + self._read_timers() + self._read_helper() + self._check_stopped()
 
     def wake(self, item: int, round_: int, seconds: float, until_ns: int = 0) -> None:
-        """Say Rang after so many seconds in which the machine did not sleep, or at a time of the wall clock."""
+        """Schedule a TimerFired: after `seconds` of running time, or at the wall-clock time `until_ns` if set."""
         if until_ns:
             heapq.heappush(self._alarms, (until_ns, item, round_))
         else:
             heapq.heappush(self._timers, (running_ns() + round(seconds * 1e9), item, round_))
 
     def help(self, arguments: Sequence[str], given: bytes, seconds: float) -> None:
-        """Run a program beside us, and say Helped when it is no more. What dead coordinators ran is ended first."""
-        if not self._is_helped_alone:
+        """Run a helper program; its end is reported as HelperExited.
+
+        The first call kills helpers of dead coordinators.
+        """
+        if not self._are_old_helpers_killed:
             holders = LeaseReader(self._batch.files, self._batch.root).holders()
             dead = {holder.holder for holder, is_live in holders if not is_live and holder.role == "coordinator"}
             kill_marked(HOLDER_VARIABLE, dead)
-            self._is_helped_alone = True
+            self._are_old_helpers_killed = True
         environment = {**given_environment(), HOLDER_VARIABLE: self._coordinator}
         try:
             self._helper = HelperProcess(arguments, given, seconds, environment)
         except (OSError, ValueError):
-            self._was_not_started = True
+            self._has_helper_failed = True
 
-    def _look_at_stopped(self) -> list[CommandHeard]:
+    def _check_stopped(self) -> list[CommandHeard]:
         workers = {worker.holder: worker for worker in self._channels.workers.values()}
-        ours = [self._watch(holder, worker.process.pid) for holder, worker in workers.items()]
-        found = self._stopped.look(running_ns(), ours + self._adopted)
-        for one in found:
-            if one.is_killed and one.holder in workers:
-                workers[one.holder].killed_for = "stopped"
-        return [*found]
+        own = [self._watch(holder, worker.process.pid) for holder, worker in workers.items()]
+        all_stopped = self._stopped.check(running_ns(), own + self._adopted)
+        for stopped in all_stopped:
+            if stopped.is_killed and stopped.holder in workers:
+                workers[stopped.holder].killed_for = "stopped"
+        return [*all_stopped]
 
     def _watch(self, holder: HolderId, pid: int) -> WatchedWorker:
         return WatchedWorker(holder, pid, self._batch.root / layout.HOLDERS / holder)
 
-    def _hear_timers(self) -> list[CommandHeard]:
-        heard: list[CommandHeard] = []
+    def _read_timers(self) -> list[CommandHeard]:
+        events: list[CommandHeard] = []
         for waiting, now_ns in ((self._timers, running_ns()), (self._alarms, wall_ns())):
             while waiting and waiting[0][0] <= now_ns:
                 _, item, round_ = heapq.heappop(waiting)
-                heard.append(TimerFired(item, round_))
-        return heard
+                events.append(TimerFired(item, round_))
+        return events
 
-    def _hear_helper(self) -> list[CommandHeard]:
-        if self._was_not_started:
-            self._was_not_started = False
+    def _read_helper(self) -> list[CommandHeard]:
+        if self._has_helper_failed:
+            self._has_helper_failed = False
             return [HelperExited(None)]
         if self._helper is None or not self._helper.has_ended():
             return []
@@ -171,7 +178,10 @@ class ProcessCommandBackend:
         return [HelperExited(helper.output)]
 
     def take_on(self, holders: Collection[HolderFile]) -> None:
-        """Let go on what an earlier coordinator stopped, and its commands (Ctrl-Z)."""
+        """Adopt live workers of an earlier coordinator.
+
+        Continue those that it had stopped (Ctrl-Z), and their commands.
+        """
         for holder in holders:
             if is_here(holder.host):
                 self._signal_child(child_of(self._batch, holder.holder), signal.SIGCONT)
@@ -179,17 +189,17 @@ class ProcessCommandBackend:
                 self._adopted.append(self._watch(holder.holder, holder.pid))
 
     def kill_left_of(self, marks: Collection[str], dead: Collection[HolderId]) -> None:
-        """Kill what attempts of dead workers left running: the session of each command, and all with their marks."""
+        """Kill orphans of dead workers: the process group of each command, and all processes with these marks."""
         for holder in dead:
             self._signal_child(child_of(self._batch, holder), signal.SIGKILL)
         if marks:
             kill_marked(ATTEMPT_VARIABLE, marks)
 
-    def _bury(self, worker: WorkerProcess) -> WorkerExited:
+    def _reap(self, worker: WorkerProcess) -> WorkerExited:
         self._channels.remove(worker)
         marks = self._marks.pop(worker.id, None)
         child = child_of(self._batch, worker.holder)
-        if worker.killed_for == "stopped":  # Its command may trace it, and so keep it from being reaped.
+        if worker.killed_for == "stopped":  # The command may trace the worker, which prevents reaping of the worker.
             self._kill_command(child, marks)
         death = worker.bury()
         if death.returncode != 0:
@@ -210,28 +220,31 @@ class ProcessCommandBackend:
 
     @staticmethod
     def _signal_child(child: Child | None, number: int) -> None:
-        """Signal the session of a command, unless its id is another's by now."""
+        """Signal the process group of a command, unless its process ID was reused since."""
         if child is None or proc.start_ticks(child.pid) != child.start_ticks:
             return
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, number)
 
-    def _obey_signals(self) -> list[CommandHeard]:
+    def _read_signals(self) -> list[CommandHeard]:
         if self._signals.is_suspension_asked:
             self._suspend()
-        before, self._signals_seen = self._signals_seen, self._signals.count
-        if self._signals_seen == before:
+        seen_before, self._signals_seen = self._signals_seen, self._signals.count
+        if self._signals_seen == seen_before:
             return []
         is_killed = self._signals_seen > 2
         for worker in self._channels.workers.values() if is_killed else ():
             worker.kill("interrupted")
         assert self._signals.first is not None, "a signal was counted"
         reason = self._signals.first.name
-        asked: list[CommandHeard] = [] if before else [DrainAsked(reason)]
-        return asked if self._signals_seen == 1 else [*asked, ForcedStopRequested(reason, is_killed)]
+        requests: list[CommandHeard] = [] if seen_before else [DrainAsked(reason)]
+        return requests if self._signals_seen == 1 else [*requests, ForcedStopRequested(reason, is_killed)]
 
     def _suspend(self) -> None:
-        """Ctrl-Z: stop the workers and their commands, then ourselves; go on together when continued."""
+        """Handle Ctrl-Z: stop the workers and commands, then this process.
+
+        Continue them when this process continues.
+        """
         self._signal_all(signal.SIGSTOP)
         self._signals.suspend()
         self._signal_all(signal.SIGCONT)

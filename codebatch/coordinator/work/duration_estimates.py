@@ -1,4 +1,4 @@
-"""What is known of how long a batch's commands take: from earlier batches of the same directory, and from this one."""
+"""Estimates of command durations, from earlier batches of the same directory and from this batch."""
 
 from __future__ import annotations
 
@@ -23,11 +23,14 @@ from codebatch.store.work.durations import CommandDuration, Durations, program_o
 from codebatch.store.work.work_batches import iter_reloads
 
 PROGRAMS_READ_MAX = 500
-"""Commands that were never seen whose definitions are read for their programs."""
+"""Maximum number of unknown commands. If there are more, their definitions are not read for program names."""
 
 
 class Defined(NamedTuple):
-    """A command, and the digest of its definition; which program it runs is asked where nobody has seen it."""
+    """A command and the digest of its definition.
+
+    `program` reads the program name, for commands without known durations.
+    """
 
     id: CommandId
     definition: Digest
@@ -35,10 +38,10 @@ class Defined(NamedTuple):
 
 
 class Estimator:
-    """Knows how long commands took, and from that how long others will."""
+    """Estimator of the durations of one batch's commands."""
 
     def __init__(self, durations: Durations, work: Work, commands: Sequence[Defined]) -> None:
-        """`commands` are those of a batch in the order of its items."""
+        """Load known durations. `commands` are the commands of the batch in item order."""
         self._durations = durations
         self._commands = commands
         self._known = [durations.of_command(each.id, each.definition) for each in commands]
@@ -48,43 +51,46 @@ class Estimator:
             with contextlib.suppress(StoreError, DocumentError):
                 self._programs[item] = commands[item].program()
         for item in unseen:
-            said = work.policy(commands[item].id).expected_seconds
-            self._known[item] = (said,) if said else durations.of_program(self._programs.get(item, ""))
-        self._here: list[float] = []
+            declared = work.policy(commands[item].id).expected_seconds
+            self._known[item] = (declared,) if declared else durations.of_program(self._programs.get(item, ""))
+        self._seen_seconds: list[float] = []
         self._ratios: list[float] = []
 
     @property
     def lengths(self) -> list[float]:
-        """Of each item what it takes likely, in seconds; of one of which nobody knows, as long as the others do."""
+        """The estimated seconds of each item. An unknown command gets the mean of the known ones."""
         known = [_median(each) for each in self._known if each]
         other = sum(known) / len(known) if known else 1.0
         return [_median(each) if each else other for each in self._known]
 
     def expected(self, item: int) -> float | None:
-        """What an item takes likely; None where nobody knows."""
-        samples = self._known[item] or self._here
+        """Return the estimated seconds of an item, or None if nothing is known."""
+        samples = self._known[item] or self._seen_seconds
         return round(_median(samples), 3) if samples else None
 
     def note(self, item: int, seconds: float) -> None:
-        """A command is done, and took so long."""
+        """Record the duration of a finished command."""
         if self._known[item]:
             self._ratios.append(max(seconds, 0.01) / max(_median(self._known[item]), 0.01))
-        self._here = [*self._here[-31:], seconds]
-        one = self._commands[item]
-        self._durations.add(CommandDuration(one.id, one.definition, self._programs.get(item, ""), seconds))
+        self._seen_seconds = [*self._seen_seconds[-31:], seconds]
+        command = self._commands[item]
+        self._durations.add(CommandDuration(command.id, command.definition, self._programs.get(item, ""), seconds))
 
     def save(self) -> None:
-        """Keep what was noted, for the next batch."""
+        """Save the recorded durations for later batches."""
         self._durations.save()
 
     def forecast(self, agenda: CommandPlan, waiting: Sequence[int], running: Mapping[int, float]) -> Forecast | None:
-        """How long these take yet, and those that run, for so many seconds by now. None: nobody knows."""
-        samples = {item: self._known[item] or self._here for item in (*waiting, *running)}
+        """Return the remaining time of waiting and running items, or None if nothing is known.
+
+        `running` maps items to the seconds since their start.
+        """
+        samples = {item: self._known[item] or self._seen_seconds for item in (*waiting, *running)}
         return forecast(agenda, RemainingWork(waiting=waiting, running=running, samples=samples, ratios=self._ratios))
 
 
 def estimator_of(store: StoreDir, batch: BatchDir, work: Work) -> Estimator:
-    """What is known of a work batch's commands. Raises StoreCorrupt."""
+    """Return an estimator for a work batch. Raises StoreCorrupt."""
     objects = store.objects()
     reloads = list(iter_reloads(batch))
 
@@ -101,7 +107,7 @@ def estimator_of(store: StoreDir, batch: BatchDir, work: Work) -> Estimator:
 
 
 def _median(values: Sequence[float]) -> float:
-    """As statistics.median, which takes longer to import than to work all this out."""
+    """Return the median. The module statistics is avoided because of its import time."""
     ordered = sorted(values)
     middle = len(ordered) // 2
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2

@@ -1,4 +1,4 @@
-"""What is told of each happening in a work batch: the events of one coordinator, with all that they say."""
+"""Construction of the events of a work batch from scheduler events, with all their fields."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ _LINES_OF_FAILED = 20
 
 
 class EventBuilder:
-    """Writes the events of one coordinator. What it is to know of attempts besides is put into its attributes.
+    """Builder and writer of the events of one coordinator.
 
-    `seconds_before`: how long others conducted the batch. `used` is what attempts took, by (item, round); `members` who
-    runs an item: a holder, and its process.
+    Callers set the public attributes. `seconds_before` is the running time of earlier coordinators. `used` has the
+    resource use of attempts by (item, round). `members` has the holder and process ID of the worker that runs an item.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class EventBuilder:
         places: CommandPlaces,
         epoch: int,
         conductor: Conductor,
-        story: EventProjector,
+        projector: EventProjector,
         *,
         question_of: Callable[[Digest], Question | None],
         leases: Mapping[int, Lease],
@@ -71,17 +71,21 @@ class EventBuilder:
         estimator: Estimator | None = None,
         notifier: Notifier | None = None,
     ) -> None:
-        """`leases` are those that were found, by item; `started`: when an (item, round) was told to have begun."""
+        """Open the event file.
+
+        `leases` are the leases found at the start, by item. `started` has the start times from earlier events by (item,
+        round).
+        """
         self._batch = batch
         self._work = work
         self._places = places
         self._epoch = epoch
         self._conductor = conductor
         self._ids = conductor.agenda.ids
-        self._story = story
+        self._projector = projector
         self._question_of = question_of
         self._leases = leases
-        self._told_since = started
+        self._start_times = started
         self._wall_ns = wall_ns
         self._running_ns = running_ns
         self._estimator = estimator
@@ -98,24 +102,24 @@ class EventBuilder:
         self.finish = self._writer.finish
         self.close = self._writer.close
 
-    def tell(self, type_: Callable[..., events.BatchEvent], **fields: object) -> None:
-        """Tell something of the batch."""
+    def emit(self, type_: Callable[..., events.BatchEvent], **fields: object) -> None:
+        """Emit an event of the batch, with its sequence number and the current counts."""
         self._seq += 1
         event = type_(
             cursor=f"{self._epoch}.{self._seq}",
             seq=self._seq,
             at=events.instant_ms(self._wall_ns()),
             batch_id=self._batch.id,
-            counts=dict(self._story.counts),
+            counts=dict(self._projector.counts),
             **fields,
         )
         self._writer.add(event)
         if self._notifier is not None:
-            self._notifier.tell(event)
+            self._notifier.add(event)
 
-    def _tell_of(self, type_: Callable[..., TaskEvent], item: int, round_: int, **fields: object) -> None:
+    def _emit_task(self, type_: Callable[..., TaskEvent], item: int, round_: int, **fields: object) -> None:
         id_ = self._ids[item]
-        self.tell(
+        self.emit(
             type_,
             task=id_,
             title=self._work.titles.get(id_, ""),
@@ -126,7 +130,7 @@ class EventBuilder:
         )
 
     def _try_of(self, item: int, round_: int) -> int:
-        """Which try a round is: how many failed since a request opened its command, itself not counted."""
+        """Return the try number of a round: 1 plus the failed attempts since a request last reset the command."""
         last, tried = self._conductor.conclusion(item), self._conductor.rule.tried(item)
         if last is None or last.round < round_:
             return tried + 1
@@ -134,8 +138,8 @@ class EventBuilder:
         return max(1, (tried if counts else tried + 1) - (last.round - round_))
 
     def started(self, requests: int) -> None:
-        """The batch is conducted as the first; so many requests were made."""
-        self.tell(
+        """Emit the event for the start of the batch. `requests` is the number of requests so far."""
+        self.emit(
             events.BatchStarted,
             source=self._work.source,
             strategy=self._work.strategy,
@@ -147,104 +151,106 @@ class EventBuilder:
             requests=requests,
         )
 
-    def tell_all(self, found: Sequence[Happening]) -> None:
-        """Tell what happened, in order."""
-        for one in found:
-            match one:
+    def emit_all(self, happenings: Sequence[Happening]) -> None:
+        """Emit the events for these happenings, in order."""
+        for happening in happenings:
+            match happening:
                 case Queued(item, round_, position):
-                    self._tell_of(events.TaskQueued, item, round_, position=position)
+                    self._emit_task(events.TaskQueued, item, round_, position=position)
                 case CommandBegan(start):
-                    self._tell_began(start)
+                    self._emit_start(start)
                 case Adopted(item):
-                    self._tell_adopted(item)
+                    self._emit_adopted(item)
                 case AttemptEnded(conclusion, goes_on, asks):
-                    self._tell_end(conclusion, goes_on=goes_on, asks=asks)
+                    self._emit_end(conclusion, goes_on=goes_on, asks=asks)
                 case AskedLive(item, round_, question):
-                    asked = self._asked(Digest(question))
-                    self._tell_of(events.TaskBlocked, item, round_, question=asked, is_live=True)
+                    question_field = self._question_field(Digest(question))
+                    self._emit_task(events.TaskBlocked, item, round_, question=question_field, is_live=True)
                 case Counted() | CommandSkipped():
-                    self._tell_state(one)
+                    self._emit_state(happening)
                 case AttemptInterrupted(item, epoch, then):
                     round_ = self._conductor.attempt(item)[0]
-                    self._tell_of(events.TaskInterrupted, item, round_, epoch=epoch, next_action=then)
+                    self._emit_task(events.TaskInterrupted, item, round_, epoch=epoch, next_action=then)
                 case AttemptStopped(item, epoch, (cause, detail, _)):
                     round_ = self._conductor.attempt(item)[0]
-                    self._tell_of(events.TaskStopped, item, round_, epoch=epoch, cause=cause, detail=detail)
+                    self._emit_task(events.TaskStopped, item, round_, epoch=epoch, cause=cause, detail=detail)
                 case RequestMade(request):
-                    self._tell_request(request)
+                    self._emit_request(request)
 
-    def _tell_state(self, one: Counted | CommandSkipped) -> None:
-        """What a command counts as without an end of its own."""
-        match one:
+    def _emit_state(self, happening: Counted | CommandSkipped) -> None:
+        """Emit the event for a command whose state changed without the end of an attempt."""
+        match happening:
             case Counted(item, round_, is_done=True):
-                self._tell_of(events.TaskCompleted, item, round_, marked_done=True)
+                self._emit_task(events.TaskCompleted, item, round_, marked_done=True)
             case Counted(item, round_):
-                self._tell_of(events.TaskFailed, item, round_, reason="answer")
+                self._emit_task(events.TaskFailed, item, round_, reason="answer")
             case CommandSkipped(item, round_, cause):
-                told = "request" if cause is None else self._ids[cause]
-                why = "skipped by user" if cause is None else f"it needs {told}, which is not done"
-                self._tell_of(events.TaskSkipped, item, round_, cause=told, reason=why)
+                cause_id = "request" if cause is None else self._ids[cause]
+                why = "skipped by user" if cause is None else f"it needs {cause_id}, which is not done"
+                self._emit_task(events.TaskSkipped, item, round_, cause=cause_id, reason=why)
 
-    def _tell_began(self, start: StartCommand) -> None:
+    def _emit_start(self, start: StartCommand) -> None:
         holder, pid = self.members[start.item]
         self._since[start.item] = self._running_ns()
         log = layout.log_name(*self._places.place(start.item), start.round, start.epoch)
         estimate = None if self._estimator is None else self._estimator.expected(start.item)
-        self._tell_of(
+        self._emit_task(
             events.TaskStarted, start.item, start.round, worker=holder, pid=pid, log=log, estimate_seconds=estimate
         )
 
-    def _tell_adopted(self, item: int) -> None:
+    def _emit_adopted(self, item: int) -> None:
         round_, _ = self._conductor.attempt(item)
-        since = self._told_since.get((item, round_))
+        since = self._start_times.get((item, round_))
         past = 0 if since is None else max(0, self._wall_ns() - events.instant_ns(since))
         self._since[item] = self._running_ns() - past
         self.members.pop(item, None)
         if (lease := self._leases.get(item)) is not None and lease.is_live:
             self.members[item] = lease.holder.holder, lease.holder.pid
         pid = self.members[item][1] if item in self.members else None
-        self._tell_of(events.TaskAdopted, item, round_, pid=pid, since=since)
+        self._emit_task(events.TaskAdopted, item, round_, pid=pid, since=since)
 
-    def _tell_end(self, one: Conclusion, *, goes_on: bool, asks: bool) -> None:
-        used = self.used.pop((one.item, one.round), None)
-        self._ended[one.item] = self._running_ns()
+    def _emit_end(self, conclusion: Conclusion, *, goes_on: bool, asks: bool) -> None:
+        used = self.used.pop((conclusion.item, conclusion.round), None)
+        self._ended[conclusion.item] = self._running_ns()
         seconds = None if used is None else round(used.seconds, 3)
-        status = one.exit_status
-        if one.type == "result" and used is not None and self._estimator is not None:
-            self._estimator.note(one.item, used.seconds)
-        match one.type:
+        status = conclusion.exit_status
+        if conclusion.type == "result" and used is not None and self._estimator is not None:
+            self._estimator.note(conclusion.item, used.seconds)
+        match conclusion.type:
             case "result":
-                self._tell_of(
+                self._emit_task(
                     events.TaskCompleted,
-                    one.item,
-                    one.round,
+                    conclusion.item,
+                    conclusion.round,
                     seconds=seconds,
                     cpu_seconds=None if used is None else round(used.cpu_seconds, 3),
                     memory_peak_bytes=None if used is None else used.memory_peak_bytes,
                     exit_status=status,
                 )
             case "failed" if not asks:
-                told = self._wait_of(one) if goes_on else {}
-                self._tell_of(
+                wait = self._wait_of(conclusion) if goes_on else {}
+                self._emit_task(
                     events.TaskRetrying if goes_on else events.TaskFailed,
-                    one.item,
-                    one.round,
-                    **told,
-                    reason=one.reason,
+                    conclusion.item,
+                    conclusion.round,
+                    **wait,
+                    reason=conclusion.reason,
                     exit_status=status,
                     signal=_signal_name(status),
                     seconds=seconds,
-                    log_tail=self._log_tail(one),
+                    log_tail=self._log_tail(conclusion),
                 )
             case "blocked" | "failed":
-                self._tell_of(events.TaskBlocked, one.item, one.round, question=self._question(one))
+                self._emit_task(
+                    events.TaskBlocked, conclusion.item, conclusion.round, question=self._question(conclusion)
+                )
             case "cancelled":
-                self._tell_of(events.TaskCancelled, one.item, one.round, seconds=seconds)
+                self._emit_task(events.TaskCancelled, conclusion.item, conclusion.round, seconds=seconds)
 
-    def _wait_of(self, one: Conclusion) -> dict[str, object]:
-        """Return what a failed command waits for before its next try."""
-        item = one.item
-        is_last = self._conductor.conclusion(item) is one
+    def _wait_of(self, conclusion: Conclusion) -> dict[str, object]:
+        """Return the fields for the wait of a failed command before its next try."""
+        item = conclusion.item
+        is_last = self._conductor.conclusion(item) is conclusion
         if not is_last or self._conductor.state(item) is not CommandState.WAITING:
             return {}
         if until_ns := self._conductor.until_ns(item):
@@ -252,55 +258,59 @@ class EventBuilder:
             return {"until": events.instant_ms(until_ns), "pools": pools}
         return {"wait_seconds": round(self._conductor.wait_seconds(item), 3)}
 
-    def _question(self, one: Conclusion) -> events.AskedQuestion:
-        if one.question:
-            return self._asked(one.question)
+    def _question(self, conclusion: Conclusion) -> events.AskedQuestion:
+        if conclusion.question:
+            return self._question_field(conclusion.question)
         kind: OurQuestion = "interrupted"
-        if one.type == "failed":
-            has_stalled = one.reason == "stall" and self._conductor.agenda.policies[one.item].on_stall == "ask"
+        if conclusion.type == "failed":
+            has_stalled = (
+                conclusion.reason == "stall" and self._conductor.agenda.policies[conclusion.item].on_stall == "ask"
+            )
             kind = "stall" if has_stalled else "exhausted"
-        digest = our_question(kind, self._ids[one.item], one.round)
+        digest = our_question(kind, self._ids[conclusion.item], conclusion.round)
         return events.AskedQuestion(digest=digest, text=OUR_TEXTS[kind], choices=OUR_CHOICES, human=True)
 
-    def _asked(self, digest: Digest) -> events.AskedQuestion:
-        """What a command asked."""
-        asked = self._question_of(digest)
-        if asked is None:
+    def _question_field(self, digest: Digest) -> events.AskedQuestion:
+        """Return the question of a command as an event field. If the question cannot be read, its text is empty."""
+        question = self._question_of(digest)
+        if question is None:
             return events.AskedQuestion(digest=digest, text="")
-        return events.AskedQuestion(digest=digest, text=asked.text, choices=asked.choices, human=asked.is_human)
+        return events.AskedQuestion(
+            digest=digest, text=question.text, choices=question.choices, human=question.is_human
+        )
 
-    def _log_tail(self, one: Conclusion) -> tuple[str, ...]:
-        name = layout.log_name(*self._places.place(one.item), one.round, one.epoch)
+    def _log_tail(self, conclusion: Conclusion) -> tuple[str, ...]:
+        name = layout.log_name(*self._places.place(conclusion.item), conclusion.round, conclusion.epoch)
         with contextlib.suppress(StoreError, OSError):
             return tuple(last_lines(self._batch.files, self._batch.root / layout.LOGS / name, _LINES_OF_FAILED))
         return ()
 
-    def _tell_request(self, request: Request) -> None:
+    def _emit_request(self, request: Request) -> None:
         by, n = request.head.by, request.n
         match request.body:
             case Answer(task=task, round=round_, text=text):
-                if (item := self._story.item(task)) is not None:
-                    self._tell_of(events.TaskAnswered, item, round_, by=by, text=text, request=n)
+                if (item := self._projector.item(task)) is not None:
+                    self._emit_task(events.TaskAnswered, item, round_, by=by, text=text, request=n)
             case Pause():
-                self.tell(events.BatchPaused, by=by, request=n)
+                self.emit(events.BatchPaused, by=by, request=n)
             case Unpause():
-                self.tell(events.BatchUnpaused, by=by, request=n)
+                self.emit(events.BatchUnpaused, by=by, request=n)
             case Set() as body:
                 changed = msgspec.to_builtins(body)
                 del changed["request"]
-                self.tell(events.BatchChanged, by=by, request=n, set_=changed)
+                self.emit(events.BatchChanged, by=by, request=n, set_=changed)
             case Stop(cause=cause, detail=detail, attempts=attempts, terminates=True):
-                self.tell(events.BatchStopped, request=n, tasks=tuple(attempts), cause=cause, detail=detail)
+                self.emit(events.BatchStopped, request=n, tasks=tuple(attempts), cause=cause, detail=detail)
             case _:
                 pass
 
     def progress(self, eta: Eta | None) -> None:
-        """How far it is."""
-        self.tell(
+        """Emit a progress event."""
+        self.emit(
             events.BatchProgress,
             eta_seconds=None if eta is None else eta.seconds,
             without_estimate=0 if eta is None else eta.unknown,
-            running=tuple(map(self._at_work, sorted(self._conductor.running))),
+            running=tuple(map(self._running_task, sorted(self._conductor.running))),
             closed_pools=tuple(
                 events.ClosedPool(pool=pool, until=events.instant_ms(until_ns))
                 for pool, until_ns in sorted(self._conductor.closed_pools.items())
@@ -308,22 +318,22 @@ class EventBuilder:
         )
 
     def running_seconds(self) -> dict[int, float]:
-        """Since how many seconds each item runs that does."""
+        """Return the running time in seconds of each running item."""
         now = self._running_ns()
         return {item: (now - self._since.get(item, self._began_ns)) / 1e9 for item in self._conductor.running}
 
     def end(self) -> None:
-        """It has come to an end."""
+        """Emit the event for the end of the batch."""
         seconds = (self._running_ns() - self._began_ns) / 1e9
-        self.tell(
+        self.emit(
             events.ENDS[self._conductor.verdict().value],
             seconds=round(seconds, 3),
             total_seconds=round(self.seconds_before + seconds, 3),
             task_count=len(self._ids),
-            critical_path=tuple(self._ids[item] for item in self._last_to_end()),
+            critical_path=tuple(self._ids[item] for item in self._critical_path()),
         )
 
-    def _at_work(self, item: int) -> events.TaskAtWork:
+    def _running_task(self, item: int) -> events.TaskAtWork:
         holder, _ = self.members.get(item, ("", 0))
         child = None
         with contextlib.suppress(StoreError, OSError):
@@ -334,8 +344,11 @@ class EventBuilder:
             output_bytes=0 if child is None else child.output_bytes,
         )
 
-    def _last_to_end(self) -> list[int]:
-        """The chain of needs that ended last, the first of them first: of what ended here, what the end waited for."""
+    def _critical_path(self) -> list[int]:
+        """Return the critical path: the chain of needed commands that ended last, in order of execution.
+
+        Only commands that ended under this coordinator are included.
+        """
         path: list[int] = []
         heads = list(self._ended)
         while heads:

@@ -1,7 +1,7 @@
-"""Telling what happens in a work batch: the events of one coordinator, for whoever follows (SPEC.md "Events").
+"""Publication of the events of a work batch for followers (SPEC.md "Events").
 
-Nothing is decided by them. What the disk refuses is told later or never, and what is damaged is as if it was not told:
-the batch goes on, and where each command stands is the same.
+Events have no effect on scheduling. If the disk refuses an event, the event is written later or never. Damaged earlier
+events are treated as absent. In both cases the batch continues and command states are unaffected.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from codebatch.store.work.attempts import Attempts
 from codebatch.store.work.event_history import ToldBefore, used_by_the_journals
 
 PROGRESS_SECONDS = 5.0
-_SHARE = 50
-"""Of the time that passes, estimating takes a part of so many at most."""
+_INTERVAL_FACTOR = 50
+"""Lower bound of the progress interval, as a multiple of the time that one estimate takes."""
 _FIRST_SECONDS = 1.0
 _SAVE_SECONDS = 60.0
 _LOOK_SECONDS = 1.0
 
 
 class DiskState(NamedTuple):
-    """What stood on disk: all that ended, what was asked, and the leases of commands by item."""
+    """State of the batch on disk at the start: conclusions, requests, and leases of commands by item."""
 
     concluded: Concluded
     requests: Sequence[Request]
@@ -46,14 +46,14 @@ class DiskState(NamedTuple):
 
 
 class Clocks(NamedTuple):
-    """Time for people, and a clock that stops in suspend, both in nanoseconds."""
+    """The wall clock and a clock that stops during suspend, both in nanoseconds."""
 
     wall_ns: Callable[[], int]
     running_ns: Callable[[], int]
 
 
 class Observers(NamedTuple):
-    """Who knows how long commands take, and who tells somebody of what happens, where there are such."""
+    """Optional observers: the estimator of durations and the notifier of the user's command."""
 
     estimator: Estimator | None = None
     notifier: Notifier | None = None
@@ -63,7 +63,7 @@ NO_HELPERS = Observers()
 
 
 class EventPublisher:
-    """What one coordinator tells."""
+    """Publisher of the events of one coordinator."""
 
     def __init__(
         self,
@@ -72,14 +72,17 @@ class EventPublisher:
         conductor: Conductor,
         attempts: Attempts,
         epoch: int,
-        found: DiskState,
+        state: DiskState,
         question_of: Callable[[Digest], Question | None],
         *,
         clocks: Clocks,
         helpers: Observers,
     ) -> None:
-        """The batch is ours: what was told before is read, and what was not is told."""
-        concluded, requests, leases = found
+        """Read earlier events, and emit events for everything that happened without an event.
+
+        The caller must hold the lease of the batch.
+        """
+        concluded, requests, leases = state
         wall_ns, running_ns = clocks
         estimator, notifier = helpers
         self._conductor = conductor
@@ -91,14 +94,14 @@ class EventPublisher:
         self._signal = ""
         ids = conductor.agenda.ids
         before = ToldBefore(batch, epoch, {id_: item for item, id_ in enumerate(ids)})
-        self._story = EventProjector(conductor, requests, before.told)
-        self._teller = EventBuilder(
+        self._projector = EventProjector(conductor, requests, before.told)
+        self._builder = EventBuilder(
             batch,
             work,
             attempts.places,
             epoch,
             conductor,
-            self._story,
+            self._projector,
             question_of=question_of,
             leases=leases,
             started=before.started,
@@ -107,83 +110,83 @@ class EventPublisher:
             estimator=estimator,
             notifier=notifier,
         )
-        self._teller.seconds_before = before.seconds
-        untold = {(one.item, one.round) for one in concluded.conclusions} - before.told.ends
-        if untold:
-            self._teller.used.update(used_by_the_journals(batch, attempts.places, untold))
-        opened = tuple(ids[item] for item in self._story.opened_before)
-        happened = self._story.begin(concluded)
+        self._builder.seconds_before = before.seconds
+        unreported = {(one.item, one.round) for one in concluded.conclusions} - before.told.ends
+        if unreported:
+            self._builder.used.update(used_by_the_journals(batch, attempts.places, unreported))
+        opened = tuple(ids[item] for item in self._projector.opened_before)
+        happened = self._projector.initial_events(concluded)
         if before.last is None:
-            self._teller.started(len(requests))
+            self._builder.started(len(requests))
         else:
-            self._teller.tell(
+            self._builder.emit(
                 events.BatchResumed,
                 after=before.left_by,
                 reopened=opened,
                 adopted=tuple(ids[item] for item in sorted(conductor.foreign)),
                 requests=len(requests),
             )
-        self._teller.tell_all(happened)
-        self._teller.flush()
+        self._builder.emit_all(happened)
+        self._builder.flush()
 
     def starts(self, start: StartCommand, member: WorkerHandle) -> None:
-        """A command is given to a worker."""
-        self._teller.members[start.item] = member.holder, member.pid
-        self._story.start(start)
+        """Record that a command is assigned to a worker."""
+        self._builder.members[start.item] = member.holder, member.pid
+        self._projector.start(start)
 
-    def uses(self, ended: Sequence[Conclusion], used: Sequence[Used]) -> None:
-        """These attempts took so much each. To be called before their end is handled."""
-        self._teller.used.update({(one.item, one.round): each for one, each in zip(ended, used, strict=False)})
+    def record_use(self, ended: Sequence[Conclusion], used: Sequence[Used]) -> None:
+        """Record the resource use of ended attempts. Call this before their end is handled."""
+        self._builder.used.update({(one.item, one.round): each for one, each in zip(ended, used, strict=False)})
 
     def handled(self, event: CommandEvent) -> None:
-        """The conductor has taken an event, and what it asked for is done."""
-        self._teller.tell_all(self._story.after(event))
+        """Emit the events that follow from a scheduler event. Call this after the actions of the event are executed."""
+        self._builder.emit_all(self._projector.effects(event))
 
     def turned(self) -> None:
-        """A turn is over: what it brought about is written; now and then how far all is."""
+        """Finish a turn: emit a progress event if one is due, save durations if due, and write the events."""
         now = self._running_ns()
         if now >= self._next_progress_ns and (self._conductor.running or self._conductor.closed_pools):
-            self._tell_progress(now)
+            self._emit_progress(now)
         if self._estimator is not None and now - self._saved_ns >= _SAVE_SECONDS * 1e9:
             self._saved_ns = now
             self._estimator.save()
         looks = now - self._looked_ns >= _LOOK_SECONDS * 1e9
         if looks:
             self._looked_ns = now
-        self._teller.flush(looks=looks)
+        self._builder.flush(looks=looks)
 
-    def _tell_progress(self, now_ns: int) -> None:
+    def _emit_progress(self, now_ns: int) -> None:
         if self._estimator is not None:
-            waiting = self._story.waiting
-            found = self._estimator.forecast(self._conductor.agenda, waiting, self._teller.running_seconds())
-            self._forecast = None if found is None else (found, now_ns)
-        self._teller.progress(self.eta)
-        took = self._running_ns() - now_ns
-        self._next_progress_ns = now_ns + max(round(PROGRESS_SECONDS * 1e9), _SHARE * took)
+            waiting = self._projector.waiting
+            forecast = self._estimator.forecast(self._conductor.agenda, waiting, self._builder.running_seconds())
+            self._forecast = None if forecast is None else (forecast, now_ns)
+        self._builder.progress(self.eta)
+        elapsed_ns = self._running_ns() - now_ns
+        self._next_progress_ns = now_ns + max(round(PROGRESS_SECONDS * 1e9), _INTERVAL_FACTOR * elapsed_ns)
 
     @property
     def eta(self) -> Eta | None:
-        """How long it takes yet: what was said last, less the time since."""
+        """The estimated remaining time: the last forecast minus the time since then."""
         if self._forecast is None:
             return None
-        found, at_ns = self._forecast
+        forecast, at_ns = self._forecast
         past = (self._running_ns() - at_ns) / 1e9
-        low, middle, high = (max(0.0, round(each - past, 1)) for each in (found.low, found.middle, found.high))
-        return Eta((low, middle, high), found.unknown)
+        low, middle, high = (max(0.0, round(each - past, 1)) for each in (forecast.low, forecast.middle, forecast.high))
+        return Eta((low, middle, high), forecast.unknown)
 
-    def drains(self, reason: str) -> None:
-        """Somebody wanted an end, for a signal of that name."""
+    def record_drain(self, reason: str) -> None:
+        """Record the name of the signal for which the batch drains."""
         self._signal = reason
 
     def end(self, how: Complete | Drained | Break | None, why: str = "") -> None:
-        """Emit the last event. `why` is the error for which the coordinator leaves, if it is one."""
-        self._teller.tell_all(self._story.rest())
+        """Emit the last event. `why` is the error for which the coordinator leaves, or empty."""
+        self._builder.emit_all(self._projector.remaining())
         if isinstance(how, Complete) and self._conductor.verdict().is_final:
-            self._teller.end()
+            self._builder.end()
         else:
-            self._teller.tell(events.BatchDrained, signal=self._signal, error="" if self._signal else why)
-        self._teller.finish()
+            self._builder.emit(events.BatchDrained, signal=self._signal, error="" if self._signal else why)
+        self._builder.finish()
 
     def close(self) -> None:
-        """Release the file."""
-        self._teller.close()
+        """Close the event file."""
+        self._builder.close()

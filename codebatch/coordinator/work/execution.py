@@ -1,4 +1,4 @@
-"""Conducting a work batch from its present state until nothing is left to start."""
+"""Execution of a work batch from its present state until nothing is left to start."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from codebatch.system.processes.garbage_collector import collector_paused
 
 
 class WorkRunOutcome(NamedTuple):
-    """A work batch was conducted: `exit_status` is 0, or that of the signal that ended it early."""
+    """Result of an execution. `exit_status` is 0, or the exit status for the signal that ended the execution early."""
 
     exit_status: int
     attempts: Attempts
@@ -44,13 +44,14 @@ def run_work_batch(
     waits_for_answers: bool = False,
     wants_colors: bool = False,
 ) -> WorkRunOutcome:
-    """Do what may be done in a work batch.
+    """Execute the open commands of a work batch.
 
-    Where it `waits_for_answers`, it goes on while a question is open, whatever the batch says. `store_lock` is the
-    descriptor of the caller's lock of the store: workers hold it for as long as they live. If it `wants_colors`,
-    commands are asked to colour what they print. Raises BatchConducted,
-    EnvironmentBroken, StoreUnwritable, StoreCorrupt; what ended before is kept, and workers that are at something end
-    that by themselves.
+    With `waits_for_answers`, the run continues while questions are open, regardless of the setting of the batch.
+    `store_lock` is the descriptor of the caller's lock of the store; workers inherit it and hold the lock until they
+    exit. With `wants_colors`, commands are asked to print colors.
+
+    Raises BatchRunning, EnvironmentBroken, StoreUnwritable or StoreCorrupt. Committed outcomes are kept, and running
+    commands are finished by their workers.
     """
     with collector_paused():
         work, plan = read_work(batch), batch.plan()
@@ -58,9 +59,7 @@ def run_work_batch(
         estimator = estimator_of(store, batch, work)
     with _notifying(work, watcher) as notifier:
         helpers = Observers(estimator, notifier)
-        return _conduct(
-            store, batch, work, plan, commands, watcher, store_lock, helpers, waits_for_answers, wants_colors
-        )
+        return _run(store, batch, work, plan, commands, watcher, store_lock, helpers, waits_for_answers, wants_colors)
 
 
 @contextlib.contextmanager
@@ -80,7 +79,7 @@ def _notifying(work: Work, watcher: CommandWatcher | None) -> Iterator[Notifier 
                 watcher.warned(problem)
 
 
-def _conduct(
+def _run(
     store: StoreDir,
     batch: BatchDir,
     work: Work,

@@ -1,4 +1,4 @@
-"""What who conducts a work batch sees of others: its crew, of processes or simulated (crew.py), and who looks on."""
+"""Interfaces of the coordinator of a work batch: its worker backend and its watcher, with the backend's events."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from codebatch.store.batches.holders import HolderFile
 
 
 class TimerFired(msgspec.Struct, frozen=True):
-    """The time is over for which was to be waited before the attempt of a round."""
+    """The end of the wait before an attempt of a round."""
 
     item: int
     round: int
 
 
 class HelperExited(msgspec.Struct, frozen=True):
-    """The program that was to help is no more: what it printed, None where it did not succeed, or not in time."""
+    """The end of the helper program: its output, or None if it failed or exceeded its time limit."""
 
     output: bytes | None
 
 
 class ForcedStopRequested(msgspec.Struct, frozen=True):
-    """A second signal, of which `reason` is the name, wants an end now; a third one: workers are killed."""
+    """A request for an immediate end, by a second signal named `reason`. At the third signal, workers are killed."""
 
     reason: str
     is_killed: bool
 
 
 class StoppedWorker(msgspec.Struct, frozen=True):
-    """A worker was found stopped, or traced by another process. It was continued, or `is_killed`."""
+    """A worker that was stopped or traced by another process. It was continued, or killed if `is_killed`."""
 
     holder: HolderId
     pid: int
@@ -50,58 +50,62 @@ CommandHeard = Heard | TimerFired | HelperExited | ForcedStopRequested | Stopped
 
 
 class CommandBackend(Protocol):
-    """Workers for commands of one coordinator. What concerns a worker that has died is passed over."""
+    """Workers for the commands of one coordinator. Calls about a worker that has died do nothing."""
 
     def begin(self) -> None:
-        """Called once, before all but `kill_left_of` and `take_on`; `end` follows, whatever happens between."""
+        """Start the backend. Called once, before all methods except `kill_left_of` and `take_on`.
+
+        `end` follows in every case.
+        """
 
     def end(self) -> None:
-        """Leave workers that are at something to end it by themselves."""
+        """Close the channels. Workers with a running command finish the command."""
 
     def start(self, worker: WorkerId) -> WorkerHandle:
-        """Start a worker; it says Hello when it can be given a command."""
+        """Start a worker. It sends Hello when it is ready for a command."""
 
     def send(self, worker: WorkerId, message: messages.ToWorker) -> None:
-        """Send a message. That nobody is there to receive it is heard, not raised."""
+        """Send a message. If the worker is dead, nothing is raised; its end is reported by `wait`."""
 
     def wait(self) -> list[CommandHeard]:
-        """What was heard since the last call, in order; waits for something, for a tenth of a second at most."""
+        """Wait at most 0.1 s. Return the events since the last call, in order."""
 
     def wake(self, item: int, round_: int, seconds: float, until_ns: int = 0) -> None:
-        """Say Rang after so many seconds, or once the wall clock has passed `until_ns`, if that is set."""
+        """Schedule a TimerFired: after `seconds` of running time, or at the wall-clock time `until_ns` if set."""
 
     def help(self, arguments: Sequence[str], given: bytes, seconds: float) -> None:
-        """Run a program with something on its standard input, and say Helped when it has ended, or been ended after so
-        many seconds. One at a time.
+        """Run a helper program with `given` on its standard input; kill it after `seconds`. Its end is a HelperExited.
+
+        At most one helper may run at a time.
         """
 
     def take_on(self, holders: Collection[HolderFile]) -> None:
-        """Let live workers of an earlier coordinator go on, be it that they were stopped."""
+        """Adopt live workers of an earlier coordinator, and continue those that are stopped."""
 
     def kill_left_of(self, marks: Collection[str], dead: Collection[HolderId]) -> None:
-        """Kill what attempts with these marks left running, of workers that are dead."""
+        """Kill orphans of dead workers: their commands, and all processes with these attempt marks."""
 
 
 class CommandWatcher(Protocol):
-    """Who is told of a batch of commands while it runs."""
+    """Receiver of progress of a work batch."""
 
     def conducting(self, conductor: Conductor) -> None:
-        """Called once: whoever wants to know where things stand asks the conductor."""
+        """Provide the conductor, whose state may be read at any time. Called once, at the start."""
 
     def handled(self, event: CommandEvent) -> None:
-        """Called after each event."""
+        """Report that an event was handled. Called after each event."""
 
     def turned(self, eta: Eta | None) -> None:
-        """Called after each turn: whenever something was heard, and ten times a second where nothing is.
+        """Report the end of a turn. Called at least ten times a second.
 
-        `eta` is how long it takes yet, None where nobody knows.
+        `eta` is the estimated remaining time, or None if unknown.
         """
 
     def insisted(self, is_killed: bool) -> None:
-        """Called where somebody wants an end now: what runs was told to end, or `is_killed`."""
+        """Report a forced stop: running commands were terminated, or killed if `is_killed`."""
 
     def noted(self, text: str) -> None:
-        """Something worth knowing."""
+        """Report a note for the user."""
 
     def warned(self, text: str) -> None:
-        """Something that must be known, also by callers that want no notes."""
+        """Report a warning. It is shown even if the user wants no notes."""

@@ -1,9 +1,8 @@
-"""Conducting: one thread that hears of its crew, of requests and of the disk, the conductor inside.
+"""The event loop of the coordinator of a work batch, in one thread.
 
-It turns what is heard into events of the conductor, and the conductor's actions into messages, workers and commits.
-Nothing here decides what runs when (scheduling/work/conductor.py); processes and signals are the crew's.
-
-It is one file, long as it is: what is heard and what is done about it are read together.
+It turns messages of workers, requests and changes on disk into events of the conductor, and executes its actions. The
+conductor (scheduling/work/conductor.py) makes all scheduling decisions; the backend owns processes and signals. The
+file is one unit, long as it is, because events are best read together with their effects.
 """
 
 from __future__ import annotations
@@ -73,10 +72,10 @@ from codebatch.store.work.attempts import Attempts, read_leases
 from codebatch.store.work.requests import Requests
 from codebatch.system.clock import running_ns
 
-# Leases of others are looked at after so many turns: one in which nothing was heard takes a tenth of a second.
+# Leases of other processes are checked after this many turns. A turn without events (0.1 s) counts as _QUIET_TURN.
 _LOOK_EVERY = 100
 _QUIET_TURN = 20
-_HEED_NS = 20_000_000  # Requests and questions are looked for so often while there is always something to hear.
+_READ_NS = 20_000_000  # While events keep arriving, requests and questions are read at this interval.
 
 
 def _message_of(action: RecallQueued | TerminateCommand | DeliverAnswer | Retire) -> messages.ToWorker:
@@ -92,7 +91,7 @@ def _message_of(action: RecallQueued | TerminateCommand | DeliverAnswer | Retire
 
 
 class WorkCoordinator:
-    """One run over one work batch, with a crew of its own, as the only one who may."""
+    """One run over one work batch, with its own worker backend, as the only coordinator of the batch."""
 
     def __init__(
         self,
@@ -110,22 +109,22 @@ class WorkCoordinator:
         now_ns: Callable[[], int] = running_ns,
         helpers: Observers = NO_HELPERS,
     ) -> None:
-        """`commands` are the plan's items in its order; `about` is what this process is known by; `text_of` a command.
+        """Take the lease of the batch and read its state. Raises BatchRunning if another process has the lease.
 
-        Raises BatchConducted where another process conducts the batch. `attempts` are what is known of their ends.
+        `commands` are in plan order, `about` describes this process, and `text_of` returns a command's text.
         """
         self._batch = batch
-        self._crew = crew
+        self._backend = crew
         self._watcher = watcher
         with contextlib.ExitStack() as opened:
             self._holder = Holder(batch.files, batch.root, about, is_durable=True)
             opened.callback(self._holder.close)
             make_batch_directories(batch)
-            kept = (layout.OUTCOMES, layout.LEASES, layout.HOLDERS, layout.REQUESTS)
-            opened.enter_context(batch.files.keeping_open(batch.root, *(batch.root / name for name in kept)))
+            directories = (layout.OUTCOMES, layout.LEASES, layout.HOLDERS, layout.REQUESTS)
+            opened.enter_context(batch.files.keeping_open(batch.root, *(batch.root / name for name in directories)))
             self._places = self._inodes()
             self._leases = LeaseReader(batch.files, batch.root)
-            self.epoch = self._take_lead()
+            self.epoch = self._take_lease()
             self._journal = journal.Journal(batch.files, batch.root, about.holder, wall_ns)
             opened.callback(self._journal.close)
             self._committer = Committer(batch.files, batch.root, about.holder)
@@ -134,10 +133,10 @@ class WorkCoordinator:
             self._requests = Requests(batch.files, batch.root)
             leased = read_leases(self._leases, self.attempts.places)
             concluded = self.attempts.read()
-            self._bury_dead(leased.unended(concluded))
-            self._crew.take_on([lease.holder for lease in leased.leases.values() if lease.is_live])
+            self._kill_orphans(leased.unended(concluded))
+            self._backend.take_on([lease.holder for lease in leased.leases.values() if lease.is_live])
             requests = list(self._requests.read())
-            self._questioning = QuestionInbox(
+            self._inbox = QuestionInbox(
                 batch, work, self.attempts.places, self._requests, text_of=text_of, start=crew.help, wall_ns=wall_ns
             )
             self._stops = StopRequests(self._requests, self._leases, self.attempts, commands, about.pid, wall_ns)
@@ -148,53 +147,53 @@ class WorkCoordinator:
                 epochs=leased.epochs,
                 foreign=leased.live,
                 requests=requests,
-                asked=self._questioning.read(),
+                asked=self._inbox.read(),
             )
-            found = DiskState(concluded, requests, leased.leases)
-            self._telling = EventPublisher(
-                batch, work, self.conductor, self.attempts, self.epoch, found, self._questioning.question,
+            state = DiskState(concluded, requests, leased.leases)
+            self._publisher = EventPublisher(
+                batch, work, self.conductor, self.attempts, self.epoch, state, self._inbox.question,
                 clocks=Clocks(wall_ns, now_ns), helpers=helpers,
             )  # fmt: skip
-            opened.callback(self._telling.close)
+            opened.callback(self._publisher.close)
             self._opened = opened.pop_all()
         self._workers: dict[WorkerId, WorkerHandle] = {}
         self._events: deque[CommandEvent] = deque()
         self._end: Complete | Drained | Break | None = None
         self._spawned = self._since_look = 0
-        self._now_ns, self._heeded_ns = now_ns, 0
+        self._now_ns, self._read_ns = now_ns, 0
         self._requests_handed = self.conductor.requests_seen
-        self._refusal: CodebatchError | None = None
+        self._error: CodebatchError | None = None
 
     def run(self) -> None:
-        """Conduct until nothing is left to start here, or somebody drains us.
+        """Run until no command can start any more, or until a drain.
 
-        Raises EnvironmentBroken, or what a worker gave up for. Workers that are at something then outlive us.
+        Raises EnvironmentBroken, or the error with which a worker gave up. Running commands then outlive this process.
         """
         self._journal.write(journal.Started(pid=self._holder.about.pid))
         if self._watcher is not None:
             self._watcher.conducting(self.conductor)
-        self._crew.begin()
+        self._backend.begin()
         try:
             try:
                 self._handle(SessionStarted())
                 while self._end is None or self._workers:
                     self._turn()
             finally:
-                self._crew.end()
+                self._backend.end()
         except (CodebatchError, OSError) as error:
             why = error.strerror or str(error) if isinstance(error, OSError) else error.message
-            self._telling.end(None, why)
+            self._publisher.end(None, why)
             raise
         failure = self._failure()
-        self._telling.end(self._end, "" if failure is None else failure.message)
+        self._publisher.end(self._end, "" if failure is None else failure.message)
         self._journal.write(journal.Ended(reason=type(self._end).__name__.lower()))
         if failure is not None:
             raise failure
 
     def _failure(self) -> CodebatchError | None:
-        """Return what this coordinator ends with, None if all went well."""
-        if self._refusal is not None:
-            return self._refusal
+        """Return the error that this coordinator ends with, or None."""
+        if self._error is not None:
+            return self._error
         if self._inodes() != self._places:
             return lost_outcomes(self._batch.files, self._batch.root)
         if isinstance(self._end, Break):
@@ -206,28 +205,28 @@ class WorkCoordinator:
 
     @property
     def is_drained(self) -> bool:
-        """Whether somebody wanted an end before there was one."""
+        """Return whether a drain was requested before the batch ended."""
         return isinstance(self._end, Drained)
 
     @property
     def has_unseen_requests(self) -> bool:
-        """Whether somebody asked something since: who ends gives up its lease first, then looks."""
+        """Return whether new requests arrived. Check this after releasing the lease, to avoid a race."""
         return len(self._requests.read()) > self.conductor.requests_seen
 
     def close(self) -> None:
-        """Give up the lease."""
-        # What we cannot look at now, the next one does.
+        """Release the lease of the batch."""
+        # The next coordinator sweeps any files that cannot be removed now.
         with self._opened, contextlib.suppress(OSError, StoreError):
-            left = BatchLeftovers(self._batch.files, self._batch.root)
-            left.sweep(self._leases.holders(), self._holder.id)
+            leftovers = BatchLeftovers(self._batch.files, self._batch.root)
+            leftovers.sweep(self._leases.holders(), self._holder.id)
 
     def _inodes(self) -> list[tuple[int, int] | None]:
-        """What tells where outcomes lie from what somebody puts in its place, for they are kept open."""
+        """Return the identities of the directories with outcomes. They change if a directory is replaced."""
         places = (self._batch.root, self._batch.root / layout.OUTCOMES)
-        found = [self._batch.files.stat(place) for place in places]
-        return [None if each is None else (each.st_dev, each.st_ino) for each in found]
+        stats = [self._batch.files.stat(place) for place in places]
+        return [None if stat is None else (stat.st_dev, stat.st_ino) for stat in stats]
 
-    def _take_lead(self) -> int:
+    def _take_lease(self) -> int:
         epoch, leader = self._leases.leader()
         if leader is None and self._holder.try_lead(epoch + 1):
             return epoch + 1
@@ -238,31 +237,31 @@ class WorkCoordinator:
         )
 
     def _turn(self) -> None:
-        heard = self._crew.wait()
-        self._name_leased()
-        for one in heard:
-            self._hear(one)
-        if not heard or self._now_ns() - self._heeded_ns >= _HEED_NS:
-            self._heeded_ns = self._now_ns()
-            self._heed_requests()
-            for asked in self._questioning.read() if self._end is None else ():
+        events = self._backend.wait()
+        self._append_waiting_stops()
+        for event in events:
+            self._handle_backend_event(event)
+        if not events or self._now_ns() - self._read_ns >= _READ_NS:
+            self._read_ns = self._now_ns()
+            self._read_requests()
+            for asked in self._inbox.read() if self._end is None else ():
                 self._handle(asked)
-        self._since_look += 1 if heard else _QUIET_TURN
+        self._since_look += 1 if events else _QUIET_TURN
         if self.conductor.foreign and self._since_look >= _LOOK_EVERY and self._end is None:
             self._since_look = 0
-            self._look_at_foreign()
-        self._telling.turned()
+            self._check_foreign()
+        self._publisher.turned()
         if self._watcher is not None:
-            self._watcher.turned(self._telling.eta)
+            self._watcher.turned(self._publisher.eta)
 
-    def _hear(self, heard: CommandHeard) -> None:
-        match heard:
+    def _handle_backend_event(self, event: CommandHeard) -> None:
+        match event:
             case MessageReceived(worker, message):
                 self._receive(worker, message)
             case WorkerExited():
-                self._bury(heard)
+                self._handle_exit(event)
             case DrainAsked(reason):
-                self._telling.drains(reason)
+                self._publisher.record_drain(reason)
                 self._journal.write(journal.Drained(reason=reason))
                 self._handle(DrainRequested())
                 self._handle(Signalled(reason, ends=False))
@@ -271,99 +270,101 @@ class WorkCoordinator:
                     self._watcher.insisted(is_killed)
                 self._handle(Signalled(reason, ends=True))
             case StoppedWorker():
-                self._tell_stopped_worker(heard)
+                self._note_stopped_worker(event)
             case TimerFired(item, round_):
                 self._handle(Due(item, round_))
             case HelperExited(output):
-                self._consult(lambda: self._questioning.heard(output))
+                self._consult(lambda: self._inbox.handle_output(output))
 
-    def _tell_stopped_worker(self, found: StoppedWorker) -> None:
+    def _note_stopped_worker(self, stopped: StoppedWorker) -> None:
         self._journal.write(
             journal.WorkerStopped(
-                worker=found.holder, pid=found.pid, is_traced=found.is_traced, is_killed=found.is_killed
+                worker=stopped.holder, pid=stopped.pid, is_traced=stopped.is_traced, is_killed=stopped.is_killed
             )
         )
         if self._watcher is not None:
             leases = read_leases(self._leases, self.attempts.places).leases
-            held = [
-                item for item in self.conductor.running & leases.keys() if leases[item].holder.holder == found.holder
+            leased_items = [
+                item for item in self.conductor.running & leases.keys() if leases[item].holder.holder == stopped.holder
             ]
-            self._watcher.noted(stopped_worker_text(found, self.conductor.agenda.ids[held[0]] if held else ""))
+            self._watcher.noted(
+                stopped_worker_text(stopped, self.conductor.agenda.ids[leased_items[0]] if leased_items else "")
+            )
 
     def _consult(self, consult: Callable[[], Consulted | None]) -> None:
-        """Have a question answered. Of what the disk refuses nothing comes: it is for people."""
+        """Consult the answering rules or program. If the disk refuses access, drain; the question is left to people."""
         try:
             consulted = consult()
         except StoreError as error:
             self._give_up(error)
             return
-        self._heed_requests()
+        self._read_requests()
         if consulted is not None and self._end is None:
             self._handle(consulted)
 
-    def _heed_requests(self) -> None:
+    def _read_requests(self) -> None:
         if self._end is not None:
             return
         try:
             requests = self._requests.read()
-        except StoreCorrupt as error:  # Nobody can tell what was asked: nothing starts, what runs goes on.
+        except StoreCorrupt as error:  # The requests are unknown, so nothing may start. Running commands continue.
             self._give_up(error)
             return
-        while self._end is None and self._requests_handed < len(requests):  # What comes behind the end is the next's.
+        while self._end is None and self._requests_handed < len(requests):  # The next coordinator handles the others.
             self._requests_handed += 1
             self._handle(Requested(requests[self._requests_handed - 1]))
 
     def _handle(self, event: CommandEvent) -> None:
-        """Hand over an event. What its actions bring about waits until all of them are done."""
+        """Pass an event to the conductor and execute its actions. Events that these cause are handled afterwards."""
         self._events.append(event)
         if len(self._events) > 1:
             return
         while self._events:
             event = self._events[0]
             for action in self.conductor.handle(event):
-                self._do(action)
-            self._telling.handled(event)
+                self._execute(action)
+            self._publisher.handled(event)
             if self._watcher is not None:
                 self._watcher.handled(event)
             self._events.popleft()
 
-    def _do(self, action: CommandAction) -> None:
+    def _execute(self, action: CommandAction) -> None:
         match action:
             case Spawn():
                 self._spawned += 1
                 worker = WorkerId(self._spawned)
-                member = self._workers[worker] = self._crew.start(worker)
+                member = self._workers[worker] = self._backend.start(worker)
                 self._journal.write(journal.Spawned(worker=member.holder, pid=member.pid))
             case StartCommand():
-                self._crew.send(action.worker, assign_of(self.conductor, action, self.attempts.places))
-                self._telling.starts(action, self._workers[action.worker])
+                self._backend.send(action.worker, assign_of(self.conductor, action, self.attempts.places))
+                self._publisher.starts(action, self._workers[action.worker])
             case CommandAdvanced(start):
-                self._telling.starts(start, self._workers[start.worker])
+                self._publisher.starts(start, self._workers[start.worker])
             case RecallQueued() | TerminateCommand() | DeliverAnswer() | Retire():
-                self._crew.send(action.worker, _message_of(action))
+                self._backend.send(action.worker, _message_of(action))
             case Settle():
                 self._settle(action)
             case MakeRequest(body):
                 self._request(lambda given: self._stops.append(body, given), ends=body.terminates)
             case Wake(item, round_, seconds, until_ns):
-                self._crew.wake(item, round_, seconds, until_ns)
+                self._backend.wake(item, round_, seconds, until_ns)
             case Consult():
-                self._consult(lambda: self._questioning.consult(action))
+                self._consult(lambda: self._inbox.consult(action))
             case Complete() | Drained() | Break():
                 self._end = action
 
     def _request(self, append: Callable[[Mapping[CommandId, int]], None], *, ends: bool) -> None:
-        """Append requests of ours. If the disk refuses them, attempts end all the same, and count as interrupted."""
+        """Append requests. If the disk refuses them, attempts still end, and count as interrupted."""
         ids = self.conductor.agenda.ids
         try:
             append({ids[item]: epoch for item, (epoch, _) in self.conductor.given.items()})
         except StoreError as error:
             self._give_up(error)
             for worker in self._workers if ends else ():
-                self._crew.send(worker, messages.Terminate(why="stopped"))
-        self._heed_requests()
+                self._backend.send(worker, messages.Terminate(why="stopped"))
+        self._read_requests()
 
-    def _name_leased(self) -> None:
+    def _append_waiting_stops(self) -> None:
         if self._stops.is_waiting and self._end is None:
             self._request(self._stops.append_waiting, ends=True)
 
@@ -373,22 +374,22 @@ class WorkCoordinator:
                 self._idle(worker, Ready(worker))
             case messages.Refused(epoch=epoch):
                 self._journal.write(journal.Refused(worker=self._workers[worker].holder, epoch=epoch))
-                self._has_begun_all(worker)
+                self._advance_all(worker)
                 self._idle(worker, LeaseRefused(worker, epoch))
             case messages.Committed(commit=commit, lost=lost, used=used):
                 ended = self.attempts.hear(commit)
-                self._telling.uses(ended, used)
+                self._publisher.record_use(ended, used)
                 for one in ended:
-                    while one.item != self.conductor.running_item(worker) and self._goes_on(worker):
+                    while one.item != self.conductor.running_item(worker) and self._advance(worker):
                         pass
                     self._handle(Concluded([one]))
                 if lost:
-                    self._learn()
+                    self._read_commits()
             case messages.Returned(count=count):
                 self._handle(QueuedReturned(worker, count))
-                self._has_begun_all(worker)
+                self._advance_all(worker)
             case messages.Finished():
-                self._has_begun_all(worker)
+                self._advance_all(worker)
                 self._idle(worker, UnitDone(worker))
             case messages.Delayed(message=text, seconds=seconds):
                 if self._watcher is not None:
@@ -399,38 +400,38 @@ class WorkCoordinator:
             case messages.GaveUp(code=code, message=text, hint=hint):
                 self._give_up(error_of(code, text, hint))
 
-    def _has_begun_all(self, worker: WorkerId) -> None:
-        """What a worker was given at once and did not return it has begun, one after the other."""
-        while self._goes_on(worker):
+    def _advance_all(self, worker: WorkerId) -> None:
+        """Handle that a worker has begun all queued commands that it did not return, one after another."""
+        while self._advance(worker):
             pass
 
-    def _goes_on(self, worker: WorkerId) -> bool:
-        """A worker has begun the next of what it was given at once; False where there is none."""
+    def _advance(self, worker: WorkerId) -> bool:
+        """Handle that a worker has begun its next queued command. Return False if it has none."""
         if self.conductor.next_item(worker) is None:
             return False
         self._handle(NextStarted(worker))
         return True
 
     def _give_up(self, error: CodebatchError) -> None:
-        if self._watcher is not None and self._refusal is None:
+        if self._watcher is not None and self._error is None:
             self._watcher.noted(error.message)
-        self._refusal = self._refusal or error
+        self._error = self._error or error
         self._handle(DrainRequested())
 
     def _idle(self, worker: WorkerId, event: Ready | LeaseRefused | UnitDone) -> None:
-        """A worker has nothing to do now. Once all is over it has nothing to wait for either."""
+        """Handle that a worker became idle. After the end of the session, stop the worker."""
         self._handle(event)
         if self._end is not None:
-            self._crew.send(worker, messages.Stop())
+            self._backend.send(worker, messages.Stop())
 
-    def _bury(self, died: WorkerExited) -> None:
-        self._name_leased()
-        self._heed_requests()  # Whoever killed it may have said that it is no accident.
-        found = self.attempts.read()  # It may have died between its last link and its report.
+    def _handle_exit(self, died: WorkerExited) -> None:
+        self._append_waiting_stops()
+        self._read_requests()  # A stop request may explain the death of the worker.
+        concluded = self.attempts.read()  # The worker may have died between link(2) and its report.
         leases = {} if self._end is not None else read_leases(self._leases, self.attempts.places).leases
-        ended = self._follow(died.worker, leases, found)
-        if ended or found.unreadable:
-            self._handle(Concluded(ended, found.unreadable))
+        ended = self._advance_dead(died.worker, leases, concluded)
+        if ended or concluded.unreadable:
+            self._handle(Concluded(ended, concluded.unreadable))
         member = self._workers.pop(died.worker)
         item = self.conductor.running_item(died.worker)
         if died.returncode != 0 or item is not None:
@@ -450,18 +451,18 @@ class WorkCoordinator:
             else:
                 self._handle(WorkerDied(died.worker, "it" if lease.holder.holder == member.holder else "another"))
 
-    def _follow(self, worker: WorkerId, leases: Mapping[int, Lease], found: Concluded) -> list[Conclusion]:
-        """See by its leases how far a dead worker came of what it was given at once; returns what ended besides."""
-        ended = list(found.conclusions)
+    def _advance_dead(self, worker: WorkerId, leases: Mapping[int, Lease], concluded: Concluded) -> list[Conclusion]:
+        """Advance a dead worker through its queue by its leases. Return the conclusions not yet handled."""
+        ended = list(concluded.conclusions)
         holder = self._workers[worker].holder
         while (item := self.conductor.next_item(worker)) is not None:
             lease = leases.get(item)
             if lease is None or lease.holder.holder != holder:
                 break
-            at_hand = [one for one in ended if one.item == self.conductor.running_item(worker)]
-            ended = [one for one in ended if one not in at_hand]
-            if at_hand:
-                self._handle(Concluded(at_hand))
+            current = [one for one in ended if one.item == self.conductor.running_item(worker)]
+            ended = [one for one in ended if one not in current]
+            if current:
+                self._handle(Concluded(current))
             self._handle(NextStarted(worker))
         return ended
 
@@ -472,26 +473,26 @@ class WorkCoordinator:
         commit = self._committer.commit([encoded], epoch=action.epoch, round_=action.round)
         self._handle(Concluded(self.attempts.hear(commit)))
         if not commit.outcomes:
-            self._learn()
+            self._read_commits()
 
-    def _learn(self) -> None:
-        """Take note of what is committed on disk and was not reported: by adopted workers, and by the dead."""
-        found = self.attempts.read()
-        if found.conclusions or found.unreadable:
-            self._handle(found)
+    def _read_commits(self) -> None:
+        """Handle commits on disk that were not reported: those of adopted workers and of dead workers."""
+        concluded = self.attempts.read()
+        if concluded.conclusions or concluded.unreadable:
+            self._handle(concluded)
 
-    def _look_at_foreign(self) -> None:
-        """See what adopted workers committed; what a dead one ran is ended, then its command is ours to judge."""
+    def _check_foreign(self) -> None:
+        """Handle commits of adopted workers. If an adopted worker is dead, kill its command and release the item."""
         leases = read_leases(self._leases, self.attempts.places).leases
         dead = {item: leases[item] for item in self.conductor.foreign if item in leases and not leases[item].is_live}
-        self._bury_dead(dead)
-        self._heed_requests()
-        self._learn()
+        self._kill_orphans(dead)
+        self._read_requests()
+        self._read_commits()
         for item, lease in sorted(dead.items()):
             self._handle(CommandReleased(item, lease.epoch))
 
-    def _bury_dead(self, leases: dict[int, Lease]) -> None:
-        """End whatever attempts of dead workers left running."""
+    def _kill_orphans(self, leases: dict[int, Lease]) -> None:
+        """Kill all orphaned processes of attempts of dead workers."""
         place = self.attempts.places.place
         marks = {attempt_mark(lease.holder.holder, *place(item), lease.epoch) for item, lease in leases.items()}
-        self._crew.kill_left_of(marks, {lease.holder.holder for lease in leases.values()})
+        self._backend.kill_left_of(marks, {lease.holder.holder for lease in leases.values()})

@@ -1,8 +1,8 @@
-"""Notifications: run a command of the user's for each event of a batch (SPEC.md "Notifications").
+"""Notifications: a command of the user, executed for each event of a batch (SPEC.md "Notifications").
 
-A thread runs the command for one event at a time, so a command that hangs or fails does no harm: it is killed when its
-time is over, and no event is tried twice. The event with which a batch ends, or its coordinator leaves, goes before
-those that wait and is always tried. Events that are given up are counted.
+A thread runs the command for one event at a time. A command that hangs is killed at its time limit, and no event is
+retried, so a failing command does no harm. The event for the end of a batch or of its coordinator is delivered before
+waiting events and is always tried. Undelivered events are counted.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from codebatch.model.work.event import BatchDrained, BatchEnded, BatchEvent, nam
 from codebatch.model.work.work_batch import Notify
 
 WAITING_MAX = 1000
-"""Upper bound of events that wait while the command runs, last ones not counted. The oldest are dropped."""
+"""Maximum number of waiting events, not counting last events. Beyond it, the oldest are dropped."""
 _GRACE_SECONDS = 1.0
-"""Time beyond the command's own in which a killed command is reaped."""
+"""Time in addition to the time limit of the command, in which a killed command is reaped."""
 
 
 class Notifier:
-    """Delivers events of one batch to the user's command, from `begin` to `close`."""
+    """Deliverer of the events of one batch to the user's command, from `begin` to `close`."""
 
     def __init__(self, notify: Notify, *, directory: Path, environment: Mapping[str, str]) -> None:
-        """`directory` and `environment` are those of the command."""
+        """Set up the delivery thread. `directory` and `environment` are those of the command."""
         self._notify = notify
         self._wanted = frozenset(notify.events)
         self._directory = directory
         self._environment = environment
         self._thread = threading.Thread(target=self._deliver_all, name="notify", daemon=True)
-        # It guards all that follows.
+        # Guards all attributes below.
         self._changed = threading.Condition()
         self._waiting: deque[BatchEvent] = deque()
         self._last: deque[BatchEvent] = deque()
@@ -50,7 +50,7 @@ class Notifier:
 
     @property
     def problems(self) -> list[str]:
-        """What went wrong, for people: the first failure, and how many events were not delivered."""
+        """Problems for people: the first failure, and the number of undelivered events."""
         with self._changed:
             problems = [] if self._problem is None else [self._problem]
             if self._lost_count:
@@ -59,14 +59,14 @@ class Notifier:
             return problems
 
     def begin(self) -> None:
-        """Start the thread. If it cannot be started, `problems` says so and nothing is delivered."""
+        """Start the thread. If this fails, the failure is added to `problems` and nothing is delivered."""
         try:
             self._thread.start()
         except RuntimeError as error:
             self._fail(f"notifications are off: {error}")
 
-    def tell(self, event: BatchEvent) -> None:
-        """Queue an event for delivery, if it is wanted. Never waits."""
+    def add(self, event: BatchEvent) -> None:
+        """Queue an event for delivery if the user wants events of its type. Never blocks."""
         if name_of(event) not in self._wanted:
             return
         with self._changed:
@@ -82,13 +82,13 @@ class Notifier:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Wait until last events were tried, and for others as long as the command may take once. Drop the rest."""
+        """Try all last events, and deliver other events for at most the time limit of one command. Drop the rest."""
         seconds = self._notify.timeout_seconds + _GRACE_SECONDS
         with self._changed:
             self._deadline = deadline = time.monotonic() + seconds
             self._changed.notify_all()
             if self._thread.is_alive():
-                # A last event waits for the command at hand, and then takes as long itself.
+                # A last event waits for the running command and may then take as long again.
                 self._changed.wait_for(lambda: not self._last_untried, seconds * (1 + self._last_untried))
         if self._thread.is_alive():
             self._thread.join(max(0.0, deadline - time.monotonic()))
@@ -109,7 +109,7 @@ class Notifier:
                     self._changed.notify_all()
 
     def _next(self) -> BatchEvent | None:
-        """Wait for the next event to deliver. Returns None once the notifier is closed and nothing is left to try."""
+        """Wait for the next event to deliver. Return None once the notifier is closed and nothing is left to try."""
         with self._changed:
             self._changed.wait_for(lambda: self._last or self._waiting or self._deadline is not None)
             if self._last:

@@ -1,4 +1,4 @@
-"""What commands of a work batch ask, as who conducts it hears of it; and who answers before people are asked."""
+"""Questions that commands of a work batch ask, and their automatic answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOG_TAIL_BYTES = 8 * 1024
 
 
 class QuestionInbox:
-    """The questions of one coordinator's run."""
+    """The questions of one run."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class QuestionInbox:
         start: Callable[[Sequence[str], bytes, float], None],
         wall_ns: Callable[[], int],
     ) -> None:
-        """`text_of` a command; `start` as in `AutoAnswerer`."""
+        """Set up the inbox. `text_of` returns the text of a command; `start` is as in `AutoAnswerer`."""
         self._batch = batch
         self._work = work
         self._places = places
@@ -43,42 +43,47 @@ class QuestionInbox:
         self._wall_ns = wall_ns
         self._questions = Questions(batch.files, batch.root)
         self._known: dict[Digest, tuple[QuestionPlace, Question]] = {}
-        self._found: list[QuestionAsked] = []
+        self._new_questions: list[QuestionAsked] = []
         self._answerer = None if work.answering is None else AutoAnswerer(work.answering, start, self._query_of)
 
     def read(self) -> list[QuestionAsked]:
-        """What commands asked since while they ran, and go on to."""
-        self._look()
-        found, self._found = self._found, []
-        return found
+        """Return the live questions since the last call. Their commands keep running."""
+        self._read_new()
+        questions, self._new_questions = self._new_questions, []
+        return questions
 
-    def _look(self) -> None:
+    def _read_new(self) -> None:
         for place, question in self._questions.read():
             item = self._places.item(place.shard, place.item)
             if item is not None:
                 self._known[question.digest] = place, question
                 if question.is_live:
-                    self._found.append(QuestionAsked(item, place.round, place.epoch, place.number, question.digest))
+                    self._new_questions.append(
+                        QuestionAsked(item, place.round, place.epoch, place.number, question.digest)
+                    )
 
     def question(self, digest: Digest) -> Question | None:
-        """What was asked under a name; None where that cannot be read."""
+        """Return the question with a digest, or None if it cannot be read."""
         if digest not in self._known:
-            self._look()
+            self._read_new()
         known = self._known.get(digest)
         return None if known is None else known[1]
 
     def consult(self, consult: Consult) -> Consulted | None:
-        """Have a question answered; None where that takes a while. Raises StoreUnwritable, StoreCorrupt."""
+        """Consult the rules or the program. Return None if the program must run first.
+
+        Raises StoreUnwritable or StoreCorrupt.
+        """
         known = self.question(consult.question)
         if known is None or self._answerer is None:
             return Consulted(consult.question)
-        return self._take(self._answerer.consult(known, self._requests.read()))
+        return self._record_answer(self._answerer.consult(known, self._requests.read()))
 
-    def heard(self, output: bytes | None) -> Consulted | None:
-        """A program that was to answer has ended. Raises StoreUnwritable, StoreCorrupt."""
-        return None if self._answerer is None else self._take(self._answerer.heard(output))
+    def handle_output(self, output: bytes | None) -> Consulted | None:
+        """Handle the output of the answering program. Raises StoreUnwritable or StoreCorrupt."""
+        return None if self._answerer is None else self._record_answer(self._answerer.handle_output(output))
 
-    def _take(self, answered: AutomaticAnswer | None) -> Consulted | None:
+    def _record_answer(self, answered: AutomaticAnswer | None) -> Consulted | None:
         if answered is None:
             return None
         question = answered.question

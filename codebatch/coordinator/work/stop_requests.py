@@ -1,8 +1,8 @@
-"""Stop requests of a coordinator: each names attempts that have taken their lease, and no others.
+"""Stop requests of a coordinator. Each names only attempts that have taken their lease.
 
-A start that never takes its lease leaves its epoch to a later start, of another coordinator perhaps. Were it named, the
-later one would count as stopped too, and could be begun once more than its policy allows. So an attempt is named in a
-further request as soon as its lease is there.
+If a start never takes its lease, a later start gets the same epoch, perhaps from another coordinator. If a request
+named the earlier start, the later start would also count as stopped, and could be executed once more than its policy
+allows. Therefore an attempt is named in a further request as soon as its lease exists.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from codebatch.store.work.requests import Requests
 
 
 class StopRequests:
-    """Appends the stop requests of one coordinator."""
+    """Writer of the stop requests of one coordinator."""
 
     def __init__(
         self,
@@ -40,18 +40,19 @@ class StopRequests:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether attempts are to be named that had no lease yet."""
+        """Return whether attempts without a lease are still to be named."""
         return bool(self._waiting)
 
     def append(self, stop: Stop, given: Mapping[CommandId, int]) -> None:
-        """Append a request, durably. Raises StoreUnwritable, StoreCorrupt.
+        """Append a request. On return, it is durable. Raises StoreUnwritable or StoreCorrupt.
 
-        `given` are the epochs of what workers of ours have or may begin. What else has no lease never began.
+        `given` maps commands to the epochs that live workers of this coordinator hold or may still lease. Any other
+        attempt without a lease was never begun.
         """
         self._append(stop, given, is_due=stop.cause == "timeout")
 
     def append_waiting(self, given: Mapping[CommandId, int]) -> None:
-        """Name attempts that have taken their lease since. Raises as `append` does."""
+        """Append requests for attempts that have taken their lease since. Raises the errors of `append`."""
         waiting, self._waiting = self._waiting, []
         for stop in waiting:
             self._append(stop, given, is_due=False)

@@ -1,8 +1,8 @@
-"""Workers of commands that somebody stopped (SIGSTOP) or traces (ptrace(2)): the limits of their commands stand still.
+"""Detection of workers that are stopped (SIGSTOP) or traced (ptrace(2)), so that they do not enforce limits.
 
-A worker holds the limits of its command, and counts no time in which it was stopped, for Ctrl-Z stops it with its
-command. So its coordinator looks each second whether one is stopped while the coordinator itself is not. It continues
-the worker. One that does not go on, or is stopped again and again, it kills; what follows is as after any death.
+A worker enforces the limits of its command and does not count time in which it was stopped, because Ctrl-Z stops both.
+Therefore the coordinator checks once a second for stopped workers while it runs itself, and continues them. A worker
+that stays stopped or is stopped repeatedly is killed, and its death is handled like any other.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from codebatch.system.processes.processes import kill_holder
 
 LOOK_NS = 1_000_000_000
 LOOKS_MAX = 3
-"""Looks in a row that find a worker stopped before it is killed: a tracer stops it for a moment at each system call."""
+"""Consecutive checks that find a worker stopped before it is killed. A tracer stops it briefly at each system call."""
 STOPS_MAX = 5
-"""How often a worker is continued before it is killed."""
+"""Number of times a worker is continued before it is killed."""
 
 
 class WatchedWorker(NamedTuple):
-    """A worker: the process, and the file that no other process of that id has open."""
+    """A worker process, and the holder file that identifies it even if its process ID is reused."""
 
     holder: HolderId
     pid: int
@@ -35,24 +35,24 @@ class WatchedWorker(NamedTuple):
 
 
 class WorkerWatch:
-    """The look at the workers of one coordinator, and at those that it adopted."""
+    """Watch of the workers of one coordinator, including adopted ones."""
 
     def __init__(self) -> None:
-        self._looked_ns = 0
+        self._checked_ns = 0
         self._looks: dict[HolderId, int] = {}
         self._stops: dict[HolderId, int] = {}
 
-    def look(self, now_ns: int, workers: Iterable[WatchedWorker]) -> list[StoppedWorker]:
-        """Look at all workers, at most once a second. Return those that were continued or killed.
+    def check(self, now_ns: int, workers: Iterable[WatchedWorker]) -> list[StoppedWorker]:
+        """Check all workers, at most once a second. Return those that were continued or killed.
 
-        The crew hears of each death.
+        The backend reports deaths separately.
         """
-        if now_ns - self._looked_ns < LOOK_NS:
+        if now_ns - self._checked_ns < LOOK_NS:
             return []
-        self._looked_ns = now_ns
-        return [found for worker in workers if (found := self._look_at(worker)) is not None]
+        self._checked_ns = now_ns
+        return [stopped for worker in workers if (stopped := self._check(worker)) is not None]
 
-    def _look_at(self, worker: WatchedWorker) -> StoppedWorker | None:
+    def _check(self, worker: WatchedWorker) -> StoppedWorker | None:
         found = proc.stat(worker.pid)
         if found is None or not found.is_stopped:
             self._looks[worker.holder] = 0
@@ -69,9 +69,9 @@ class WorkerWatch:
         return StoppedWorker(worker.holder, worker.pid, is_traced=False, is_killed=False) if looks == 1 else None
 
 
-def stopped_worker_text(found: StoppedWorker, task: str) -> str:
-    """Describe what happened to a worker, and what is done about it. `task` is what it runs."""
+def stopped_worker_text(stopped: StoppedWorker, task: str) -> str:
+    """Return a message about a stopped worker. `task` is the command that it runs, or empty."""
     what = f"the worker of {task}" if task else "a worker"
-    how = "traced by another process" if found.is_traced else "stopped"
-    then = "it cannot be continued and is killed" if found.is_killed else "it is continued"
-    return f"{what} (process {found.pid}) was {how}: {then}"
+    how = "traced by another process" if stopped.is_traced else "stopped"
+    reaction = "it cannot be continued and is killed" if stopped.is_killed else "it is continued"
+    return f"{what} (process {stopped.pid}) was {how}: {reaction}"

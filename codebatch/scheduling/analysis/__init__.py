@@ -1,1 +1,1 @@
-"""The scheduler of an analysis: which worker does which unit."""
+"""The scheduler of an analysis: assignment of units to workers."""

@@ -1,9 +1,9 @@
-"""Who is to blame for the deaths of workers: an item, or the machine.
+"""Attribution of worker deaths to an item or to the machine.
 
-1. The item that a worker died on is charged, and fails when it has been charged enough. A kill from outside weighs less
-   than a crash, for it is hardly the item's fault.
-2. Deaths in a row with no commit between mean that the machine, not an item, is at fault. Kills weigh less here too.
-   So do overruns of a limit at one item, which say hardly anything of the machine.
+1. The item that a worker died on is charged. It fails once its charge reaches CHARGE_MAX. A kill from outside
+   weighs less than a crash, because the item is hardly the cause.
+2. If workers die in a row without a commit, the machine is the cause, not an item. Kills from outside weigh less
+   here too, and so do overruns of a limit at a single item.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CRASHES_IN_A_ROW_PER_JOB_MAX = 3
 
 
 class Blame:
-    """The deaths that one coordinator saw."""
+    """The deaths of the workers of one coordinator."""
 
     def __init__(self, jobs: int) -> None:
         self._weight_max = CHARGE_OF_CRASH * max(CRASHES_IN_A_ROW_MAX, CRASHES_IN_A_ROW_PER_JOB_MAX * jobs)
@@ -31,27 +31,30 @@ class Blame:
 
     @property
     def is_on_machine(self) -> bool:
-        """Whether so many died in a row that no item can be at fault."""
+        """Return whether the number of deaths in a row makes the machine, not an item, the cause."""
         return self._weight >= self._weight_max
 
     def count(self, lost: WorkerLost) -> None:
-        """A worker died."""
+        """Count the death of a worker."""
         self.deaths += 1
         self._weight += CHARGE_OF_KILL if _is_overrun_at_item(lost) else _charge_of(lost)
 
     def forget_deaths(self) -> None:
-        """Something was committed: the machine works."""
+        """Reset the count of deaths. Called after each commit, because a commit shows that the machine works."""
         self.deaths = self._weight = 0
 
     def charge(self, item: UnitKey, lost: WorkerLost) -> bool:
-        """Charge an item with a death; whether it is guilty now. Then its account begins anew, for other tasks."""
+        """Charge an item with a death. Return whether its charge reached CHARGE_MAX; if so, the charge is reset.
+
+        The reset lets other tasks of the item run.
+        """
         total = self._charges.get(item, 0) + _charge_of(lost)
         is_guilty = total >= CHARGE_MAX
         self._charges[item] = 0 if is_guilty else total
         return is_guilty
 
     def wants_fresh(self, unit: Unit) -> bool:
-        """Whether a unit is one item that was ever charged: only a worker that did nothing before may try it."""
+        """Return whether a unit is a single item that was ever charged. Only a fresh worker may execute such a unit."""
         return unit.end == unit.start + 1 and (unit.shard, unit.start) in self._charges
 
 
@@ -60,6 +63,6 @@ def _charge_of(lost: WorkerLost) -> int:
 
 
 def _is_overrun_at_item(lost: WorkerLost) -> bool:
-    """Whether a worker was killed for the time or memory that one item took."""
+    """Return whether a worker was killed for the time or memory that one item took."""
     is_one = lost.items is not None and lost.items[1] == lost.items[0] + 1
     return is_one and lost.reason in ("timeout", "memory")

@@ -1,10 +1,11 @@
-"""The chains of outcomes: for each shard and task a walk from item 0, end to end.
+"""Chains of outcomes: for each shard and task a contiguous sequence of outcomes from item 0.
 
 Rules (SPEC.md "Chains"):
-1. A register's name holds its start, its body its end. Of several rounds at one start the highest holds.
-2. Reading a task's shard walks 0 -> end -> end ... A name is write-once, so the walk covers every item exactly once.
-3. A register that the walk does not reach is garbage: its maker lost a race.
-4. Where the walk finds no register there is a hole, up to the next register's start; holes are the pending work.
+
+1. The name of a register contains its start, its content the end. The highest round at a start is valid.
+2. A chain is read from 0 to the end of each outcome. Names are write-once, so it covers each item exactly once.
+3. A register that the walk does not reach is garbage: its writer lost a race.
+4. If the walk finds no register, there is a hole up to the start of the next register. Holes are pending work.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from codebatch.model.shard import ShardId
 
 
 class Link(msgspec.Struct, frozen=True):
-    """One outcome on a chain: items [start, end), and the round that settled them."""
+    """One outcome on a chain: items [start, end), and the round of their execution."""
 
     start: int
     end: int
@@ -30,17 +31,17 @@ class Link(msgspec.Struct, frozen=True):
 
 
 class Chains:
-    """The outcomes known so far, whatever they are of. Monotone: outcomes are only ever added."""
+    """All known outcomes by shard and task. Monotone: outcomes are only added."""
 
     def __init__(self, items: Mapping[ShardId, int]) -> None:
-        """`items`: how many each shard has."""
+        """Start without outcomes. `items` has the number of items of each shard."""
         self._items = items
         self._links: dict[ShardId, dict[str, dict[int, Link]]] = {}
         self._unreadable: dict[tuple[ShardId, str, int], int] = {}
         self._retried: dict[tuple[ShardId, str, int], int] = {}
 
     def add(self, outcome: Outcome, commit: Commit) -> bool:
-        """Take note of an outcome of a commit; whether it says something new."""
+        """Add an outcome of a commit. Return whether it is new."""
         links = self._links.setdefault(outcome.shard, {}).setdefault(outcome.task, {})
         known = links.get(outcome.start)
         if known is not None and known.round >= commit.round:
@@ -49,16 +50,16 @@ class Chains:
         return True
 
     def link_at(self, shard: ShardId, task: str, start: int) -> Link | None:
-        """The outcome whose name says this start, on the chain or not."""
+        """Return the outcome with this start, on the chain or not; None if there is none."""
         return self._links.get(shard, {}).get(task, {}).get(start)
 
     def mark_unreadable(self, register: Register) -> None:
-        """Take note that a register's name is taken by bytes that say nothing."""
+        """Record that a register exists but has invalid content."""
         key = (register.shard, register.task, register.start)
         self._unreadable[key] = max(register.round, self._unreadable.get(key, 0))
 
     def steps(self, shard: ShardId, task: str) -> Iterator[Link | tuple[int, int]]:
-        """The walk: links, and the item ranges where there is none."""
+        """Yield the steps of the walk: links, and the item ranges of holes."""
         links = self._links.get(shard, {}).get(task, {})
         items = self._items[shard]
         at = 0
@@ -73,31 +74,31 @@ class Chains:
                 at = end
 
     def walk(self, shard: ShardId, task: str) -> Iterator[Link]:
-        """The links of a chain, holes left out."""
+        """Return the links of a chain, without holes."""
         return (step for step in self.steps(shard, task) if isinstance(step, Link))
 
     def holes(self, shard: ShardId, task: str) -> list[tuple[int, int]]:
-        """The item ranges that have no outcome."""
+        """Return the item ranges without an outcome, in order."""
         return [step for step in self.steps(shard, task) if not isinstance(step, Link)]
 
     def unsuccessful(self, shard: ShardId, task: str) -> list[Link]:
-        """The links that are no results."""
+        """Return the links that are not results, in order."""
         return [link for link in self.walk(shard, task) if link.type != "result"]
 
     def retry_unsuccessful(self, shard: ShardId, task: str) -> None:
-        """Have what is no result by now count as pending, one round up, until that round is there."""
+        """Mark the present links that are not results as pending in the next round."""
         for link in self.unsuccessful(shard, task):
             self._retried[shard, task, link.start] = link.round
 
     def pending(self, shard: ShardId, task: str) -> list[tuple[int, int, int]]:
-        """The item ranges that are to be done, and in which round: holes, and what is retried.
+        """Return the pending item ranges and their rounds: holes, and ranges to retry.
 
-        A hole is cut where the name of a round is taken by bytes that say nothing, for that item is a round further.
+        A hole is split at each register with invalid content, because the next round of its first item is higher.
         """
-        taken = sorted(start for of, name, start in self._unreadable if (of, name) == (shard, task))
+        unreadable = sorted(start for other, name, start in self._unreadable if (other, name) == (shard, task))
         ranges: list[tuple[int, int]] = []
         for start, end in self.holes(shard, task):
-            ranges += pairwise([start, *(at for at in taken if start < at < end), end])
+            ranges += pairwise([start, *(at for at in unreadable if start < at < end), end])
         ranges += [
             (link.start, link.end)
             for link in self.unsuccessful(shard, task)
@@ -106,16 +107,16 @@ class Chains:
         return [(start, end, self.last_round(shard, task, start) + 1) for start, end in ranges]
 
     def last_round(self, shard: ShardId, task: str, start: int) -> int:
-        """The highest round whose name is taken at an item, be it by bytes that say nothing; 0 where none is."""
+        """Return the highest round with a register at an item, even if its content is invalid; 0 if there is none."""
         link = self.link_at(shard, task, start)
         return max(link.round if link else 0, self._unreadable.get((shard, task, start), 0))
 
     def is_untouched(self, shard: ShardId) -> bool:
-        """Whether nothing at all is known of a shard."""
+        """Return whether nothing is known about a shard."""
         return shard not in self._links and not self._unreadable
 
     def is_covered(self, shard: ShardId, tasks: Sequence[str]) -> bool:
-        """Whether one result covers the whole shard for every task: what nearly every shard comes to."""
+        """Return whether one result covers the whole shard for every task, the usual case."""
         by_task = self._links.get(shard)
         if by_task is None:
             return not tasks

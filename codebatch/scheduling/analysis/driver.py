@@ -1,4 +1,4 @@
-"""Between a session and its world: events in the order they came, actions in the order they are asked for."""
+"""Connection of a session to its event loop. Events and actions are processed in order."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from codebatch.scheduling.analysis.session import Session
 from codebatch.scheduling.events import Event, OutcomesCommitted
 
 Deed = Spawn | AssignUnit | SurveyWorker | ShrinkUnit | Fail | Retire
-"""An action that somebody has to do."""
+"""An action that the event loop must execute."""
 
 
 class SessionDriver:
-    """Hands events to a session and has its actions done. `end` is how the session ended, None before."""
+    """Driver that passes events to a session and executes its actions. `end` is the final action, None before."""
 
     def __init__(
         self, session: Session, do: Callable[[Deed], None], note: Callable[[Event], None] | None = None
     ) -> None:
-        """`note` is told of every event just before the session is."""
+        """Set up the driver. `note` is called with every event before the session handles the event."""
         self.end: Complete | Drained | Break | None = None
         self._session = session
         self._do = do
@@ -37,9 +37,9 @@ class SessionDriver:
         self._events: deque[Event] = deque()
 
     def handle(self, event: Event) -> None:
-        """Hand over an event. What its actions bring about waits until all of them are done.
+        """Handle an event. Events that its actions cause are handled after all these actions.
 
-        Once the session has ended it hears of nothing but commits, which are true all the same.
+        After the end of the session, only commits are handled, because they are valid at any time.
         """
         self._events.append(event)
         if len(self._events) > 1:

@@ -1,7 +1,8 @@
-"""What is done and what is open, of every shard, project and task of a plan.
+"""The ledger: settled and open work of every shard, project and task of a plan.
 
-1. The work on files is open where their chains have holes (chains.py), or an outcome that is to be done again.
-2. The work of a project task is open when what it needs is settled, and it is not made of that (project_tasks.py).
+1. Work on files is open if a chain has a hole (chains.py) or an outcome that is to be retried.
+2. The work of a project task is open if its needs are settled and its outcome is missing or has other inputs
+   (project_tasks.py).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from codebatch.scheduling.analysis.project_tasks import ProjectTasks
 
 
 class ShardResult(NamedTuple):
-    """What a task says of a shard of so many items."""
+    """The outcomes of a task for a shard with `items` items."""
 
     shard: ShardId
     items: int
@@ -26,23 +27,28 @@ class ShardResult(NamedTuple):
 
 
 class Ledger:
-    """The outcomes known so far. Monotone: outcomes are only ever added."""
+    """The known outcomes of a plan. Monotone: outcomes are only added."""
 
     def __init__(self, work: Iterable[Work], needs: Mapping[str, Sequence[str]]) -> None:
-        """`work`: the shards of files in path order, then the project tasks; `needs`: the tasks in plan order with what
-        each needs.
+        """Start without outcomes.
+
+        `work` has the shards of files in path order, then the project tasks. `needs` maps each task, in plan order, to
+        the tasks that it needs.
         """
-        self.work = {each.id: each for each in work}
-        """All work by id, as it was given."""
+        self.work = {work_item.id: work_item for work_item in work}
+        """All work by ID, in the given order."""
         self.needs = {task: tuple(needed) for task, needed in needs.items()}
-        """What each task needs, in plan order."""
-        self._sizes = {id_: each.items for id_, each in self.work.items()}
+        """The tasks that each task needs, in plan order."""
+        self._sizes = {id_: work_item.items for id_, work_item in self.work.items()}
         self._chains = Chains(self._sizes)
-        self._places = {id_: place for place, (id_, each) in enumerate(self.work.items()) if isinstance(each, Shard)}
+        self._places = {
+            id_: place for place, (id_, work_item) in enumerate(self.work.items()) if isinstance(work_item, Shard)
+        }
         self._project = ProjectTasks(self._chains, tuple(self._places), self.project_work, self.needs)
         self._file_tasks = tuple(task for task in needs if task not in self._project)
         self._tasks = {
-            id_: self._file_tasks if isinstance(each, Shard) else (each.task,) for id_, each in self.work.items()
+            id_: self._file_tasks if isinstance(work_item, Shard) else (work_item.task,)
+            for id_, work_item in self.work.items()
         }
         self._sizes_of_files = [(shard, self._sizes[shard]) for shard in self._places]
 
@@ -53,15 +59,15 @@ class Ledger:
 
     @property
     def chains(self) -> Iterator[tuple[ShardId, str]]:
-        """All work with each of its tasks."""
+        """All pairs of work and task."""
         return ((id_, task) for id_, tasks in self._tasks.items() for task in tasks)
 
     def planned(self, tasks: Collection[str] | None = None) -> int:
-        """How many pairs of an item and a task there are, of some tasks or of all."""
+        """Return the number of pairs of an item and a task, for the given tasks or for all."""
         return sum(self._sizes[shard] for shard, task in self.chains if tasks is None or task in tasks)
 
     def fits(self, commit: Commit) -> bool:
-        """Whether the plan knows all that a commit speaks of."""
+        """Return whether a commit refers only to shards, items and tasks of the plan."""
         return all(
             0 <= outcome.start < outcome.end <= self._sizes.get(outcome.shard, 0)
             and outcome.task in self._tasks[outcome.shard]
@@ -70,7 +76,7 @@ class Ledger:
         )
 
     def add(self, commit: Commit) -> list[ShardId]:
-        """Take note of a commit, which fits; returns the work of which it says something new."""
+        """Add a commit that fits the plan. Return the IDs of the work with new outcomes."""
         assert self.fits(commit)
         touched: dict[ShardId, None] = {}
         for outcome in commit.outcomes:
@@ -79,30 +85,31 @@ class Ledger:
                 self._project.touch(outcome.task)
         return list(touched)
 
-    def knows(self, register: Register) -> bool:
-        """Whether this outcome, or one of a later round at the same start, has been taken note of."""
+    def has_outcome(self, register: Register) -> bool:
+        """Return whether the ledger has this outcome, or one of a later round at the same start."""
         link = self._chains.link_at(register.shard, register.task, register.start)
         return link is not None and link.round >= register.round
 
     def mark_unreadable(self, register: Register) -> None:
-        """Take note that a register's name is taken by bytes that say nothing: its work is done again one round up."""
+        """Record that a register exists but has invalid content. Its work is then open in the next round."""
         self._chains.mark_unreadable(register)
         self._project.touch(register.task)
 
     def walk(self, shard: ShardId, task: str) -> Iterator[Link]:
-        """The links of a chain from item 0 on, holes left out.
+        """Yield the links of a chain from item 0, without holes.
 
-        What a project task says of a shard of files is a link too: its part; where it failed the first has the failure.
+        For a project task, the link of a shard of files is the part for this shard. If the task failed, the failure is
+        the link of the first shard.
         """
         if task in self._project and shard in self._places:
             return self._parts(task, self._places[shard])
         return self._chains.walk(shard, task)
 
     def pieces(self, task: str) -> Iterator[ShardResult]:
-        """All that a task says so far: for each shard of files, in path order, its items and links.
+        """Yield the outcomes of a task so far: one result for each shard of files, in path order.
 
-        Where there is no file there is one piece of nothing, but for a project task that failed: it says so all the
-        same, as if of one item.
+        Without files, yield one empty result. If the task is a project task that failed, the result has one item with
+        the failure.
         """
         for shard in self._places:
             yield ShardResult(shard, self._sizes[shard], list(self.walk(shard, task)))
@@ -112,30 +119,30 @@ class Ledger:
             yield ShardResult(nowhere, len(failed), failed)
 
     def holes(self, shard: ShardId, task: str) -> list[tuple[int, int]]:
-        """The item ranges of a shard that have no outcome of a task."""
+        """Return the item ranges of a shard without an outcome of a task."""
         return self._chains.holes(shard, task)
 
     def inputs(self, task: str) -> Digest:
-        """The digest of all that a project task reads: the outcomes of what it needs, as they stand."""
+        """Return the digest of all inputs of a project task: the present outcomes of the tasks that it needs."""
         return self._project.inputs(task)
 
     def unsuccessful(self, shard: ShardId, task: str) -> list[Link]:
-        """The links that are no results."""
+        """Return the links that are not results."""
         return [link for link in self.walk(shard, task) if link.type != "result"]
 
     def retry_unsuccessful(self) -> None:
-        """Have what is no result by now done again: each counts as pending, one round up, until that round is there."""
+        """Mark all present outcomes that are not results as pending in the next round."""
         for shard, task in self.chains:
             self._chains.retry_unsuccessful(shard, task)
         for task in self.needs:
             self._project.touch(task)
-        self._project.doubt_files()
+        self._project.forget_settled_files()
 
     def open_units(self, shard: ShardId) -> list[Unit]:
-        """The pending work of a shard as units: maximal ranges that lack the same tasks, in item order.
+        """Return the pending work of a shard as units: maximal ranges with the same missing tasks, in item order.
 
-        A unit has one round, for its commit is linked under one. A task that needs one which is to be done there in
-        another round waits until that is settled: whether it failed is not known before.
+        A unit has one round, because its commit is linked under one. If a task needs another task whose pending round
+        differs, the former waits, because it is unknown whether the latter will fail.
         """
         if shard in self._places:
             return self._open_in_files(shard)
@@ -145,20 +152,20 @@ class Ledger:
         return [Unit(shard=shard, start=0, end=1, tasks=(task,), round=self._chains.last_round(shard, task, 0) + 1)]
 
     def changed_projects(self) -> list[ProjectWork]:
-        """The work of project tasks that may be open where it was not, or the other way, since this was last asked."""
+        """Return the work of project tasks that may have become open or settled since the last call."""
         return self._project.take_changed()
 
     def first_of(self, tasks: Sequence[str]) -> tuple[str, ...]:
-        """Those of some tasks that need none of the others: where these fail, the others fail for want of them."""
+        """Return the tasks that need none of the others. If these fail, the others fail because of their needs."""
         return tuple(task for task in tasks if not set(self.needs[task]) & set(tasks))
 
     def doomed(self, unit: Unit) -> list[tuple[int, tuple[str, ...]]]:
-        """The items of a unit at which some of its tasks must fail, because a task that they need has failed there."""
+        """Return the items of a unit for which a needed task failed, each with the tasks that must therefore fail."""
         doomed: dict[int, list[str]] = {}
         for task in unit.tasks:
             for need in self.needs[task]:
                 if need in unit.tasks or (task in self._project and need not in self._project):
-                    continue  # A project task reads what there is of files, failures included.
+                    continue  # A project task reads all outcomes of file tasks, including failures.
                 shard = self._project.work(need).id if need in self._project else unit.shard
                 for link in self.unsuccessful(shard, need):
                     if unit.start <= link.start < unit.end and task not in doomed.setdefault(link.start, []):

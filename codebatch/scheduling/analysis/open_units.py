@@ -1,8 +1,8 @@
-"""What is open and free: what the ledger lacks, less what runs here, what others hold and what is being failed.
+"""Open work that can be assigned: work open in the ledger that is not running, leased elsewhere or failing.
 
 1. Units wait in a queue, the costliest first (unit_queue.py).
-2. Open work is always computed anew from the ledger, a shard at a time; what is queued is only believed after a look.
-3. An item that killed a worker, and one that alone is a good part of a worker's share, is a unit of its own.
+2. Open work is always recomputed from the ledger, one shard at a time. A queued unit is checked again before use.
+3. An item that killed a worker is a unit of its own. So is an item that is a large part of a worker's share.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from codebatch.scheduling.events import UnitKey
 
 
 class OpenUnits:
-    """The open units of one session's scope."""
+    """The open units in the scope of one session."""
 
     def __init__(
         self,
@@ -33,7 +33,10 @@ class OpenUnits:
         tasks: frozenset[str] | None,
         shards: frozenset[ShardId] | None,
     ) -> None:
-        """As of Session; `critical` items are units of their own."""
+        """Set up an empty queue.
+
+        The arguments are as in Session. Each of the `critical` items becomes a unit of its own.
+        """
         self._ledger = ledger
         self._pool = pool
         self._critical = critical
@@ -48,16 +51,16 @@ class OpenUnits:
         self._foreign: dict[ShardId, set[int]] = {}
 
     def __bool__(self) -> bool:
-        """Whether anything is open, whoever is at it."""
+        """Return whether any work is open, including running and leased work."""
         return bool(self._open)
 
     @property
     def foreign(self) -> frozenset[UnitKey]:
-        """Open units that others hold."""
+        """Open units that other processes have leased."""
         return frozenset((shard, start) for shard, starts in self._foreign.items() for start in starts)
 
-    def learn(self, commits: Sequence[Commit], unreadable: Sequence[Register]) -> list[Action]:
-        """Take note of commits, by whomever, and of names that are taken by nothing, and of what they leave open."""
+    def add_commits(self, commits: Sequence[Commit], unreadable: Sequence[Register]) -> list[Action]:
+        """Add commits and registers with invalid content. Requeue the open work of the affected shards."""
         touched: dict[ShardId, None] = {}
         for commit in commits:
             touched.update(dict.fromkeys(self._ledger.add(commit)))
@@ -75,37 +78,37 @@ class OpenUnits:
         return actions
 
     def hold(self, key: UnitKey) -> None:
-        """Others have a unit: it is not queued until it is released."""
+        """Record that another process has leased a unit. It is not queued until `release`."""
         self._foreign.setdefault(key[0], set()).add(key[1])
 
     def release(self, key: UnitKey) -> None:
-        """Others do not have a unit any more."""
+        """Record that no other process holds a unit any more."""
         starts = self._foreign.get(key[0], set())
         starts.discard(key[1])
         if not starts:
             self._foreign.pop(key[0], None)
 
-    def set_apart(self, shard: ShardId, first: int, end: int) -> None:
-        """Have each of some items tried alone."""
+    def isolate(self, shard: ShardId, first: int, end: int) -> None:
+        """Execute each of the items [first, end) as a unit of its own from now on."""
         self._alone.setdefault(shard, set()).update(range(first, end))
 
     def fail(self, shard: ShardId, item: int, tasks: Sequence[str], reason: FailureReason) -> list[Action]:
-        """Have tasks fail at an item, once, in the round in which they are open there now, if they still are."""
+        """Return the actions that fail tasks at an item, each task once, in the round in which it is open there."""
         units = [unit for unit in self._units(shard) if unit.start <= item < unit.end]
         return [action for unit in units for action in self._fail(unit, item, tasks, reason)]
 
     def reopen_projects(self) -> list[Action]:
-        """Queue the project tasks that have become open, once no work on files is."""
+        """Queue project tasks that have become open, if no work on files is open."""
         if self._open_of_files:
             return []
         return [action for work in self._ledger.changed_projects() for action in self.reopen(work.id)]
 
     def reopen(self, shard: ShardId) -> list[Action]:
-        """Queue what is open in a shard and neither running nor held by others."""
+        """Queue the open work of a shard that is neither running nor leased by other processes."""
         units = self._units(shard)
         if isinstance(self._ledger.work[shard], Shard):
             self._open_of_files += bool(units) - (shard in self._open)
-            self._release_settled(shard)  # A project task that is not open may wait for what it needs.
+            self._release_settled(shard)  # A project task that is not open may be waiting for its needs.
         self._open.discard(shard)
         if units:
             self._open.add(shard)
@@ -117,19 +120,25 @@ class OpenUnits:
         return actions
 
     def pop(self) -> tuple[Place, Unit] | None:
-        """Take the costliest unit that is still free; None where none is."""
+        """Take the costliest unit that is still free, or None if there is none."""
         while (popped := self.queue.pop()) is not None:
             unit = popped[1]
-            # What became of its shard since it was queued may have changed it.
+            # The shard may have changed since the unit was queued.
             if unit in self._free_parts(unit.shard, self._units(unit.shard)):
                 return popped
         return None
 
     def is_open(self, unit: Unit, first: int) -> bool:
-        """Whether the tail of a unit from an item on is still all to be done; others may have committed it."""
+        """Return whether all of a unit from item `first` is still open.
+
+        Other processes may have committed some of it.
+        """
         return any(
-            one.start <= first and unit.end <= one.end and one.round == unit.round and set(unit.tasks) <= set(one.tasks)
-            for one in self._units(unit.shard)
+            open_unit.start <= first
+            and unit.end <= open_unit.end
+            and open_unit.round == unit.round
+            and set(unit.tasks) <= set(open_unit.tasks)
+            for open_unit in self._units(unit.shard)
         )
 
     def _fail(self, unit: Unit, item: int, tasks: Sequence[str], reason: FailureReason) -> list[Action]:
@@ -139,7 +148,7 @@ class OpenUnits:
         return [Fail(unit.shard, item, new, unit.round, reason)] if new else []
 
     def _units(self, shard: ShardId) -> list[Unit]:
-        """The open work of a shard within this session's scope, whoever is at it."""
+        """Return the open work of a shard within the scope of the session, including running and leased work."""
         if self._shards is not None and shard not in self._shards:
             return []
         units = self._ledger.open_units(shard)
@@ -149,7 +158,7 @@ class OpenUnits:
         return [unit.part(unit.start, unit.end, tasks) for unit, tasks in narrowed if tasks]
 
     def _free_parts(self, shard: ShardId, units: Sequence[Unit]) -> Iterator[Unit]:
-        """Open work cut so that what runs, what others hold, what is being failed and what needs that is left out."""
+        """Yield the free parts of open units: without running, leased and failing work, and without its dependents."""
         busy = self._pool.busy_in(shard)
         alone = self._alone.get(shard, set())
         failing = self._failing.get(shard, set())
@@ -172,7 +181,7 @@ class OpenUnits:
                     yield unit.part(start, end, tasks)
 
     def _release_settled(self, shard: ShardId) -> None:
-        """What is settled is nobody's any more."""
+        """Release leased units whose start is settled."""
         if starts := self._foreign.get(shard):
             units = self._units(shard)
             for start in [s for s in starts if not any(u.start <= s < u.end for u in units)]:

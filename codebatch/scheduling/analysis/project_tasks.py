@@ -1,7 +1,8 @@
-"""When the tasks of project scope are open: the barrier of SPEC.md "Project tasks".
+"""Readiness of project tasks: the barrier of SPEC.md "Project tasks".
 
-Each has one chain, of one item. Its work is open once what it needs is settled in every shard, and again, one round up,
-when the digest of that is not the one its outcome was made of. What is learnt touches only the tasks that need it.
+Each project task has one chain with one item. Its work is open once all that it needs is settled in every shard. It is
+open again, in the next round, if the digest of these inputs differs from that in its outcome. A new outcome affects
+only the tasks that need it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from codebatch.scheduling.analysis.readiness import Readiness
 
 
 class ProjectTasks:
-    """The project tasks of a plan, and what each is made of."""
+    """The project tasks of a plan and their inputs."""
 
     def __init__(
         self,
@@ -24,7 +25,10 @@ class ProjectTasks:
         works: Sequence[ProjectWork],
         needs: Mapping[str, Sequence[str]],
     ) -> None:
-        """`files`: the shards of files in path order; `works` and `needs` in plan order."""
+        """Start without outcomes.
+
+        `files` are the shards of files in path order; `works` and `needs` are in plan order.
+        """
         self._chains = chains
         self._files = files
         self._works = {work.task: work for work in works}
@@ -37,21 +41,22 @@ class ProjectTasks:
             for need in needed:
                 self._readers.setdefault(need, []).append(task)
         self._readiness = Readiness(self._of_projects)
-        self._unheeded: set[str] = set()  # File tasks: told of at every commit, and asked for rarely.
+        # File tasks with new outcomes. They are collected here because commits are frequent and queries are rare.
+        self._touched_files: set[str] = set()
         self._settled_before = dict.fromkeys(self._works, 0)
         self._inputs: dict[str, Digest] = {}
 
     def __contains__(self, task: str) -> bool:
-        """Whether a task is of project scope."""
+        """Return whether a task is a project task."""
         return task in self._works
 
     def work(self, task: str) -> ProjectWork:
-        """The work of a task that is one of these."""
+        """Return the work of a project task. Raises KeyError for other tasks."""
         return self._works[task]
 
     def inputs(self, task: str) -> Digest:
-        """The digest of all that a project task reads: the outcomes of what it needs, as they stand."""
-        self._heed()
+        """Return the digest of all inputs of a project task: the present outcomes of the tasks that it needs."""
+        self._touch_readers()
         if task not in self._inputs:
             chains = [(shard, need) for shard in self._files for need in self._of_files[task]]
             chains += [(self._works[need].id, need) for need in self._of_projects[task]]
@@ -63,43 +68,46 @@ class ProjectTasks:
         return self._inputs[task]
 
     def touch(self, task: str) -> None:
-        """Something was learnt of a task, of either scope: what rests on it is judged again when somebody asks."""
+        """Record that a task has new outcomes. Dependent project tasks are re-evaluated at the next query."""
         if task not in self._works:
-            self._unheeded.add(task)
+            self._touched_files.add(task)
             return
         self._readiness.touch(task)
         for other in self._readiness.needed_by(task):
             self._inputs.pop(other, None)
             self._readiness.touch(other)
 
-    def doubt_files(self) -> None:
-        """What was settled of files may be open again."""
+    def forget_settled_files(self) -> None:
+        """Forget which files are settled. Settled work of files may be open again."""
         self._settled_before = dict.fromkeys(self._works, 0)
 
     def is_open(self, task: str) -> bool:
-        """Whether a task is to be done now."""
-        self._judge()
+        """Return whether a task is open and can be executed now."""
+        self._update()
         return self._readiness.is_next(task) and self._are_files_ready(task)
 
     def take_changed(self) -> list[ProjectWork]:
-        """The work that may be open where it was not, or the other way, since this was last asked."""
-        self._judge()
+        """Return the work that may have become open or settled since the last call, in plan order."""
+        self._update()
         return [self._works[task] for task in self._readiness.take_changed()]
 
-    def _heed(self) -> None:
-        """Touch what reads the file tasks of which something was learnt, once for all that was."""
-        for task in self._unheeded:
+    def _touch_readers(self) -> None:
+        """Mark the project tasks that read file tasks with new outcomes."""
+        for task in self._touched_files:
             for reader in self._readers.get(task, ()):
                 self._inputs.pop(reader, None)
                 self._readiness.touch(reader)
-        self._unheeded.clear()
+        self._touched_files.clear()
 
-    def _judge(self) -> None:
-        self._heed()
-        self._readiness.judge(self._is_up_to_date)
+    def _update(self) -> None:
+        self._touch_readers()
+        self._readiness.update(self._is_up_to_date)
 
     def _is_up_to_date(self, task: str) -> bool:
-        """Whether a task has an outcome that is made of what stands now. Its needs of project scope have."""
+        """Return whether a task has an outcome that was made from the present inputs.
+
+        Called only if all needed project tasks are up to date.
+        """
         shard = self._works[task].id
         link = self._chains.link_at(shard, task, 0)
         return (
@@ -110,7 +118,10 @@ class ProjectTasks:
         )
 
     def _are_files_ready(self, task: str) -> bool:
-        """Whether what a task needs of files is settled. What is stays so, and each shard is asked once."""
+        """Return whether all file tasks that a task needs are settled.
+
+        Each shard is checked until it is settled, then never again.
+        """
         needs = self._of_files[task]
         place = self._settled_before[task]
         while place < len(self._files) and (

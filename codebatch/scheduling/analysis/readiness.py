@@ -1,8 +1,8 @@
-"""Which project tasks wait for which: each counts the needs that are not settled yet.
+"""Dependency counting of project tasks: each task counts its needs that are not settled.
 
-What is touched is judged again when somebody asks, needs before what needs them. Only where a task begins or ceases to
-be settled are those told that need it, so that each edge of the graph costs one step for each such change, however long
-its chains and however many its ways.
+Touched tasks are re-evaluated at the next query, in plan order, so needs come before their dependents. Dependents are
+touched only if a task becomes settled or unsettled. Therefore each such change costs one step for each edge, regardless
+of the length and number of paths.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 
 class Readiness:
-    """The project tasks of a plan, and which of them are settled: done, and made of what stands now."""
+    """The project tasks of a plan, and which of them are settled: executed with the present inputs."""
 
     def __init__(self, needs: Mapping[str, Sequence[str]]) -> None:
-        """`needs`: each project task, in plan order, with the project tasks that it needs."""
+        """Start with all tasks touched.
+
+        `needs` maps each project task, in plan order, to the project tasks that it needs.
+        """
         self._tasks = tuple(needs)
         self._places = {task: place for place, task in enumerate(needs)}
         self._waits_for = {task: len(set(needed)) for task, needed in needs.items()}
@@ -31,18 +34,18 @@ class Readiness:
             self.touch(task)
 
     def needed_by(self, task: str) -> Sequence[str]:
-        """The project tasks that need one."""
+        """Return the project tasks that need a task."""
         return self._needed_by[task]
 
     def touch(self, task: str) -> None:
-        """Have a task judged again: something that it is judged by may have changed."""
+        """Mark a task for re-evaluation."""
         place = self._places[task]
         if place not in self._touched:
             self._touched.add(place)
             heapq.heappush(self._heap, place)
 
-    def judge(self, is_settled: Callable[[str], bool]) -> None:
-        """Judge what was touched. `is_settled` is asked only of tasks whose every need is settled."""
+    def update(self, is_settled: Callable[[str], bool]) -> None:
+        """Re-evaluate all touched tasks. `is_settled` is called only for tasks whose needs are all settled."""
         while self._heap:
             place = heapq.heappop(self._heap)
             self._touched.discard(place)
@@ -57,11 +60,11 @@ class Readiness:
                 self.touch(other)
 
     def is_next(self, task: str) -> bool:
-        """Whether all project tasks that a task needs are settled, and it is not."""
+        """Return whether a task is not settled and all project tasks that it needs are."""
         return not self._waits_for[task] and task not in self._settled
 
     def take_changed(self) -> list[str]:
-        """The tasks that were judged since this was last asked, in plan order."""
+        """Return the tasks that were re-evaluated since the last call, in plan order."""
         changed = [self._tasks[place] for place in sorted(self._changed)]
         self._changed.clear()
         return changed

@@ -1,21 +1,22 @@
-"""The scheduler of one coordinator: events in, actions out. No clock, no files, no processes.
+"""The scheduler of one coordinator: events in, actions out, without clock, files or processes.
 
-The rules:
-1. Pending units wait in a queue, the costliest first (open_work.py).
-2. A worker has one unit at a time. It links the unit's lease when it begins; where that link is refused another
-   process has the unit, which becomes `foreign`: it is watched and taken only when its holder is dead or stuck.
-3. A commit is true whoever made it: the ledger only ever grows, and open work is always computed from the ledger.
-4. When nothing is queued, an idle worker steals: the running unit with the most work left is surveyed, its owner is
-   told a smaller end, and the thief gets the tail half. An owner that did not hear in time does some items twice.
-5. A project task is a unit of one item. It is offered when no work on files is open, if what it needs is all there.
-6. When a worker dies, what it had not committed is open again. The item it died on is charged (blame.py) and tried
-   alone in a fresh worker; when it is guilty the task that ran fails there. Where several items were at hand each is
-   tried alone, uncharged. Only a death that this living coordinator saw is charged.
-7. Deaths in a row with no commit between mean that the machine, not an item, is at fault: the session breaks.
-8. A running unit that would last too long ends earlier, and its tail is queued: so that work is committed in time.
-9. Workers are started as long as the work left, at the observed speed, lasts longer than a start (throughput.py). At
-   most `starts_max` start at a time. If several in a row die before they are ready while others work, the machine has
-   no room for more: no more are started than are alive by then.
+Rules:
+
+1. Pending units wait in a queue, the costliest first (open_units.py).
+2. A worker has one unit at a time. It links the lease of the unit when it begins. If the link is refused, another
+   process has the unit, which becomes `foreign`. A foreign unit is taken only when its holder is dead or stuck.
+3. A commit of any process is valid. The ledger only grows, and open work is always computed from the ledger.
+4. If the queue is empty, an idle worker steals. The running unit with the most work left is surveyed and shortened,
+   and the thief gets its tail half. If the owner learns too late of the new end, some items are done twice.
+5. A project task is a unit of one item. It is offered once no work on files is open and all its needs are settled.
+6. When a worker dies, its uncommitted items are open again. The item that it died on is charged (blame.py) and
+   executed alone in a fresh worker. If the charge is too high, the task that ran fails for the item. If the worker
+   had several items at once, each is executed alone, without a charge. Only deaths of this session are charged.
+7. If workers die in a row without a commit, the machine is the cause, not an item: the session breaks.
+8. A running unit that would last too long is shortened and its tail queued, so that its work is committed in time.
+9. Workers are started while the work left, at the observed speed, lasts longer than a start (throughput.py). At
+   most `starts_max` start at the same time. If several in a row die during their start while others work, the
+   machine has no capacity for more: the number of live workers becomes the limit.
 """
 
 from __future__ import annotations
@@ -49,11 +50,11 @@ from codebatch.scheduling.events import (
 )
 
 STARTS_FAILED_MAX = 3
-"""Failed starts in a row after which no more workers are started than are alive."""
+"""Number of failed starts in a row after which the number of workers may not grow."""
 
 
 class Session:
-    """One coordinator's run over one batch, until Complete, Drained or Break is returned."""
+    """The run of one coordinator over one batch, until Complete, Drained or Break is returned."""
 
     def __init__(
         self,
@@ -68,11 +69,12 @@ class Session:
         leased: Mapping[UnitKey, int] | None = None,
         epochs: Mapping[UnitKey, int] | None = None,
     ) -> None:
-        """`costs[shard]` are cumulative estimates, one more than items.
+        """Start with the outcomes in the ledger. `costs[shard]` are cumulative estimates, one more than items.
 
-        Until workers are observed, one is worth starting for `cost_per_worker` of open work; if that is 0, one is
-        worth starting for each unit. `starts_max` workers start at a time, by default all. `leased` are units that
-        live others hold, `epochs` the last epoch of every unit ever leased. `tasks` and `shards` narrow the work to do.
+        Until workers are observed, each `cost_per_worker` of open work justifies one worker; if it is 0, each unit
+        does. At most `starts_max` workers start at the same time, by default all. `leased` has the units that live
+        processes hold, with their epochs. `epochs` has the last epoch of every unit ever leased. `tasks` and `shards`
+        restrict the work.
         """
         self.ledger = ledger
         self._costs = costs
@@ -94,25 +96,28 @@ class Session:
 
     @property
     def foreign(self) -> frozenset[UnitKey]:
-        """Units that others hold and that are still open here: the coordinator watches them."""
+        """Units that other processes have leased and that are still open here.
+
+        The coordinator watches their holders.
+        """
         return self._work.foreign
 
     @property
     def is_waiting_for_others(self) -> bool:
-        """Whether a worker could do more than there is here, and others hold open units."""
+        """Return whether workers lack work here while other processes hold open units."""
         return not self._work.queue and len(self._pool.running) < self._jobs and bool(self.foreign)
 
     @property
     def is_working(self) -> bool:
-        """Whether a worker of ours has a unit, or begins to live."""
+        """Return whether a worker of this coordinator has a unit or is starting."""
         return bool(self._pool.running or self._pool.spawning)
 
     def running_unit(self, worker: WorkerId) -> Unit | None:
-        """The unit a worker has now."""
+        """Return the present unit of a worker, or None."""
         return self._pool.running.get(worker)
 
     def handle(self, event: Event) -> list[Action]:
-        """Take an event, return what to do, in order."""
+        """Handle an event. Return the actions to execute, in order."""
         actions: list[Action] = []
         match event:
             case SessionStarted():
@@ -120,15 +125,15 @@ class Session:
                     actions += self._work.reopen(shard)
             case Ready(worker):
                 self._starts_failed = 0
-                self._pool.greet(worker)
+                self._pool.add_ready(worker)
             case LeaseRefused(worker, epoch):
-                actions += self._refuse(worker, epoch)
+                actions += self._handle_refusal(worker, epoch)
             case UnitDone(worker, is_worn):
                 actions += self._finish(worker, is_worn=is_worn)
             case OutcomesCommitted():
-                actions += self._learn(event)
+                actions += self._handle_commits(event)
             case WorkerLost():
-                actions += self._bury(event)
+                actions += self._handle_loss(event)
             case UnitReleased(key, epoch):
                 self._work.release(key)
                 self._note_epoch(key, epoch)
@@ -150,12 +155,12 @@ class Session:
         self._throughput.finish(worker, unit)
         return actions + self._work.reopen(unit.shard)
 
-    def _learn(self, committed: OutcomesCommitted) -> list[Action]:
+    def _handle_commits(self, committed: OutcomesCommitted) -> list[Action]:
         if any(commit.outcomes for commit in committed.commits):
             self._blame.forget_deaths()
-        return self._work.learn(committed.commits, committed.unreadable)
+        return self._work.add_commits(committed.commits, committed.unreadable)
 
-    def _refuse(self, worker: WorkerId, epoch: int) -> list[Action]:
+    def _handle_refusal(self, worker: WorkerId, epoch: int) -> list[Action]:
         unit = self._pool.finish(worker)
         assert unit is not None
         key = (unit.shard, unit.start)
@@ -166,13 +171,13 @@ class Session:
     def _note_epoch(self, key: UnitKey, epoch: int) -> None:
         self._epochs[key] = max(epoch, self._epochs.get(key, 0))
 
-    def _bury(self, lost: WorkerLost) -> list[Action]:
+    def _handle_loss(self, lost: WorkerLost) -> list[Action]:
         if lost.worker in self._pool.retired:
             self._pool.retired.discard(lost.worker)
             return []
         self._blame.count(lost)
         is_started = lost.worker in self._pool.idle or lost.worker in self._pool.running
-        unit = self._pool.bury(lost.worker)
+        unit = self._pool.remove(lost.worker)
         if not is_started:
             self._count_failed_start()
         if unit is None:
@@ -180,7 +185,7 @@ class Session:
         actions: list[Action] = []
         if lost.items is not None:
             first, end = lost.items
-            self._work.set_apart(unit.shard, first, end)
+            self._work.isolate(unit.shard, first, end)
             if end == first + 1 and self._blame.charge((unit.shard, first), lost):
                 tasks = (lost.task,) if lost.task in unit.tasks else self.ledger.first_of(unit.tasks)
                 actions += self._work.fail(unit.shard, first, tasks, lost.reason)
@@ -192,7 +197,7 @@ class Session:
             self._jobs = self._pool.size
 
     def _settle(self) -> list[Action]:
-        """Hand out work, ask for workers, and see whether the session is over."""
+        """Assign work, request workers, and determine whether the session is over."""
         if self._ended:
             return []
         actions = self._work.reopen_projects()
@@ -214,12 +219,12 @@ class Session:
         return actions + self._ask_for_workers()
 
     def _ask_for_workers(self) -> list[Action]:
-        """Idle workers that could not take what is queued, for it wants fresh ones, make room for these."""
-        begun = len(self._pool.running) + self._pool.spawning
-        if begun >= self._jobs:
+        """Request missing workers. Idle workers that may not take the queued units are retired to make room."""
+        busy = len(self._pool.running) + self._pool.spawning
+        if busy >= self._jobs:
             return []
         idle = 0 if self._work.queue else len(self._pool.idle)
-        missing = min(self._workers_wanted() - begun - idle, self._starts_max - self._pool.spawning)
+        missing = min(self._workers_wanted() - busy - idle, self._starts_max - self._pool.spawning)
         if missing <= 0:
             return []
         excess = max(0, self._pool.size + missing - self._jobs)
@@ -256,7 +261,7 @@ class Session:
         return AssignUnit(worker, unit, epoch)
 
     def _steal(self, worker: WorkerId, position: int) -> list[Action]:
-        """Cut the surveyed unit behind the item at hand, by estimated cost, and give the tail to an idle worker."""
+        """Split the surveyed unit after the current item by estimated cost. Assign the tail to an idle worker."""
         unit = self._victims.take(worker)
         if unit is None:
             return []
@@ -264,16 +269,16 @@ class Session:
         if first >= unit.end or not self._pool.idle or self._draining or not self._work.is_open(unit, first):
             return []
         costs = self._costs[unit.shard]
-        left = costs[unit.end] - costs[first]
-        if self._victims.may_more_be_left_elsewhere(left):
-            self._victims.watch(worker, unit, left)
+        left_cost = costs[unit.end] - costs[first]
+        if self._victims.may_more_be_left_elsewhere(left_cost):
+            self._victims.watch(worker, unit, left_cost)
             return []
         middle = cut(costs, first, unit.end)
         tail = unit.part(middle, unit.end, unit.tasks)
         return [self._shrink(worker, middle), self._assign(min(self._pool.idle), tail)]
 
     def _end_units_in_time(self) -> list[Action]:
-        """Queue the tails of units that would last too long."""
+        """Shorten the units that would last too long and queue their tails."""
         actions: list[Action] = []
         for worker, unit in tuple(self._pool.running.items()):
             end = self._throughput.end_in_time(worker)
@@ -283,6 +288,6 @@ class Session:
 
     def _shrink(self, worker: WorkerId, end: int) -> Action:
         unit = self._pool.running[worker]
-        mine = self._pool.running[worker] = unit.part(unit.start, end, unit.tasks)
-        self._victims.watch(worker, mine, self._work.queue.cost_of(mine))
+        shortened = self._pool.running[worker] = unit.part(unit.start, end, unit.tasks)
+        self._victims.watch(worker, shortened, self._work.queue.cost_of(shortened))
         return ShrinkUnit(worker, end)

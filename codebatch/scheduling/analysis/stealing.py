@@ -1,4 +1,7 @@
-"""Whose unit is cut when nothing is queued, and where; and which items are so costly that they are units themselves."""
+"""Work stealing: the choice of the unit to split, and the place of the split.
+
+It also determines the items that are units of their own.
+"""
 
 from __future__ import annotations
 
@@ -15,23 +18,26 @@ CRITICAL_SHARE = 0.5
 
 
 class Victims:
-    """Running units in a heap by how much may be left of each: what it cost when it was last looked at."""
+    """Heap of running units by an upper bound of their remaining cost."""
 
     def __init__(self, running: Mapping[WorkerId, Unit]) -> None:
-        """`running`: the units of our workers, as they are at any time."""
+        """Start without units. `running` is the live mapping of workers to their units."""
         self._running = running
         self._heap: list[tuple[float, int, WorkerId, Unit]] = []
         self._watched = 0
         self._surveyed: WorkerId | None = None
 
     def watch(self, worker: WorkerId, unit: Unit, left: float) -> None:
-        """Remember a running unit as one that may be stolen from; `left` is at least what is left of it."""
+        """Add a running unit as a candidate. `left` is an upper bound of its remaining cost."""
         if unit.end - unit.start > 1:
             self._watched += 1
             heapq.heappush(self._heap, (-left, self._watched, worker, unit))
 
     def choose(self) -> WorkerId | None:
-        """The worker with the most work that may be left. None while one is being surveyed, or where there is none."""
+        """Return the worker that may have the most work left.
+
+        Return None during a survey or if there is no candidate.
+        """
         if self._surveyed is not None and self._surveyed in self._running:
             return None
         self._surveyed = None
@@ -44,7 +50,7 @@ class Victims:
         return None
 
     def take(self, worker: WorkerId) -> Unit | None:
-        """The unit of the worker that was surveyed, no longer watched; None where it has another by now."""
+        """Remove and return the unit of the surveyed worker; None if the worker has another unit by now."""
         self._surveyed = None
         unit = self._running.get(worker)
         if not self._heap or unit is None or self._heap[0][3] is not unit:
@@ -53,14 +59,14 @@ class Victims:
         return unit
 
     def may_more_be_left_elsewhere(self, left: float) -> bool:
-        """Whether another running unit may have more left."""
+        """Return whether another running unit may have more work left."""
         return bool(self._heap) and left < -self._heap[0][0]
 
 
 def cut(costs: Sequence[float], first: int, end: int) -> int:
-    """Where a unit is cut of which the items [first, end) are left: at half their cost, one item at least to the thief.
+    """Return the item at which to split a unit whose items [first, end) are left.
 
-    `costs` are the cumulative estimates of its shard.
+    Each side gets half of the cost, and the thief at least one item. `costs` are the cumulative estimates of the shard.
     """
     middle = bisect.bisect_left(costs, costs[first] + (costs[end] - costs[first]) / 2, first, end)
     return min(max(middle, first), end - 1)
@@ -69,7 +75,7 @@ def cut(costs: Sequence[float], first: int, end: int) -> int:
 def critical_items(
     costs: Mapping[ShardId, Sequence[float]], jobs: int, cost_per_worker: float
 ) -> dict[ShardId, list[int]]:
-    """The items that alone are a good part of a worker's share, and worth a worker: they do not wait for neighbours."""
+    """Return the items that are a large part of a worker's share and worth a worker of their own, by shard."""
     if jobs == 1:
         return {}
     least = max(cost_per_worker, CRITICAL_SHARE * sum(column[-1] for column in costs.values()) / jobs)

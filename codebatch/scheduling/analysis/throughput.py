@@ -1,16 +1,17 @@
-"""Observed throughput of the workers, and the number of workers that the work left is worth.
+"""Observed throughput of the workers, and the number of workers that is worthwhile for the remaining work.
 
-The coordinator reports the positions of its workers several times a second. From two reports follows how much estimated
-cost the workers got through, and in how many seconds of work. The quotient turns the estimate of the work left into
-seconds. A worker is worth starting if each worker would then have at least as many seconds of work as a start takes.
+The coordinator reports the positions of its workers several times a second. Two reports yield the estimated cost that
+the workers completed, and the seconds of work that it took. The quotient converts the estimate of the remaining work
+into seconds. A worker is worth starting if each worker would then have at least as many seconds of work as a start
+takes.
 
-1. A worker's first seconds do not count: a new process loads modules and grammars, which says nothing about the files.
-2. The item at hand counts as done. So an item that takes long raises the prediction before it ends, and the prediction
-   errs on the low side.
-3. Older evidence fades, since the costliest units run first and are not like the last ones. It halves every 2 seconds,
-   but not before each worker has done 8 items: one item says little.
-4. Until there is evidence, bytes decide: a worker is worth `cost_per_worker`.
-5. A unit that would last too long is to end earlier, so that its worker commits.
+1. The first seconds of a worker do not count: a new process loads modules and grammars, regardless of the files.
+2. The current item counts as finished. Therefore a slow item raises the prediction before it ends, and the
+   prediction errs on the low side.
+3. Older evidence decays, because the costliest units run first and are not representative. It halves every 2
+   seconds, but not before each worker has finished 8 items, because one item is little evidence.
+4. Without evidence, the size of the work decides: a worker is worth `cost_per_worker`.
+5. A unit that would last too long is shortened, so that its worker commits.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ from codebatch.model.shard import ShardId
 from codebatch.scheduling.events import ProgressReport, WorkerId
 
 START_SECONDS = 0.5
-"""Seconds that a worker takes from its start to its full speed, without the set-up of its tasks."""
+"""Seconds from the start of a worker to its full speed, without the set-up of its tasks."""
 
 HALF_LIFE_SECONDS = 2.0
-"""Seconds after which evidence counts half, at the earliest."""
+"""Minimum number of seconds after which the weight of evidence is halved."""
 
 HALF_LIFE_ITEMS = 8
-"""Items of each worker after which evidence counts half, at the earliest."""
+"""Minimum number of items of each worker after which the weight of evidence is halved."""
 
 UNIT_SECONDS_MAX = 120.0
-"""Seconds that a unit may last from now on. One that would last longer is cut to half of that."""
+"""Maximum remaining time of a unit in seconds. A longer unit is shortened to half of this."""
 
 
 class Throughput:
@@ -45,7 +46,7 @@ class Throughput:
         running: Mapping[WorkerId, Unit],
         cost_per_worker: float,
     ) -> None:
-        """`costs` are as in Session. `running` is the live mapping of the workers to their units."""
+        """Start without observations. `costs` are as in Session. `running` is the live mapping of workers to units."""
         self._costs = costs
         self._running = running
         self._cost_per_worker = cost_per_worker
@@ -58,7 +59,7 @@ class Throughput:
         self._start_seconds = START_SECONDS
 
     def observe(self, report: ProgressReport) -> None:
-        """Add what workers did since the last report."""
+        """Add the progress of the workers since the last report."""
         self._at_hand = 0.0
         positions = dict(report.positions)
         for worker, unit in self._running.items():
@@ -79,7 +80,7 @@ class Throughput:
         del self._positions[worker]
 
     def workers_worth(self, queued_cost: float, queued_items: int) -> int:
-        """Return how many workers the queued and the running work is worth: at most one for each item left."""
+        """Return the number of workers that is worthwhile for the remaining work, at most one for each item."""
         cost, items = queued_cost, queued_items
         for worker, unit in self._running.items():
             position = self._position(worker, unit)
@@ -89,7 +90,7 @@ class Throughput:
         return items if items * share <= cost else min(items, max(1, math.ceil(cost / share)))
 
     def end_in_time(self, worker: WorkerId) -> int | None:
-        """Return where the unit of a worker is to end, behind the item at hand; None if it does not last too long."""
+        """Return the new end of a worker's unit, after the current item; None if the unit does not last too long."""
         unit = self._running[worker]
         costs, position = self._costs[unit.shard], self._position(worker, unit)
         if not self._seconds or costs[unit.end] - costs[position] <= UNIT_SECONDS_MAX * self._speed:
@@ -99,11 +100,11 @@ class Throughput:
 
     @property
     def _speed(self) -> float:
-        """The cost that a worker gets through in a second, once there is evidence."""
+        """The cost that a worker completes in a second. Defined once there is evidence."""
         return (self._done + self._at_hand) / self._seconds
 
     def _share(self) -> float:
-        """Return the cost that a worker is worth starting for."""
+        """Return the cost for which one more worker is worth starting."""
         return self._start_seconds * self._speed if self._seconds else self._cost_per_worker
 
     def _advance(self, worker: WorkerId, unit: Unit, reported: int, seconds: float) -> None:
@@ -122,5 +123,5 @@ class Throughput:
             self._at_hand += costs[min(position + 1, unit.end)] - costs[position]
 
     def _position(self, worker: WorkerId, unit: Unit) -> int:
-        """Return the last known position of a worker. After a Shrink it may lie behind the end of the unit."""
+        """Return the last known position of a worker. After a ShrinkUnit it may lie behind the end of the unit."""
         return min(self._positions.get(worker, unit.start), unit.end)

@@ -1,4 +1,4 @@
-"""The units that wait for a worker: longest processing time first (Graham 1969), ties in path order."""
+"""Queue of units that wait for a worker: longest processing time first (Graham 1969), ties in path order."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from codebatch.model.outcome import Unit
 from codebatch.model.shard import ShardId
 
 Place = tuple[float, int, int]
-"""The place of a unit in the queue: its negative cost, its shard's place in the plan, its first item."""
+"""Sort key of a unit in the queue: its negative cost, the index of its shard in the plan, its first item."""
 
 
 class UnitQueue:
-    """A heap of places, and the units at them. A place whose unit has left the queue is skipped when it comes up."""
+    """A heap of places and a table of the units at them. Places of removed units are skipped when popped."""
 
     def __init__(self, shards: Sequence[ShardId], costs: Mapping[ShardId, Sequence[float]]) -> None:
-        """`shards` are in plan order; `costs` are as in Session."""
+        """Start empty. `shards` are in plan order; `costs` are as in Session."""
         self._shards = shards
         self._order = {shard: index for index, shard in enumerate(shards)}
         self._costs = costs
         self._heap: list[Place] = []
         self._units: dict[ShardId, dict[int, Unit]] = {}
         self.units = 0
-        """Number of units that wait."""
+        """Number of waiting units."""
         self.items = 0
-        """Number of their items."""
+        """Number of items of the waiting units."""
         self.cost = 0.0
-        """Their estimated cost."""
+        """Estimated cost of the waiting units."""
 
     def __bool__(self) -> bool:
-        """Return whether there may be a unit: the places that are left may be empty."""
+        """Return whether there may be a unit. Some places may be without a unit."""
         return bool(self._heap)
 
     def replace(self, shard: ShardId, units: Iterable[Unit]) -> None:
-        """Queue these units of a shard, and none of those that were queued before."""
+        """Replace the queued units of a shard."""
         known = frozenset(self._units.get(shard, ()))
         for start in known:
             self._remove(shard, start)
@@ -44,7 +44,7 @@ class UnitQueue:
             self._add(unit)
 
     def pop(self) -> tuple[Place, Unit] | None:
-        """Take the first unit; None if there is none."""
+        """Take the first unit, or return None if there is none."""
         while self._heap:
             place = heapq.heappop(self._heap)
             unit = self._remove(self._shards[place[1]], place[2])
@@ -53,7 +53,7 @@ class UnitQueue:
         return None
 
     def put_back(self, place: Place, unit: Unit) -> None:
-        """Queue a unit that was taken, at its place."""
+        """Queue a unit again at the place from which it was taken."""
         heapq.heappush(self._heap, place)
         self._add(unit)
 

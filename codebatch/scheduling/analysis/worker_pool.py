@@ -1,4 +1,4 @@
-"""Our workers by what they do: begin to live, idle, run a unit, or are told to end."""
+"""The workers of a session by their state: spawning, idle, running or retired."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from codebatch.scheduling.events import WorkerId
 
 
 class WorkerPool(msgspec.Struct):
-    """`idle` workers of which the `fresh` never had a unit, `running` ones with theirs, `retired` ones until buried."""
+    """The workers of a session. `fresh` is the subset of `idle` that never had a unit.
+
+    `running` maps workers to their units. `retired` workers were asked to stop and are not dead yet.
+    """
 
     spawning: int = 0
     idle: set[WorkerId] = msgspec.field(default_factory=set)
@@ -22,30 +25,30 @@ class WorkerPool(msgspec.Struct):
 
     @property
     def size(self) -> int:
-        """How many workers live, or begin to."""
+        """The number of live workers, including those that are starting."""
         return self.spawning + len(self.idle) + len(self.running)
 
-    def greet(self, worker: WorkerId) -> None:
-        """One that was spawned can take a unit."""
+    def add_ready(self, worker: WorkerId) -> None:
+        """Record that a spawned worker is ready for a unit."""
         self.spawning -= 1
         self.idle.add(worker)
         self.fresh.add(worker)
 
     def assign(self, worker: WorkerId, unit: Unit) -> None:
-        """An idle one gets a unit."""
+        """Record that an idle worker gets a unit."""
         self.idle.discard(worker)
         self.fresh.discard(worker)
         self.running[worker] = unit
         self._by_shard.setdefault(unit.shard, set()).add(worker)
 
     def finish(self, worker: WorkerId) -> Unit | None:
-        """One is idle again; returns the unit that it had."""
+        """Record that a worker is idle again. Return the unit that it had."""
         unit = self._take_unit(worker)
         self.idle.add(worker)
         return unit
 
-    def bury(self, worker: WorkerId) -> Unit | None:
-        """One died, in whatever it did; returns the unit that it had."""
+    def remove(self, worker: WorkerId) -> Unit | None:
+        """Record the death of a worker in any state. Return the unit that it had, or None."""
         unit = self._take_unit(worker)
         if unit is None:
             if worker in self.idle:
@@ -56,14 +59,14 @@ class WorkerPool(msgspec.Struct):
         return unit
 
     def retire(self, workers: set[WorkerId]) -> list[Action]:
-        """Have idle ones end."""
+        """Retire idle workers. Return the actions, in order of their IDs."""
         self.idle -= workers
         self.fresh -= workers
         self.retired |= workers
         return [Retire(worker) for worker in sorted(workers)]
 
     def busy_in(self, shard: ShardId) -> list[Unit]:
-        """The units of a shard that run."""
+        """Return the running units of a shard."""
         return [self.running[worker] for worker in self._by_shard.get(shard, ())]
 
     def _take_unit(self, worker: WorkerId) -> Unit | None:

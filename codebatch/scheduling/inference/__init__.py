@@ -1,1 +1,1 @@
-"""Dependencies between tasks, inferred from their texts."""
+"""Inference of dependencies between tasks from their texts."""

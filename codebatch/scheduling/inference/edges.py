@@ -1,7 +1,7 @@
-"""Which tasks need which, by what is said of them: `strategy = "auto"` (SPEC.md "Work files").
+"""Inference of the needs of tasks from their descriptions: `strategy = "auto"` (SPEC.md "Work files").
 
-Pure: descriptions in, candidates out, each with its reason and how sure it is. What is written wins, and nothing here
-closes a circle.
+Pure functions from descriptions to candidate edges, each with a reason and a confidence. Explicit needs take
+precedence, and no inferred edge closes a cycle.
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ from codebatch.scheduling.inference.sentences import (
 )
 
 FILES_SURE, NAME_SURE, NUMBER_SURE, CREATED_SURE, CHANGED_SURE, PLACE_SURE = 1.0, 0.95, 0.85, 0.75, 0.6, 0.6
-"""How sure the rules are: by `inputs` and `outputs`, by name, by the number of an id, of a created file, of a file that
-two change, by a number that is a place in the list. The order of tasks has a say in the last two alone."""
+"""Confidence of each rule, between 0 and 1.
+
+In order: `inputs` and `outputs`; name; number in an ID; created file; file changed by two tasks; position in the list.
+Only the last two depend on the order of tasks.
+"""
 
 _QUOTED_CHARACTERS_MAX = 100
 _TITLE_WORDS_MIN = 2
@@ -43,7 +46,7 @@ _NUMBERED = re.compile(
     re.IGNORECASE,
 )
 _MORE_NUMBERS = re.compile(r"\s*(?:,\s*(?:and\s+)?|and\s+|&\s*)#?(?P<number>\d{1,6})(?![\w.]*\w)", re.IGNORECASE)
-_OF_OTHERS = re.compile(
+_FOREIGN_NUMBER = re.compile(
     r"\b(?:issues?|prs?|pull requests?|bugs?|tickets?|gh|mrs?|merge requests?|fix(?:es|ed)?|closes?)[\s:]*\Z",
     re.IGNORECASE,
 )
@@ -52,12 +55,12 @@ _LISTED_BETWEEN = re.compile(r"\s*,\s*(?:and\s+|&\s*)?|\s+(?:and|&|as well as|pl
 _MARKS = re.compile(r"[`\"\u201c\u201d'\[\]]|\*\*|(?<!\w)[*_]+|[*_]+(?!\w)")
 _CALLED_TASK = re.compile(r"(?:the\s+)?tasks?\s+([\w.-]+)\Z", re.IGNORECASE)
 _NO_TASK = {"", "-", "none", "no", "nothing", "n/a", "na", "tbd"}
-"""What people write where there is nothing to list."""
+"""Words that people write if there is nothing to list."""
 _NUMBER_OF_ID = re.compile(r"\D*?0*(\d{1,6})(?=[-_.]|\Z)")
 
 
 class Described(NamedTuple):
-    """A task, as far as rules look at it."""
+    """The part of a task that the rules examine."""
 
     id: str
     title: str = ""
@@ -67,7 +70,7 @@ class Described(NamedTuple):
 
 
 class CandidateEdge(NamedTuple):
-    """An edge that may be: `task` needs `on`, because of `why`, a sentence that quotes."""
+    """A possible edge: `task` needs `on`. `why` is the reason, with a quote."""
 
     task: str
     on: str
@@ -77,20 +80,20 @@ class CandidateEdge(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """Candidates that are edges now, and those that are not, each with the reason."""
+    """Candidates that became edges, and rejected candidates with reasons."""
 
     edges: list[CandidateEdge]
     left_out: list[tuple[CandidateEdge, str]]
 
 
 def infer(tasks: Sequence[Described]) -> list[CandidateEdge]:
-    """All candidates, of each pair the surest, the surest first."""
+    """Return the best candidate of each pair of tasks, in order of decreasing confidence."""
     best: dict[tuple[str, str], CandidateEdge] = {}
-    for found in (*_by_files(tasks), *_by_names(tasks), *_by_paths(tasks)):
-        known = best.get((found.task, found.on))
-        if found.task != found.on and (known is None or known.confidence < found.confidence):
-            best[found.task, found.on] = found
-    return sorted(best.values(), key=lambda each: (-each.confidence, each.task, each.on))
+    for edge in (*_by_files(tasks), *_by_names(tasks), *_by_paths(tasks)):
+        known = best.get((edge.task, edge.on))
+        if edge.task != edge.on and (known is None or known.confidence < edge.confidence):
+            best[edge.task, edge.on] = edge
+    return sorted(best.values(), key=lambda edge: (-edge.confidence, edge.task, edge.on))
 
 
 def take(
@@ -99,28 +102,29 @@ def take(
     *,
     confidence_min: float = CONFIDENCE_MIN,
 ) -> Taken:
-    """Those that become edges, beside the ones that are `written`: what each task waits for.
+    """Select the candidates that become edges, in the given order.
 
-    They are looked at in their order. What is written already is no candidate any more.
+    `written` maps each task to its explicit needs. Candidates that repeat one of these are dropped. Candidates with low
+    confidence or that would close a cycle are rejected.
     """
     waits_for: dict[str, list[str]] = {task: list(on) for task, on in written.items()}
     taken = Taken([], [])
-    for each in candidates:
-        if each.on in written.get(each.task, ()):
+    for edge in candidates:
+        if edge.on in written.get(edge.task, ()):
             continue
-        if each.confidence < confidence_min:
-            taken.left_out.append((each, f"its confidence is below {confidence_min:g}"))
-        elif path := _path(waits_for, each.on, each.task):
-            told = f"{' → '.join(path)} exists" if len(path) <= 6 else f"{path[0]} → … → {path[-1]} exists"
-            taken.left_out.append((each, f"it would create a cycle: {told}"))
+        if edge.confidence < confidence_min:
+            taken.left_out.append((edge, f"its confidence is below {confidence_min:g}"))
+        elif path := _path(waits_for, edge.on, edge.task):
+            cycle = f"{' → '.join(path)} exists" if len(path) <= 6 else f"{path[0]} → … → {path[-1]} exists"
+            taken.left_out.append((edge, f"it would create a cycle: {cycle}"))
         else:
-            waits_for.setdefault(each.task, []).append(each.on)
-            taken.edges.append(each)
+            waits_for.setdefault(edge.task, []).append(edge.on)
+            taken.edges.append(edge)
     return taken
 
 
 def _path(waits_for: Mapping[str, Sequence[str]], start: str, end: str) -> list[str]:
-    """How one task waits for another, by others; empty where it does not."""
+    """Return a shortest path by which `start` waits for `end`; empty if there is none."""
     before: dict[str, str] = {}
     pending = deque([start])
     while pending:
@@ -138,7 +142,7 @@ def _path(waits_for: Mapping[str, Sequence[str]], start: str, end: str) -> list[
 
 
 def _by_files(tasks: Sequence[Described]) -> Iterator[CandidateEdge]:
-    """Who reads what another writes, by `inputs` and `outputs`."""
+    """Yield edges to tasks whose `outputs` overlap the `inputs` of a task."""
     writers = [(task, FilePatterns(task.outputs)) for task in tasks if task.outputs]
     for task in tasks:
         reads = FilePatterns(task.inputs) if task.inputs and writers else None
@@ -150,7 +154,7 @@ def _by_files(tasks: Sequence[Described]) -> Iterator[CandidateEdge]:
 
 
 class _Names:
-    """Finds the tasks that words name: by id, by title in quotes, by number."""
+    """Index of task names: IDs, quoted titles and numbers."""
 
     def __init__(self, tasks: Sequence[Described]) -> None:
         self._ids = {task.id.casefold(): task.id for task in tasks}
@@ -164,138 +168,138 @@ class _Names:
                 self._long.setdefault(title.split()[0], []).append(title)
         numbers: dict[int, list[str]] = {}
         for task in tasks:
-            if found := _NUMBER_OF_ID.match(task.id):
-                numbers.setdefault(int(found[1]), []).append(task.id)
+            if match := _NUMBER_OF_ID.match(task.id):
+                numbers.setdefault(int(match[1]), []).append(task.id)
         self._are_numbered = bool(numbers)
         self._numbers = {number: ids[0] for number, ids in numbers.items() if len(ids) == 1}
         self._places = {place: task.id for place, task in enumerate(tasks, 1)}
 
-    def named(self, region: WaitedText) -> Iterator[tuple[str, float]]:
-        """What is waited for in a part of a sentence: ids, and how sure that is."""
+    def iter_named(self, region: WaitedText) -> Iterator[tuple[str, float]]:
+        """Yield the task IDs that a part of a sentence waits for, each with its confidence."""
         rest = region.words
         last = 0
-        for start, end, id_, confidence in sorted(self._found(region)):
+        for start, end, id_, confidence in sorted(self._iter_matches(region)):
             if end_of_region(rest, start) and not (last and is_enumerated(rest, last, start)):
                 break
             if start >= last:
                 yield id_, confidence
                 last = end
 
-    def listed(self, listed: Listed) -> Iterator[tuple[str, float]]:
-        """The tasks that a line is a list of, by their ids, titles and numbers. Of what else it says it names none."""
+    def iter_listed_tasks(self, listed: Listed) -> Iterator[tuple[str, float]]:
+        """Yield the tasks that a line lists, by ID, title or number. Other words in the line name no task."""
         for words in (listed.names, *_LISTED_BETWEEN.split(listed.names)):
             bare = _MARKS.sub("", words).strip()
             if (id_ := self._listed_one(bare, is_hard=listed.is_hard and bare == words.strip())) is not None:
                 yield id_, NAME_SURE
-            elif (found := _NUMBERED.match(bare)) is not None:
-                numbers = list(self._of_numbers(bare, found))
+            elif (match := _NUMBERED.match(bare)) is not None:
+                numbers = list(self._of_numbers(bare, match))
                 if numbers and max(end for _, end, _, _ in numbers) == len(bare):
                     yield from ((id_, confidence) for _, _, id_, confidence in numbers)
 
     def _listed_one(self, words: str, *, is_hard: bool) -> str | None:
-        """The task that is called so. Behind a label that says much else a word of everybody's is none."""
+        """Return the task with this name. With `is_hard`, a common word does not count as an ID."""
         if words.casefold() in _NO_TASK:
             return None
         plain = words.rpartition("/")[2].removesuffix(".md") if words.endswith(".md") else words
-        said = _CALLED_TASK.match(plain)
-        id_ = self._ids.get(plain.casefold()) or (self._ids.get(said[1].casefold()) if said else None)
+        labelled = _CALLED_TASK.match(plain)
+        id_ = self._ids.get(plain.casefold()) or (self._ids.get(labelled[1].casefold()) if labelled else None)
         if id_ is None:
             return self._titles.get(_plain(words))
-        return id_ if said or not is_hard or re.search(r"[\d_-]", id_) else None
+        return id_ if labelled or not is_hard or re.search(r"[\d_-]", id_) else None
 
-    def _found(self, region: WaitedText) -> Iterator[tuple[int, int, str, float]]:
+    def _iter_matches(self, region: WaitedText) -> Iterator[tuple[int, int, str, float]]:
         rest = region.words
-        for found in _QUOTED.finditer(rest):
-            words = next(each for each in found.groups() if each is not None)
+        for match in _QUOTED.finditer(rest):
+            words = next(each for each in match.groups() if each is not None)
             id_ = self._ids.get(words.casefold()) or self._titles.get(_plain(words))
             if id_ is not None:
-                yield found.start(), found.end(), id_, NAME_SURE
-        for found in _NUMBERED.finditer(rest):
-            yield from self._of_numbers(rest, found)
-        for found in _WORD.finditer(rest):
-            word = found[0].casefold().removesuffix(".md")
+                yield match.start(), match.end(), id_, NAME_SURE
+        for match in _NUMBERED.finditer(rest):
+            yield from self._of_numbers(rest, match)
+        for match in _WORD.finditer(rest):
+            word = match[0].casefold().removesuffix(".md")
             id_ = self._ids.get(word)
-            if id_ is not None and self._is_meant(region, found, word):
-                yield found.start(), found.end(), id_, NAME_SURE
+            if id_ is not None and self._is_meant(region, match, word):
+                yield match.start(), match.end(), id_, NAME_SURE
             for title in self._long.get(word, ()):
-                end = found.start() + len(title)
-                is_all = len(title.split()) >= _CERTAIN_WORDS or self._is_all(region, found.start(), end)
-                if rest[found.start() : end].casefold() == title and not rest[end : end + 1].isalnum() and is_all:
-                    yield found.start(), end, self._titles[title], NAME_SURE
+                end = match.start() + len(title)
+                is_all = len(title.split()) >= _CERTAIN_WORDS or self._is_all(region, match.start(), end)
+                if rest[match.start() : end].casefold() == title and not rest[end : end + 1].isalnum() and is_all:
+                    yield match.start(), end, self._titles[title], NAME_SURE
 
-    def _is_meant(self, region: WaitedText, found: re.Match[str], word: str) -> bool:
-        """Whether a word is an id here. One that is a word of everybody's must be all that is waited for."""
+    def _is_meant(self, region: WaitedText, match: re.Match[str], word: str) -> bool:
+        """Return whether a word is used as an ID. A common word counts only if nothing else is waited for."""
         if re.search(r"[\d_-]", word) and not word.isdigit() and re.search(r"[a-z]", word):
             return True
         if word.isdigit() or len(word) < 2:
             return False
-        before = region.words[: found.start()].strip().casefold()
-        return before in ("task", "the task", "step") or self._is_all(region, found.start(), found.end())
+        before = region.words[: match.start()].strip().casefold()
+        return before in ("task", "the task", "step") or self._is_all(region, match.start(), match.end())
 
     def _is_all(self, region: WaitedText, start: int, end: int) -> bool:
-        """Whether nothing but ids is waited for here, and behind a word that says nothing else."""
+        """Return whether only IDs are waited for, after a keyword that has no other use."""
         before, behind = region.words[:start], region.words[end:]
-        while (found := _JOINED_BEFORE.search(before)) and found[1].casefold() in self._ids:
-            before = before[: found.start()]
-        while (found := _JOINED_BEHIND.match(behind)) and found[1].casefold() in self._ids:
-            behind = behind[found.end() :]
+        while (match := _JOINED_BEFORE.search(before)) and match[1].casefold() in self._ids:
+            before = before[: match.start()]
+        while (match := _JOINED_BEHIND.match(behind)) and match[1].casefold() in self._ids:
+            behind = behind[match.end() :]
         return not region.is_hard and before.strip("`'\"* ").casefold() in ("", "the") and is_fully_read(behind)
 
-    def _of_numbers(self, rest: str, found: re.Match[str]) -> Iterator[tuple[int, int, str, float]]:
-        is_bare = found["kind"].strip() == "#"
-        if is_bare and (not self._are_numbered or _OF_OTHERS.search(rest[: found.start()])):
+    def _of_numbers(self, rest: str, first: re.Match[str]) -> Iterator[tuple[int, int, str, float]]:
+        is_bare = first["kind"].strip() == "#"
+        if is_bare and (not self._are_numbered or _FOREIGN_NUMBER.search(rest[: first.start()])):
             return
-        each: re.Match[str] | None = found
-        while each is not None:
-            number = int(each["number"])
+        match: re.Match[str] | None = first
+        while match is not None:
+            number = int(match["number"])
             id_ = self._numbers.get(number) if self._are_numbered else self._places.get(number)
             if id_ is not None:
-                yield each.start(), each.end(), id_, NUMBER_SURE if self._are_numbered else PLACE_SURE
-            each = _MORE_NUMBERS.match(rest, each.end())
+                yield match.start(), match.end(), id_, NUMBER_SURE if self._are_numbered else PLACE_SURE
+            match = _MORE_NUMBERS.match(rest, match.end())
 
 
 def _by_names(tasks: Sequence[Described]) -> Iterator[CandidateEdge]:
-    """Who says that it comes after another."""
+    """Yield edges to tasks that the text of a task names as earlier."""
     names = _Names(tasks)
     for task in tasks:
         for sentence in (*iter_sentences(task.title), *iter_sentences(task.text)):
             for region in iter_regions(sentence):
-                for on, confidence in names.named(region):
+                for on, confidence in names.iter_named(region):
                     yield CandidateEdge(task.id, on, confidence, f"its text: {_quote(sentence)}")
         for listed in iter_listed(task.text):
-            for on, confidence in names.listed(listed):
-                yield CandidateEdge(task.id, on, confidence, f"its text: {_quote(listed.told)}")
+            for on, confidence in names.iter_listed_tasks(listed):
+                yield CandidateEdge(task.id, on, confidence, f"its text: {_quote(listed.text)}")
 
 
 def _by_paths(tasks: Sequence[Described]) -> Iterator[CandidateEdge]:
-    """Who speaks of a file that another creates; and who changes a file that another before it changes."""
-    said = {task.id: mentioned_files(f"{task.title}\n\n{task.text}") for task in tasks}
-    creators = _by_path({id_: each.created for id_, each in said.items()})
-    changers = _by_path({id_: each.changed for id_, each in said.items()})
+    """Yield edges to creators of files that a task mentions, and to earlier tasks that change the same file."""
+    mentions = {task.id: mentioned_files(f"{task.title}\n\n{task.text}") for task in tasks}
+    creators = _by_path({id_: files.created for id_, files in mentions.items()})
+    changers = _by_path({id_: files.changed for id_, files in mentions.items()})
     for task in tasks:
-        yield from _of_created(task.id, said, creators)
+        yield from _by_created(task.id, mentions, creators)
     for path, ids in changers.items():
         for earlier, later in pairwise(ids):
-            why = f"both change {path}: {_quote(said[later].changed[path])}"
+            why = f"both change {path}: {_quote(mentions[later].changed[path])}"
             yield CandidateEdge(later, earlier, CHANGED_SURE, why)
 
 
-def _of_created(
-    task: str, said: Mapping[str, MentionedFiles], creators: Mapping[str, Sequence[str]]
+def _by_created(
+    task: str, mentions: Mapping[str, MentionedFiles], creators: Mapping[str, Sequence[str]]
 ) -> Iterator[CandidateEdge]:
-    for path, sentence in said[task].named.items():
-        if path not in said[task].created:
+    for path, sentence in mentions[task].named.items():
+        if path not in mentions[task].created:
             for creator in creators.get(path, ()):
                 if creator != task:
-                    made = f"{creator} creates this file: {_quote(said[creator].created[path])}"
+                    reason = f"{creator} creates this file: {_quote(mentions[creator].created[path])}"
                     yield CandidateEdge(
-                        task, creator, CREATED_SURE, f"its text mentions {path}: {_quote(sentence)}; {made}"
+                        task, creator, CREATED_SURE, f"its text mentions {path}: {_quote(sentence)}; {reason}"
                     )
 
 
-def _by_path(said: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
+def _by_path(paths_by_task: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
     ids: dict[str, list[str]] = {}
-    for id_, paths in said.items():
+    for id_, paths in paths_by_task.items():
         for path in paths:
             ids.setdefault(path, []).append(id_)
     return ids

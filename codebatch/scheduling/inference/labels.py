@@ -1,7 +1,7 @@
-"""What a text lists as waited for: `**Depends on:** a, b`, or such a line or heading with a list below it.
+"""Labelled lists of needs in a text: `**Depends on:** a, b`, or a label as a line or heading above a list.
 
-A label is a whole line, or what a line begins with up to its colon; it stands for the task that the text is of. What is
-listed are names and nothing else, so what only speaks of another task is none.
+A label is a whole line, or the beginning of a line up to its colon. It applies to the task that the text belongs to.
+Only names are listed; a mention of another task in prose does not count.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ITEM = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,6}[.)])[ \t]+(?:\[[ xX]\][ 
 _ASIDE = re.compile(
     r"\s[-\u2013]\s|\s?\u2014|\s\(|[:;]|\.(?:\s|\Z)|,?\s(?:but|which|that|because|so|then)\b", re.IGNORECASE
 )
-_TAKEN_BACK = re.compile(
+_NEGATION = re.compile(
     r"\b(?:not?|never|none|cannot|without|optional(?:ly)?|dropped|removed?|obsolete|instead|independent(?:ly)?|maybe"
     r"|perhaps|formerly|was|were)\b|n't\b|\?",
     re.IGNORECASE,
@@ -38,52 +38,55 @@ _ADDRESS = re.compile(r"\]\([^()\s]*\)")
 
 
 class Listed(NamedTuple):
-    """One line of what is listed: `names` is what it names, `told` what it says, with its label.
+    """One listed line: `names` is the part with names, `text` the whole line with its label.
 
-    `is_hard`: its label says much else, too, as `Dependencies`, below which packages may stand.
+    `is_hard` labels have other uses too, for example `Dependencies` above a list of packages.
     """
 
     names: str
-    told: str
+    text: str
     is_hard: bool
 
 
 def iter_listed(text: str) -> Iterator[Listed]:
-    """What stands behind the labels of a text and below them, in its order. What is taken back is left out."""
+    """Yield the entries of all labels of a text, in order. Negated entries are omitted."""
     lines = readable(text).split("\n")
-    labels = ((place, found) for place, line in enumerate(lines) if (found := _label(line)) is not None)
-    for place, found in islice(labels, _LABELS_MAX):
-        rest = found["rest"].strip()
-        for words in [rest] if rest else islice(_items(lines, place, found), _ITEMS_MAX):
-            names, aside = _parted(words)
-            if names and not _TAKEN_BACK.search(aside):
-                yield Listed(names, f"{found['label']}: {words}", found["hard"] is not None)
+    labels = ((place, match) for place, line in enumerate(lines) if (match := _label(line)) is not None)
+    for place, match in islice(labels, _LABELS_MAX):
+        rest = match["rest"].strip()
+        for words in [rest] if rest else islice(_items(lines, place, match), _ITEMS_MAX):
+            names, aside = _split(words)
+            if names and not _NEGATION.search(aside):
+                yield Listed(names, f"{match['label']}: {words}", match["hard"] is not None)
 
 
 def _label(line: str) -> re.Match[str] | None:
-    """A line that begins with a label: with a colon, or alone as a heading or emphasized."""
-    found = _LABEL.match(line[:_LINE_CHARACTERS_MAX])
-    if found is None or found["colon"] or found["colon_behind"]:
-        return found
-    return found if (found["heading"] or found["mark"]) and not found["rest"].strip() else None
+    """Match a line that begins with a label: with a colon, or alone as a heading or emphasized."""
+    match = _LABEL.match(line[:_LINE_CHARACTERS_MAX])
+    if match is None or match["colon"] or match["colon_behind"]:
+        return match
+    return match if (match["heading"] or match["mark"]) and not match["rest"].strip() else None
 
 
 def _items(lines: Sequence[str], place: int, label: re.Match[str]) -> Iterator[str]:
-    """Those of the list below a label, without lists in it. Below an item that is a label they stand deeper."""
+    """Yield the items of the list below a label, without nested lists.
+
+    If the label is itself an item, they are indented.
+    """
     least = _width(label["indent"]) + 1 if label["bullet"] else 0
     depth: int | None = None
     for line in lines[place + 1 :]:
-        found = _ITEM.match(line[:_LINE_CHARACTERS_MAX])
-        if found is None:
+        match = _ITEM.match(line[:_LINE_CHARACTERS_MAX])
+        if match is None:
             if line.strip() and (depth is None or _width(line) <= depth):
                 return
             continue
-        indent = _width(found["indent"])
+        indent = _width(match["indent"])
         if indent < (least if depth is None else depth):
             return
         depth = indent if depth is None else depth
         if indent == depth:
-            yield found["words"].strip()
+            yield match["words"].strip()
 
 
 def _width(line: str) -> int:
@@ -91,8 +94,8 @@ def _width(line: str) -> int:
     return len(spaces.expandtabs(4))
 
 
-def _parted(words: str) -> tuple[str, str]:
-    """What a line names, and what it says of that."""
+def _split(words: str) -> tuple[str, str]:
+    """Split a line into the names and the remark behind them."""
     words = _ADDRESS.sub("]", words)
     end = _ASIDE.search(words)
     return (words, "") if end is None else (words[: end.start()].strip(), words[end.start() :])

@@ -1,6 +1,6 @@
-"""What the text of a task says of others: which tasks it comes after, which files it creates, changes and speaks of.
+"""Statements of a task's text about other tasks and about files: needed tasks; created, changed and mentioned files.
 
-The rules are narrow: what is not said in plain words is not said, for an edge too many keeps a night waiting.
+The rules are narrow and accept only explicit wording, because a wrong edge can delay a batch for hours.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _REGIONS_MAX = 20
 _PATHS_MAX = 50
 _BEFORE_CHARACTERS_MAX = 200
 
-# What somebody waits for stands behind these words.
+# Keywords that precede what is waited for.
 _WAITS = re.compile(
     r"\b(?:(?P<soft>(?:depend(?:s|ing)?|dependent) (?:up)?on|blocked (?:by|on)|builds? (?:up)?on|waits? (?:for|on)"
     r"|waiting (?:for|on)|prerequisites?:?(?: is| are)?|after|as soon as|(?:not|n't|wait)(?: \w+){0,3} until"
@@ -47,7 +47,7 @@ _NEGATED = re.compile(
 _OTHER_SUBJECT = re.compile(
     r"(?:\b(?:task|step|issue|ticket)\s+[\w.-]+|#\d+|(?<!\S)\(?\d[\w.]*-[\w.-]+)\)?\s*\Z", re.IGNORECASE
 )
-"""Of whom a sentence speaks that says what another task waits for."""
+"""Another task as the grammatical subject. A sentence with such a subject describes the needs of that task."""
 _ENDED = re.compile(
     r"\b(?:is|are|was|has been|have been|has|have|gets?|got|being)?\s*\b(?:done|finished|complete|completed|ready"
     r"|in place|there|merged|landed"
@@ -126,7 +126,10 @@ _ASIDE = re.compile(
 
 
 class WaitedText(NamedTuple):
-    """What is waited for, as a sentence says it. `is_hard`: behind a word that says much else, too, as `needs`."""
+    """The part of a sentence that says what is waited for.
+
+    `is_hard`: the keyword has other uses, for example `needs`.
+    """
 
     words: str
     sentence: str
@@ -134,7 +137,7 @@ class WaitedText(NamedTuple):
 
 
 class MentionedFiles(NamedTuple):
-    """What a text says of files, each path with the sentence that says so."""
+    """Files in a text, each path with the first sentence that mentions it."""
 
     created: dict[str, str]
     changed: dict[str, str]
@@ -142,9 +145,9 @@ class MentionedFiles(NamedTuple):
 
 
 def readable(text: str) -> str:
-    """The beginning of a text, without code, comments and addresses."""
+    """Return the beginning of a text without code blocks, comments and addresses."""
     text = text[:_TEXT_CHARACTERS_MAX].replace("\r\n", "\n")
-    # Each costs more than to see that there is nothing of it.
+    # A test for the delimiter is cheaper than a substitution.
     if "```" in text or "~~~" in text:
         text = _CODE_BLOCK.sub("\n\n", text)
     if "\n    " in text or "\n\t" in text:
@@ -157,12 +160,14 @@ def readable(text: str) -> str:
 
 
 def _without_indented_code(text: str) -> str:
-    """A text without what CommonMark 4.4 takes as code: deeper than the rest, behind an empty line, in no list.
+    """Return a text without indented code blocks (CommonMark 4.4).
 
-    What looks like items of a list is one, though CommonMark has it as code.
+    These are lines indented more than the rest, after an empty line and outside of lists. In contrast to CommonMark,
+    indented lines that look like list items are kept.
     """
     lines = textwrap.dedent(text).split("\n")
-    is_begin, is_code, is_list = True, False, False  # Of a block, and what the block before the line is.
+    # `is_begin`: a block may begin at this line. `is_code` and `is_list`: the current block is code, or in a list.
+    is_begin, is_code, is_list = True, False, False
     for place, line in enumerate(lines):
         if not line.strip():
             is_begin = True
@@ -178,14 +183,14 @@ def _without_indented_code(text: str) -> str:
 
 
 def iter_sentences(text: str) -> Iterator[str]:
-    """The sentences of a text in their order, without code and addresses."""
+    """Yield the sentences of a text in order, without code and addresses."""
     text = readable(text)
     at = 0
-    for found in _SENTENCE_END.finditer(text):
-        if _ABBREVIATION.search(text, max(at, found.start() - 12), found.end()):
+    for match in _SENTENCE_END.finditer(text):
+        if _ABBREVIATION.search(text, max(at, match.start() - 12), match.end()):
             continue
-        yield from _as_sentence(text[at : found.start()])
-        at = found.end()
+        yield from _as_sentence(text[at : match.start()])
+        at = match.end()
     yield from _as_sentence(text[at:])
 
 
@@ -197,32 +202,32 @@ def _as_sentence(piece: str) -> Iterator[str]:
 
 
 def iter_regions(sentence: str) -> Iterator[WaitedText]:
-    """Where a sentence says what is waited for, as far as it says it outright."""
-    for found in islice(_WAITS.finditer(sentence), _REGIONS_MAX):
-        word = found[0].strip().lower()
+    """Yield the parts of a sentence that explicitly say what is waited for."""
+    for match in islice(_WAITS.finditer(sentence), _REGIONS_MAX):
+        word = match[0].strip().lower()
         is_until = word.endswith("until")
-        if not is_until and _NEGATED.search(sentence[: found.start()]):
+        if not is_until and _NEGATED.search(sentence[: match.start()]):
             continue
-        if _OTHER_SUBJECT.search(sentence, max(0, found.start() - _BEFORE_CHARACTERS_MAX), found.start()):
+        if _OTHER_SUBJECT.search(sentence, max(0, match.start() - _BEFORE_CHARACTERS_MAX), match.start()):
             continue
-        rest = sentence[found.end() :]
+        rest = sentence[match.end() :]
         if word == "when" and not _ENDED.search(rest.split(",")[0]):
             continue
-        yield WaitedText(rest, sentence, found["hard"] is not None)
+        yield WaitedText(rest, sentence, match["hard"] is not None)
 
 
 def end_of_region(rest: str, at: int) -> bool:
-    """Whether what is waited for has ended before a place."""
+    """Return whether the waited-for part ends before position `at`."""
     return _REGION_END.search(rest, 0, at) is not None
 
 
 def is_enumerated(rest: str, start: int, end: int) -> bool:
-    """Whether between two places there is only what joins members of a list."""
+    """Return whether only list separators are between two positions."""
     return _ENUMERATED.fullmatch(rest, start, end) is not None
 
 
 def is_fully_read(rest: str) -> bool:
-    """Whether behind a word the sentence is over, or says that it is done, or goes on with something else."""
+    """Return whether a name is followed by the end of the sentence, by punctuation, or by a word such as "done"."""
     return (
         not rest.strip(" .!`'\"*")
         or rest.lstrip("`'\"* ")[:1] in (",", ".")
@@ -231,8 +236,8 @@ def is_fully_read(rest: str) -> bool:
 
 
 def mentioned_files(text: str) -> MentionedFiles:
-    """What a text says of files. A file that it creates it does not change, too."""
-    said = MentionedFiles({}, {}, {})
+    """Return the files that a text mentions. A file that the text creates is not among the changed files."""
+    files = MentionedFiles({}, {}, {})
     for sentence in iter_sentences(text):
         last: tuple[int, dict[str, str] | None] = (0, None)
         for path, start, end in islice(_iter_paths(sentence), _PATHS_MAX):
@@ -242,55 +247,55 @@ def mentioned_files(text: str) -> MentionedFiles:
             if last[1] is not None and is_enumerated(sentence, last[0], start):
                 into = last[1]
             elif _creates(before):
-                into = said.created
+                into = files.created
             elif _changes(before):
-                into = said.changed
+                into = files.changed
             else:
                 into = None
             last = (end, into)
             if into is not None:
                 into.setdefault(path, sentence)
             if not _ASIDE.search(before):
-                said.named.setdefault(path, sentence)
-    for path in said.created:
-        said.changed.pop(path, None)
-    return said
+                files.named.setdefault(path, sentence)
+    for path in files.created:
+        files.changed.pop(path, None)
+    return files
 
 
 def _iter_paths(sentence: str) -> Iterator[tuple[str, int, int]]:
-    for found in _PATH.finditer(sentence):
-        path = found["path"]
-        is_quoted = bool(found["quote"]) and found[0].endswith("`")
+    for match in _PATH.finditer(sentence):
+        path = match["path"]
+        is_quoted = bool(match["quote"]) and match[0].endswith("`")
         if not is_quoted and (("/" not in path and not _KNOWN.match(path)) or _PRODUCT.match(path)):
             continue
         if "/" in path and not is_quoted and not _KNOWN.match(path.rpartition("/")[2]):
             continue
         if is_quoted and "/" not in path and not _KNOWN.match(path):
-            continue  # `user.name` is no file.
+            continue  # For example `user.name` is not a file.
         path = path.removeprefix("./").removeprefix("/")
         if ".." not in path:
-            yield path, found.start(), found.end()
+            yield path, match.start(), match.end()
 
 
 def _creates(before: str) -> bool:
     if _WRITES_TO.search(before):
         return not _NEGATED.search(before[: _start_of(_WRITES_TO, before)])
-    found = _CREATES.search(before)
-    if found is None or _NEGATED.search(before[: found.start()]):
+    match = _CREATES.search(before)
+    if match is None or _NEGATED.search(before[: match.start()]):
         return False
-    return not _THIRD_PERSON.search(found["verb"]) or bool(_OWN_SUBJECT.match(before[: found.start()]))
+    return not _THIRD_PERSON.search(match["verb"]) or bool(_OWN_SUBJECT.match(before[: match.start()]))
 
 
 def _changes(before: str) -> bool:
-    found = _CHANGES.search(before)
-    if found is None or _NEGATED.search(before[: found.start()]) or _ONLY_READ.search(found["between"]):
+    match = _CHANGES.search(before)
+    if match is None or _NEGATED.search(before[: match.start()]) or _ONLY_READ.search(match["between"]):
         return False
-    verb = found[0].split()[0].lower()
+    verb = match[0].split()[0].lower()
     return verb not in _NEEDS_PLACE or bool(
-        re.search(r"\b(?:in|to|into|inside|within)\s+(?:the\s+)?\Z", found["between"])
+        re.search(r"\b(?:in|to|into|inside|within)\s+(?:the\s+)?\Z", match["between"])
     )
 
 
 def _start_of(pattern: re.Pattern[str], text: str) -> int:
-    found = pattern.search(text)
-    return found.start() if found else 0
+    match = pattern.search(text)
+    return match.start() if match else 0

@@ -1,1 +1,1 @@
-"""The scheduler of a task list: which command runs next."""
+"""The scheduler of a work batch: the order in which commands run."""

@@ -1,4 +1,4 @@
-"""What is known of the attempts of each command: how they ended, and under which epochs they were begun."""
+"""Known attempts of each command: outcomes and lease epochs."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from codebatch.scheduling.work.events import Concluded, Conclusion
 
 
 class AttemptHistories:
-    """Attempts by item. An attempt that was leased and has no outcome is *unended*: it runs, or was interrupted."""
+    """Attempts by item. An attempt with a lease and without outcome is *unended*: it runs or was interrupted."""
 
     def __init__(self, epochs: Mapping[int, int]) -> None:
-        """`epochs`: the highest that each item was leased under."""
+        """Start without outcomes. `epochs` has the highest lease epoch of each item."""
         self._epochs = dict(epochs)
         self._ended: dict[int, dict[int, Conclusion]] = {}
-        """Of those that had several."""
+        """Outcomes by item and round, only for items with several outcomes."""
         self._last: dict[int, Conclusion] = {}
         self._taken: dict[int, int] = {}
 
     def add(self, concluded: Concluded) -> list[int]:
-        """Take note of outcomes; returns the items of which one is higher than what was known."""
+        """Add outcomes. Return the items that have a new highest outcome."""
         for item, round_ in concluded.unreadable:
             self._taken[item] = max(round_, self._taken.get(item, 0))
-        news: list[int] = []
-        for one in concluded.conclusions:
-            item, round_ = one.item, one.round
-            # A register may name an epoch whose lease never came to be.
-            self._epochs[item] = max(one.epoch, self._epochs.get(item, 0))
+        updated: list[int] = []
+        for conclusion in concluded.conclusions:
+            item, round_ = conclusion.item, conclusion.round
+            # A register may name an epoch that was never leased.
+            self._epochs[item] = max(conclusion.epoch, self._epochs.get(item, 0))
             self._taken[item] = max(round_, self._taken.get(item, 0))
             last = self._last.get(item)
             if last is not None:
-                self._ended.setdefault(item, {last.round: last}).setdefault(round_, one)
+                self._ended.setdefault(item, {last.round: last}).setdefault(round_, conclusion)
             if last is None or last.round < round_:
-                self._last[item] = one
-                news.append(item)
-        return news
+                self._last[item] = conclusion
+                updated.append(item)
+        return updated
 
     @property
     def leased(self) -> Collection[int]:
@@ -42,18 +42,18 @@ class AttemptHistories:
         return self._epochs.keys()
 
     def ended(self, item: int) -> Mapping[int, Conclusion]:
-        """How attempts of an item ended, by round."""
+        """Return the outcomes of an item by round."""
         if (ended := self._ended.get(item)) is not None:
             return ended
         last = self._last.get(item)
         return {} if last is None else {last.round: last}
 
     def last(self, item: int) -> Conclusion | None:
-        """The highest outcome of an item."""
+        """Return the highest outcome of an item, or None."""
         return self._last.get(item)
 
     def last_begun(self, item: int) -> Conclusion | None:
-        """The highest outcome of an item that is of an attempt which was begun."""
+        """Return the highest outcome of an attempt that was begun, or None."""
         last = self._last.get(item)
         if last is None or last.reason != "unbegun":
             return last
@@ -61,24 +61,24 @@ class AttemptHistories:
         return max(begun, key=lambda one: one.round, default=None)
 
     def epoch(self, item: int) -> int:
-        """The highest epoch that an item was leased under, or is to be."""
+        """Return the highest epoch under which an item was leased or will be leased."""
         return self._epochs.get(item, 0)
 
     def set_epoch(self, item: int, epoch: int) -> None:
-        """Say what that is."""
+        """Set the highest epoch of an item."""
         self._epochs[item] = epoch
 
     def next_round(self, item: int) -> int:
-        """The round of the next attempt, or of the unended one."""
+        """Return the round of the next attempt, or of the unended attempt."""
         return self._taken.get(item, 0) + 1
 
     def unended(self, item: int) -> int:
-        """How often an item was begun since its highest outcome."""
+        """Return the number of times that an item was begun since its highest outcome."""
         last = self._last.get(item)
         return self._epochs.get(item, 0) - (last.epoch if last else 0)
 
     def attempt(self, item: int) -> tuple[int, int]:
-        """The round and epoch of the last attempt of an item, be it under way; (0, 0) where it never began."""
+        """Return the round and epoch of the last attempt of an item, which may be running; (0, 0) if it never began."""
         if self.unended(item) > 0:
             return self.next_round(item), self.epoch(item)
         last = self._last.get(item)

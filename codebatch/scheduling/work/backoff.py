@@ -1,4 +1,4 @@
-"""How long is waited before a command is tried again: longer each time, and not by all at the same moment."""
+"""Exponential backoff with jitter between tries of a command."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import Policy
 
 JITTER = 0.25
-"""The share that is added at most. It is drawn from a digest: who plays a run again waits as long."""
+"""Maximum share of jitter. It is derived from a digest, so that a replay computes equal waits."""
 
 _DRAWN_BITS = 48
 
 
 def backoff_seconds(policy: Policy, tried: int, *, batch: str, command: CommandId, round_: int) -> float:
-    """The seconds to wait before the attempt of a round, after so many tries that failed."""
+    """Return the seconds to wait before the attempt of a round, after `tried` failed tries."""
     seconds = min(policy.backoff_seconds, policy.backoff_seconds_max)
     for _ in range(tried - 1):
         seconds = min(seconds * policy.backoff_factor, policy.backoff_seconds_max)

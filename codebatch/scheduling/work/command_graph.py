@@ -1,6 +1,6 @@
-"""Which command may start, by what it needs: states change one at a time, and each change is passed on to users.
+"""Readiness of commands by their needs. Each change of a state is propagated to the dependents.
 
-A change costs what it touches, and no recursion follows a chain: over a whole batch it is O(edges).
+A change costs time in proportion to the affected edges, and no recursion follows a chain: O(edges) for a batch.
 """
 
 from __future__ import annotations
@@ -11,48 +11,49 @@ from typing import Literal
 from codebatch.scheduling.work.command_plan import Need
 
 Face = Literal["open", "runs", "good", "bad", "held"]
-"""What a command shows to those that need it: `held` waits for an answer, and is neither met nor bad. One that `runs`
-is neither whatever becomes of its needs meanwhile.
+"""State of a command as seen by its dependents. `held` waits for an answer: the need is neither met nor failed.
+
+A command that `runs` stays so regardless of its needs.
 """
 
 
 class CommandGraph:
-    """`needs[item]` are what an item needs. Where one `goes_on`, a bad need counts as met."""
+    """Graph of commands. `needs[item]` are the needs of an item. With `goes_on`, a failed need counts as met."""
 
     def __init__(self, needs: Sequence[Sequence[Need]], *, goes_on: bool = False) -> None:
         self._needs = needs
         ends: frozenset[Face] = frozenset(("good", "bad"))
         self._meeting = {False: ends, True: ends if goes_on else ends - {"bad"}}
-        """Faces that meet a need, by whether it must succeed."""
+        """Faces that meet a need, by whether the needed command must succeed."""
         self._users: list[list[tuple[int, bool]]] = [[] for _ in needs]
-        for item, each in enumerate(needs):
-            for need in each:
+        for item, own_needs in enumerate(needs):
+            for need in own_needs:
                 self._users[need.item].append((item, need.must_succeed))
         self._own: list[Face] = ["open"] * len(needs)
         self._face: list[Face] = ["open"] * len(needs)
-        self._unmet = [len(each) for each in needs]
+        self._unmet = [len(own_needs) for own_needs in needs]
         self._bad = [0] * len(needs)
 
     def own(self, item: int) -> Face:
-        """What an item is by its own outcome or a request."""
+        """Return the face of an item by its own outcome or a request, regardless of its needs."""
         return self._own[item]
 
     def is_skipped(self, item: int) -> bool:
-        """Whether it is open, and something that it needs is bad."""
+        """Return whether an item is open and one of its needs failed."""
         return self._own[item] == "open" and self._bad[item] > 0
 
     def may_start(self, item: int) -> bool:
-        """Whether it is open and has all that it needs."""
+        """Return whether an item is open and all its needs are met."""
         return self._own[item] == "open" and not self._unmet[item]
 
     def cause(self, item: int) -> int:
-        """What a skipped item is skipped for: the first of its needs that is bad, by its own doing."""
+        """Return the item because of which an item is skipped: the end of the chain of first failed needs."""
         while self.is_skipped(item):
             item = next(n.item for n in self._needs[item] if n.must_succeed and self._face[n.item] == "bad")
         return item
 
     def set(self, item: int, own: Face) -> set[int]:
-        """Take note of what an item is by itself now; returns those whose readiness may have changed."""
+        """Set the own face of an item. Return the items whose readiness may have changed."""
         touched = {item}
         self._own[item] = own
         pending = [item]

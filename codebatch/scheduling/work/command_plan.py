@@ -1,4 +1,4 @@
-"""What there is to conduct: the commands of a work batch as numbers, in plan order, and what needs what."""
+"""The commands of a work batch as items in plan order, with needs, policies and pools."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import NO_POLICY, OnFailure, Policy, Work
 
 ALL = 1 << 62
-"""A demand for all that there is: whoever wants more gets no more."""
+"""A demand for a whole pool, whatever its capacity."""
 
 SLOTS = ""
-"""The pool that everything takes of; no pool of a user's has that name."""
+"""The pool of slots, which every command takes from. Pools of users have names that are not empty."""
 
 Demand = tuple[tuple[str, int], ...]
-"""How much of which pools a command takes while it runs: of slots first, then by name."""
+"""Amounts that a command takes from pools while it runs: slots first, then pools by name."""
 
 
 class Need(NamedTuple):
-    """What must have ended before a command starts, and whether it must have ended well."""
+    """A need of a command: an item that must have ended, and whether it must have succeeded."""
 
     item: int
     must_succeed: bool
 
 
 class CommandPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """A work batch by item: the place of a command in the plan.
+    """The commands of a work batch by item, the index of a command in the plan.
 
-    `ranks` are the places in the file, `seconds` how long each takes likely; none where that does not matter. `batch`
-    is its id, from which waits are drawn; between two starts are `start_every_seconds` at least. Where one
-    `waits_for_answers`, it is not over while somebody could answer; where one `consults`, somebody else than people
-    may. One coordinator runs it for `timeout_seconds` at most. If it `halts`, what runs is ended once it is stopped.
+    `ranks` are the positions in the task list. `seconds` are the estimated durations, empty if they do not matter.
+    `batch` is the batch ID, which seeds the jitter of waits. Two starts are at least `start_every_seconds` apart. With
+    `waits_for_answers`, the run lasts while an answer could open a command. With `consults`, rules or a program answer
+    questions before people. One coordinator runs for at most `timeout_seconds`. With `halts`, running commands are
+    terminated once a failure stops the batch.
     """
 
     ids: tuple[CommandId, ...]
@@ -55,17 +56,22 @@ class CommandPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def keys(self) -> tuple[tuple[int, int, int], ...]:
-        """What orders those that may start, the least first. Who only looks on does not ask."""
-        behind = _behind(self.needs, self.seconds) if self.seconds else [0] * len(self.ids)
-        return tuple((-policy.priority, -behind[item], self.ranks[item]) for item, policy in enumerate(self.policies))
+        """Sort keys of commands that may start; the least starts first.
+
+        Computed on first use, because readers need none.
+        """
+        path_lengths = _path_lengths(self.needs, self.seconds) if self.seconds else [0] * len(self.ids)
+        return tuple(
+            (-policy.priority, -path_lengths[item], self.ranks[item]) for item, policy in enumerate(self.policies)
+        )
 
 
 def make_command_plan(
     work: Work, ids: Sequence[CommandId], batch: str = "", seconds: Sequence[float] = ()
 ) -> CommandPlan:
-    """The agenda of a work batch whose plan has these items, which are those of its order.
+    """Return the command plan of a work batch. `ids` are the items of its plan.
 
-    `seconds` are how long each takes likely; without them all take equally long.
+    `seconds` are the estimated durations in item order. Without them, all commands count as equally long.
     """
     items = {id_: item for item, id_ in enumerate(ids)}
     needs: list[list[Need]] = [[] for _ in ids]
@@ -98,23 +104,23 @@ def _demand(policy: Policy) -> Demand:
     return ((SLOTS, ALL if policy.exclusive else 1), *sorted(policy.pools.items()))
 
 
-def _behind(needs: Sequence[Sequence[Need]], seconds: Sequence[float]) -> list[int]:
-    """Of each item how long the longest path is that begins with it, in ms: what list scheduling starts first.
+def _path_lengths(needs: Sequence[Sequence[Need]], seconds: Sequence[float]) -> list[int]:
+    """Return the length in ms of the longest path that begins with each item, the priority of list scheduling.
 
-    From the ends of the graph upwards (Kahn 1962). What is on a circle, which no work file makes, has none.
+    Computed from the sinks upwards (Kahn 1962). Items on a cycle, which no valid task list has, get 0.
     """
     users = [0] * len(needs)
-    for each in needs:
-        for need in each:
+    for own_needs in needs:
+        for need in own_needs:
             users[need.item] += 1
-    behind = [0] * len(needs)
+    lengths = [0] * len(needs)
     free = [item for item, count in enumerate(users) if not count]
     while free:
         item = free.pop()
-        behind[item] += round(1000 * seconds[item])
+        lengths[item] += round(1000 * seconds[item])
         for need in needs[item]:
-            behind[need.item] = max(behind[need.item], behind[item])
+            lengths[need.item] = max(lengths[need.item], lengths[item])
             users[need.item] -= 1
             if not users[need.item]:
                 free.append(need.item)
-    return behind
+    return lengths

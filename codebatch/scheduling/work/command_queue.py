@@ -1,7 +1,8 @@
-"""Who starts next, and what is taken of pools meanwhile.
+"""Queue of commands that may start, and accounting of pool tokens.
 
-Those that may start wait in a heap for each demand of pools. The best head that fits starts; one that does not holds
-its pools, so that nobody behind it takes them, while others go on. Who demands more than there is takes all.
+Waiting items are in one heap for each demand of pools. The best head that fits starts. A head that does not fit
+reserves its pools against worse heads, while heads with other pools may start. A demand beyond the capacity takes the
+whole pool.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ _Key = tuple[int, int, int]
 
 
 class CommandQueue:
-    """The items that wait to be started, and the tokens of those that run."""
+    """The items that wait for a start, and the tokens of running items."""
 
     def __init__(
         self, agenda: CommandPlan, is_startable: Callable[[int], bool], closed_pools: Callable[[], Collection[str]]
     ) -> None:
-        """`is_startable` is asked again before an item is given out: much may have happened since it came here. Of the
-        `closed_pools` nothing is taken.
+        """Start empty.
+
+        `is_startable` is called again before an item is returned, because its state may have changed since. Nothing is
+        taken of the `closed_pools`.
         """
         self._agenda = agenda
         self._is_startable = is_startable
@@ -32,10 +35,10 @@ class CommandQueue:
         self._holds: dict[int, dict[str, int]] = {}
         self._heaps: dict[Demand, list[tuple[_Key, int]]] = {}
         self._waiting: set[int] = set()
-        self._is_spacing = False
+        self._is_start_delayed = False
 
     def __len__(self) -> int:
-        """How many wait that take of no closed pool."""
+        """Return the number of waiting items that take nothing of closed pools."""
         closed = self._closed_pools()
         if not closed:
             return len(self._waiting)
@@ -43,11 +46,14 @@ class CommandQueue:
 
     @property
     def free_slots(self) -> int:
-        """How many more may run; below 0 where more run than may."""
+        """The number of free slots; negative if more items run than the capacity allows."""
         return self.capacity[SLOTS] - self.used[SLOTS]
 
     def set_capacity(self, capacity: Mapping[str, int]) -> None:
-        """Make pools larger or smaller. What is taken stays taken; who runs alone does so among more slots too."""
+        """Change the capacity of pools.
+
+        Tokens stay taken. An exclusive item takes all slots of the new capacity too.
+        """
         self.capacity.update({pool: size for pool, size in capacity.items() if pool in self.capacity})
         for item, holds in self._holds.items():
             if SLOTS in holds and self._slots(item) == ALL:
@@ -55,9 +61,9 @@ class CommandQueue:
                 holds[SLOTS] = self.capacity[SLOTS]
 
     def add(self, item: int) -> None:
-        """Have an item wait, if it may start; ANY: the time between two starts is over."""
+        """Queue an item if it may start. ANY: the time between two starts is over."""
         if item == ANY:
-            self._is_spacing = False
+            self._is_start_delayed = False
             return
         if item not in self._waiting and self._is_startable(item):
             self._waiting.add(item)
@@ -65,17 +71,17 @@ class CommandQueue:
             heapq.heappush(heap, (self._agenda.keys[item], item))
 
     def has_any(self) -> bool:
-        """Whether any item waits that may start."""
+        """Return whether any item waits that may start."""
         return bool(self._heads())
 
     def best(self) -> int | None:
-        """The item that is to start now; None where none may."""
-        if self._is_spacing:
+        """Return the item that starts next, or None if no item may start now."""
+        if self._is_start_delayed:
             return None
         held: set[str] = set()
         closed = self._closed_pools()
         for _, demand in self._heads():
-            if _takes_of(demand, closed):  # It holds nothing of the others meanwhile.
+            if _takes_of(demand, closed):  # The head reserves none of its other pools meanwhile.
                 continue
             pools = [pool for pool, _ in demand[1:]]
             if not self._fits(*demand[0]):
@@ -86,26 +92,27 @@ class CommandQueue:
         return None
 
     def follower(self, item: int, may_follow: Callable[[int], bool]) -> int | None:
-        """Take out the item that would be next, where it demands what one that runs does: it may have that after it.
+        """Remove and return the next item if it has the same demand as a running item.
 
-        None where the next is another, or `may_follow` does not hold for it.
+        It can then take over the tokens of the running item. Return None if the next item has another demand, or if
+        `may_follow` is false for it.
         """
         heads = self._heads()
         demand = self._agenda.demands[item]
         if not heads or heads[0][1] != demand or not may_follow(self._heaps[demand][0][1]):
             return None
-        found = heapq.heappop(self._heaps[demand])[1]
-        self._waiting.discard(found)
-        return found
+        follower = heapq.heappop(self._heaps[demand])[1]
+        self._waiting.discard(follower)
+        return follower
 
-    def space(self) -> list[Wake]:
-        """Something starts, or did before us: nothing else does until the time between two starts is over."""
+    def record_start(self) -> list[Wake]:
+        """Record a start, also of an earlier coordinator. Nothing starts until the time between two starts is over."""
         seconds = self._agenda.start_every_seconds
-        self._is_spacing = seconds > 0
-        return [Wake(ANY, 0, seconds)] if self._is_spacing else []
+        self._is_start_delayed = seconds > 0
+        return [Wake(ANY, 0, seconds)] if self._is_start_delayed else []
 
     def take(self, item: int) -> None:
-        """An item runs, whether there was room or not."""
+        """Take the tokens of an item that runs, even beyond the capacity."""
         demand = self._agenda.demands[item]
         if item in self._waiting and self._heaps[demand][0][1] == item:
             heapq.heappop(self._heaps[demand])
@@ -114,21 +121,21 @@ class CommandQueue:
         for pool, amount in demand:
             self._take(item, pool, amount)
 
-    def give_back(self, item: int) -> None:
-        """An item does not run any more."""
+    def release(self, item: int) -> None:
+        """Return the tokens of an item that no longer runs."""
         for pool, amount in self._holds.pop(item).items():
             self.used[pool] -= amount
 
-    def rest(self, item: int) -> None:
-        """An item that runs gives back its slots, and keeps what it has of other pools."""
+    def release_slots(self, item: int) -> None:
+        """Return the slots of a running item that waits for an answer. It keeps its tokens of other pools."""
         self.used[SLOTS] -= self._holds[item].pop(SLOTS)
 
-    def may_go_on(self, item: int) -> bool:
-        """Whether there is room for one that rests."""
+    def has_free_slots(self, item: int) -> bool:
+        """Return whether there are free slots for an item that gave its slots back."""
         return self._fits(SLOTS, self._slots(item))
 
-    def go_on(self, item: int) -> None:
-        """One that rested has its slots again."""
+    def take_slots(self, item: int) -> None:
+        """Take the slots of an item again."""
         self._take(item, SLOTS, self._slots(item))
 
     def _slots(self, item: int) -> int:
@@ -143,7 +150,7 @@ class CommandQueue:
         return self.used[pool] + min(amount, self.capacity[pool]) <= self.capacity[pool]
 
     def _heads(self) -> list[tuple[_Key, Demand]]:
-        """Of each demand the first item that waits, the first of all first."""
+        """Return the first waiting item of each demand as (key, demand), sorted by key."""
         heads: list[tuple[_Key, Demand]] = []
         for demand, heap in self._heaps.items():
             while heap and not self._is_startable(heap[0][1]):

@@ -1,4 +1,4 @@
-"""States of commands that do not run: by the open rule, by what they need, and by what they wait for."""
+"""States of commands that do not run, from the open rule, the needs and the waits of each command."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _STATES: dict[Own, CommandState] = {
 
 
 class CommandStates:
-    """The commands of a batch. What they are is looked at where it may have changed: by `refresh`.
+    """The states of the commands of a batch, updated by `refresh`.
 
-    That the time of one has come to be tried again is all that is kept here and is not on disk.
+    Only elapsed waits between tries are kept here and are not on disk.
     """
 
     def __init__(self, agenda: CommandPlan, histories: AttemptHistories, requests: RequestLog) -> None:
@@ -35,11 +35,11 @@ class CommandStates:
         self._own: list[Own] = ["open"] * len(agenda.ids)
         self._failed: dict[int, None] = {}
         self._blocked: set[int] = set()
-        self._rested: dict[int, int] = {}
+        self._waited: dict[int, int] = {}
         self._limited: set[int] = set()
 
     def refresh(self, item: int, *, runs: bool) -> set[int]:
-        """Look at an item again; returns those whose readiness may have changed. One that runs is open."""
+        """Update the state of an item. Return the items whose readiness may have changed."""
         own = self._own[item] = "open" if runs else self.rule.own(item)
         last = self._histories.last(item)
         counts = own == "failed" and last is not None and not self._requests.is_seen(item, last.round)
@@ -54,56 +54,56 @@ class CommandStates:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether nothing new starts: too many have failed, or the time limit of the batch was reached."""
+        """Return whether nothing new starts, because of too many failures or the time limit of the batch."""
         return self._requests.is_expired or self.stopping_failure is not None
 
     @property
     def stopping_failure(self) -> int | None:
-        """The item whose failure was one too many; None if there is none."""
+        """The item whose failure reached the limit of failures, or None."""
         if self._agenda.on_failure != "stop" or len(self._failed) < self._agenda.failures_max:
             return None
         return next(reversed(self._failed))
 
     @property
     def is_answer_awaited(self) -> bool:
-        """Whether one would go on once somebody answers."""
+        """Return whether an answer could continue a command."""
         return any(not self.rule.is_cancelled(item) for item in self._blocked)
 
     def is_open(self, item: int) -> bool:
-        """Whether it is to be begun, be it that something keeps it from that."""
+        """Return whether an item is still to be executed, also if its needs keep it from starting."""
         return self.graph.own(item) == "open"
 
     def may_start(self, item: int) -> bool:
-        """Whether it has all that it needs and nobody cancelled it, be it that it is to wait."""
+        """Return whether all needs of an item are met and it is not cancelled. It may be waiting for its next try."""
         return self.graph.may_start(item) and not self.rule.is_cancelled(item)
 
-    def has_rested(self, item: int, round_: int) -> None:
-        """The time has come for the attempt of a round."""
-        self._rested[item] = round_
+    def record_wait_end(self, item: int, round_: int) -> None:
+        """Record that the wait before the attempt of a round is over."""
+        self._waited[item] = round_
 
-    def rests(self, item: int) -> bool:
-        """Whether its time to be tried again has not come."""
+    def is_waiting(self, item: int) -> bool:
+        """Return whether the wait before the next try of an item is not over."""
         if self._own[item] != "retry":
             return False
-        has_rested = self._rested.get(item) == self._histories.next_round(item)
-        return not has_rested and (item in self._limited or self._agenda.policies[item].backoff_seconds > 0)
+        is_wait_over = self._waited.get(item) == self._histories.next_round(item)
+        return not is_wait_over and (item in self._limited or self._agenda.policies[item].backoff_seconds > 0)
 
     def until_ns(self, item: int) -> int:
-        """When an item that rests for a rate limit may start again, by the wall clock; 0 if it does not."""
+        """Return the wall-clock time (ns) until which an item waits for a rate limit; 0 if it does not wait."""
         last = self._histories.last(item)
-        return last.until_ns if item in self._limited and last is not None and self.rests(item) else 0
+        return last.until_ns if item in self._limited and last is not None and self.is_waiting(item) else 0
 
     def closed_pools(self) -> dict[str, int]:
-        """Pools of which nothing is taken, and until when: those of items that rest for a rate limit."""
+        """Return the pools of items that wait for a rate limit, with the wall-clock end (ns) of the wait."""
         closed: dict[str, int] = {}
         for item in self._limited:
-            if self.rests(item):
+            if self.is_waiting(item):
                 for pool in self._agenda.policies[item].pools:
                     closed[pool] = max(self.until_ns(item), closed.get(pool, 0))
         return closed
 
     def wake(self, item: int) -> Wake:
-        """What says when an item that rests has done so."""
+        """Return the Wake for the end of the wait of an item."""
         policy, id_ = self._agenda.policies[item], self._agenda.ids[item]
         round_ = self._histories.next_round(item)
         if item in self._limited:
@@ -113,19 +113,22 @@ class CommandStates:
         return Wake(item, round_, seconds)
 
     def question(self, item: int) -> Waiting | None:
-        """What it waits for an answer to, where it is blocked."""
+        """Return the question that a blocked item waits for, or None."""
         return self.rule.question(item) if self._own[item] == "blocked" else None
 
     def ended(self, item: int) -> CommandState | None:
-        """As what it ended by its own doing or a request; None where it is open."""
+        """Return the final state of an item by its own outcome or a request; None if it is open."""
         return _STATES.get(self._own[item])
 
     def open_state(self, item: int, *, is_judged: bool) -> CommandState:
-        """Where it stands that is open. `is_judged`: it was interrupted, and it is being settled what follows."""
+        """Return the state of an open item.
+
+        `is_judged`: it was interrupted, and the coordinator is settling what follows.
+        """
         if self.graph.is_skipped(item):
             return CommandState.SKIPPED
         if self.rule.is_cancelled(item):
             return CommandState.CANCELLED
         if not self.graph.may_start(item) or is_judged or self.is_stopped:
             return CommandState.PENDING
-        return CommandState.WAITING if self.rests(item) else CommandState.READY
+        return CommandState.WAITING if self.is_waiting(item) else CommandState.READY

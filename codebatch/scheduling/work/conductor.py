@@ -1,18 +1,20 @@
-"""The conductor: the scheduler of one work batch's commands. Events in, actions out; no clock, no files, no processes.
+"""The conductor: the scheduler of one work batch. Events in, actions out, without clock, files or processes.
 
-The rules (SPEC.md "Commands"):
-1. What a command is follows from how its attempts ended and from requests alone (open_rule.py), and what its users may
-   do from that (command_graph.py). So who reads the same files comes to the same states, be it to conduct or to look.
-2. One that may start waits in a queue (queue.py); one that failed and is tried again waits for a Due before that, as
-   the next one does where there is to be some time between two starts.
-   Commands of live workers that an earlier coordinator left are `foreign`: they count, even above the limit.
-   Behind one that starts others may be given to its worker, to be begun in its place (runs.py).
-3. A lease without an outcome is an attempt that was stopped or interrupted, once its holder is dead and what it ran
-   is: it is started again in the next epoch, or settled, as its policy says (interruptions.py).
-4. One that asks while it runs gives its slots back. Once it is answered it has them again, before anything new starts.
-5. Attempts are stopped by a request that names them: for a signal, the time limit of the batch, or a failure that
-   halts it. What runs has that request to obey, whoever started it.
-6. Deaths in a row with no outcome between mean that the machine is at fault: nothing new starts, what runs ends.
+Rules (SPEC.md "Commands"):
+
+1. The state of a command follows only from the outcomes of its attempts and from requests (open_rule.py). The
+   readiness of its dependents follows from its state (command_graph.py). So every process that reads the same files
+   derives the same states, whether it runs the batch or displays it.
+2. A command that may start waits in a queue (command_queue.py). A retry first waits for a Due, and so does the next
+   start if starts must be apart. Running commands of an earlier coordinator are `foreign`: they count, even beyond
+   the limit. Further commands may be queued at the worker of a started command (prefetch.py).
+3. A lease without outcome is an attempt that was stopped or interrupted, once its worker and its processes are
+   dead. Its command is started again in the next epoch, or settled, as the policy demands (interruptions.py).
+4. A running command that asks a question returns its slots. Once answered, it gets them before anything new starts.
+5. Attempts are stopped by a request that names them: because of a signal, the time limit of the batch, or a failure
+   that halts the batch. Every worker obeys the request, whichever coordinator started the worker.
+6. If workers die in a row without an outcome, the machine is the cause: nothing new starts, and the session breaks
+   once running commands have ended.
 """
 
 from __future__ import annotations
@@ -68,80 +70,82 @@ class Conductor(CommandBatch):
         requests: Iterable[Request] = (),
         asked: Iterable[QuestionAsked] = (),
     ) -> None:
-        """All that is on disk: outcomes, the highest epoch that each item was leased under, those whose holder lives,
-        requests, and what commands asked while they ran.
+        """Start from the state on disk.
+
+        `concluded` are all outcomes, `epochs` the highest lease epoch of each item, `foreign` the items whose worker is
+        alive. `requests` are all requests in order, and `asked` the live questions.
         """
         super().__init__(agenda, epochs)
         self._idle: set[WorkerId] = set()
         self._spawning = 0
         self._stopping: set[tuple[int, int]] = set()
-        self._resting: dict[int, int] = {}
+        self._waits: dict[int, int] = {}
         self._consulting: dict[Digest, bool] = {}
-        self._wanted: list[CommandAction] = []
+        self._deferred: list[CommandAction] = []
         self._deaths = 0
         self._is_draining = self._has_ended = False
         self._histories.add(concluded)
         for request in requests:
             self._note_request(request)
         for one in asked:
-            self._asking.add(one)
-        for item in foreign:  # A live worker holds its leases of what it has done too.
+            self._live_questions.add(one)
+        for item in foreign:  # A live worker also holds the leases of its finished attempts.
             if self._histories.unended(item) > 0:
                 self._hold(item)
         items = range(len(agenda.ids))
         for item in items:
             self._states.refresh(item, runs=self._runs(item))
-        for item in items:  # Once for each, and no sooner: until then what it needs seems open.
+        for item in items:  # In a second pass, because an item's needs seem open until all states are set.
             self._queue.add(item)
-            self._look_ahead(item)
+            self._schedule_follow_ups(item)
 
     def handle(self, event: CommandEvent) -> list[CommandAction]:
-        """Take an event, return what to do, in order."""
+        """Handle an event. Return the actions to execute, in order."""
         actions: list[CommandAction] = []
         match event:
             case SessionStarted():
-                actions += self._queue.space() if self._histories.leased else []
+                actions += self._queue.record_start() if self._histories.leased else []
                 actions += self._limit_time()
                 for item in sorted(set(self._histories.leased) - self._foreign):
-                    actions += self._look_at_interrupted(item)
+                    actions += self._settle_interrupted(item)
             case Ready() | LeaseRefused() | UnitDone() | NextStarted() | QueuedReturned() | WorkerDied():
-                actions += self._hear_of_worker(event)
+                actions += self._handle_worker_event(event)
             case Concluded():
                 actions += self._conclude(event)
             case CommandReleased(item, epoch):
                 if item in self._foreign:
                     self._histories.set_epoch(item, max(epoch, self.epoch(item)))
-                    self._let_go(item)
+                    self._release(item)
                     actions += self._reopen(item)
             case Requested(request):
                 actions += self._request(request)
             case Signalled(name, ends):
                 actions += self._stop("signal", name, ends=ends)
             case Due():
-                actions += self._hear_of_time(event)
+                actions += self._handle_due(event)
             case QuestionAsked() | Consulted():
-                self._hear_of_question(event)
+                self._handle_question(event)
             case DrainRequested():
                 self._is_draining = True
-                actions += [RecallQueued(worker) for worker in self._runs_given.workers]
-        return actions + self._go_on()
+                actions += [RecallQueued(worker) for worker in self._prefetched.workers]
+        return actions + self._next_actions()
 
-    def _hear_of_time(self, due: Due) -> list[CommandAction]:
+    def _handle_due(self, due: Due) -> list[CommandAction]:
         if due.item == WHOLE:
             return [] if self._has_ended else self._stop("timeout")
-        self._states.has_rested(due.item, due.round)
-        self._resting.pop(due.item, None)
+        self._states.record_wait_end(due.item, due.round)
+        self._waits.pop(due.item, None)
         self._queue.add(due.item)
         return []
 
-    def _hear_of_question(self, event: QuestionAsked | Consulted) -> None:
+    def _handle_question(self, event: QuestionAsked | Consulted) -> None:
         if isinstance(event, Consulted):
             self._consulting[event.question] = False
         else:
-            self._asking.add(event)
-            self._look_at_question(event.item)
+            self._live_questions.add(event)
+            self._update_question(event.item)
 
-    def _hear_of_worker(
+    def _handle_worker_event(
         self, event: Ready | LeaseRefused | UnitDone | NextStarted | QueuedReturned | WorkerDied
     ) -> list[CommandAction]:
         match event:
@@ -158,12 +162,12 @@ class Conductor(CommandBatch):
                 self._idle.add(worker)
                 return self._reopen(finished)
             case NextStarted(worker):
-                return self._go_on_to_next(worker)
+                return self._advance(worker)
             case QueuedReturned(worker, count):
-                for item in self._runs_given.give_back(worker, count):
+                for item in self._prefetched.take_back(worker, count):
                     self._queue.add(item)
             case WorkerDied():
-                return self._bury(event)
+                return self._handle_death(event)
         return []
 
     def _conclude(self, concluded: Concluded) -> list[CommandAction]:
@@ -171,18 +175,18 @@ class Conductor(CommandBatch):
             self._deaths = 0
             self._settling.discard(item)
             if item in self._foreign:
-                self._let_go(item)
+                self._release(item)
             self._refresh(item)
         actions: list[CommandAction] = []
         if any(one.reason == "limited" for one in concluded.conclusions) and self.closed_pools:
-            actions += [RecallQueued(worker) for worker in self._runs_given.workers]
+            actions += [RecallQueued(worker) for worker in self._prefetched.workers]
         for item, _ in concluded.unreadable:
-            if item in self._settling:  # The name that we wanted is taken by bytes that say nothing.
+            if item in self._settling:  # The register for the settlement exists, but its content is invalid.
                 self._settling.discard(item)
-                actions += self._look_at_interrupted(item)
+                actions += self._settle_interrupted(item)
         return actions
 
-    def _bury(self, lost: WorkerDied) -> list[CommandAction]:
+    def _handle_death(self, lost: WorkerDied) -> list[CommandAction]:
         if lost.worker not in self._running:
             if lost.worker in self._idle:
                 self._idle.discard(lost.worker)
@@ -210,10 +214,10 @@ class Conductor(CommandBatch):
                 at = [(item, worker) for item, worker in self._at.items() if self.agenda.ids[item] == task]
                 return [TerminateCommand(worker, None, task) for item, worker in at if self.attempt(item)[0] <= over]
             case Stop(attempts=attempts, terminates=True):
-                told = [(self.agenda.ids[item], epoch, worker) for item, (epoch, worker) in self.given.items()]
+                given = [(self.agenda.ids[item], epoch, worker) for item, (epoch, worker) in self.given.items()]
                 return [
                     TerminateCommand(worker, None, id_, "stopped")
-                    for id_, epoch, worker in told
+                    for id_, epoch, worker in given
                     if attempts.get(id_) == epoch
                 ]
             case _:
@@ -224,13 +228,14 @@ class Conductor(CommandBatch):
         return [] if seconds is None else [Wake(WHOLE, 0, seconds)]
 
     def _stop(self, cause: StopCause, detail: str = "", *, ends: bool = True) -> list[CommandAction]:
-        """Have attempts stopped: what runs, and what a worker may have begun behind it. Adopted ones outlive a signal
-        that others hear.
+        """Return a request that stops running attempts and attempts queued at workers.
+
+        Attempts that an earlier request terminates are omitted. A signal does not terminate adopted workers.
         """
         chosen = {item: epoch for item, (epoch, _) in self.given.items()}
         if cause != "signal" or not ends:
             chosen |= {item: self.epoch(item) for item in self._foreign}
-        new = [each for each in sorted(chosen.items()) if each not in self._stopping]
+        new = [attempt for attempt in sorted(chosen.items()) if attempt not in self._stopping]
         self._stopping.update(new if ends else ())
         if not new and cause != "timeout":
             return []
@@ -246,30 +251,30 @@ class Conductor(CommandBatch):
     def _refresh(self, item: int) -> None:
         for touched in self._states.refresh(item, runs=self._runs(item)):
             self._queue.add(touched)
-        self._look_ahead(item)
+        self._schedule_follow_ups(item)
 
-    def _look_ahead(self, item: int) -> None:
-        """Have what comes of where an item stands be seen to: that it is tried again later, what it asks."""
-        if self._states.rests(item):
+    def _schedule_follow_ups(self, item: int) -> None:
+        """Schedule what follows from the state of an item: the wait before its next try, and its question."""
+        if self._states.is_waiting(item):
             wake = self._states.wake(item)
-            if self._resting.get(item) != wake.round:
-                self._resting[item] = wake.round
-                self._wanted.append(wake)
-        self._look_at_question(item)
+            if self._waits.get(item) != wake.round:
+                self._waits[item] = wake.round
+                self._deferred.append(wake)
+        self._update_question(item)
 
-    def _look_at_question(self, item: int) -> None:
+    def _update_question(self, item: int) -> None:
         if self._runs(item):
-            self._asking.look(item, is_foreign=item in self._foreign)
-            question = self._asking.question(item)
+            self._live_questions.look(item, is_foreign=item in self._foreign)
+            question = self._live_questions.question(item)
         else:
             waiting = self._states.question(item)
             question = waiting.digest if waiting is not None and waiting.ours is None else None
         if self.agenda.consults and question is not None and question not in self._consulting:
             self._consulting[question] = True
-            self._wanted.append(Consult(item, question))
+            self._deferred.append(Consult(item, question))
 
-    def _look_at_interrupted(self, item: int) -> list[CommandAction]:
-        """Judge an item that was begun and has no end. Nothing of it runs any more."""
+    def _settle_interrupted(self, item: int) -> list[CommandAction]:
+        """Settle an item that was begun and has no outcome. Nothing of it may be running."""
         then = self._interruptions.follows(item)
         if then == "restart" or not self._states.is_open(item) or item in self._settling:
             return []
@@ -278,9 +283,9 @@ class Conductor(CommandBatch):
         return [Settle(item, round_, "blocked" if then == "ask" else "failed", self.epoch(item))]
 
     def _reopen(self, item: int) -> list[CommandAction]:
-        """Nothing runs of an item any more: it is judged, and waits again where it may start."""
+        """Re-evaluate an item after its attempt ended. Queue it again if it may start."""
         self._refresh(item)
-        actions = self._look_at_interrupted(item)
+        actions = self._settle_interrupted(item)
         self._queue.add(item)
         return actions
 
@@ -289,13 +294,13 @@ class Conductor(CommandBatch):
         self._queue.take(item)
         self._refresh(item)
 
-    def _let_go(self, item: int) -> None:
+    def _release(self, item: int) -> None:
         self._foreign.discard(item)
         self._give_back(item)
 
     def _end(self, worker: WorkerId, *, is_well: bool) -> int:
-        """A worker has nothing now; returns the item that it had."""
-        for behind in self._runs_given.end(worker, is_well=is_well):
+        """Record that a worker has nothing to do. Return the item that it had."""
+        for behind in self._prefetched.end(worker, is_well=is_well):
             self._queue.add(behind)
         return self._leave(worker)
 
@@ -305,28 +310,28 @@ class Conductor(CommandBatch):
         self._give_back(item)
         return item
 
-    def _go_on_to_next(self, worker: WorkerId) -> list[CommandAction]:
+    def _advance(self, worker: WorkerId) -> list[CommandAction]:
         left = self._leave(worker)
-        start = self._runs_given.go_on(worker)
+        start = self._prefetched.advance(worker)
         self._take(start)
         return [CommandAdvanced(start), *self._reopen(left)]
 
     def _give_back(self, item: int) -> None:
-        self._asking.forget(item)
-        self._queue.give_back(item)
+        self._live_questions.forget(item)
+        self._queue.release(item)
 
-    def _go_on(self) -> list[CommandAction]:
+    def _next_actions(self) -> list[CommandAction]:
         if self._has_ended:
             return []
-        actions, self._wanted = self._wanted, []
+        actions, self._deferred = self._deferred, []
         if self.agenda.halts and (failed := self._states.stopping_failure) is not None:
             actions += self._stop("failure", self.agenda.ids[failed])
-        actions += [DeliverAnswer(self._at[item]) for item in self._asking.iter_proceeding()]
+        actions += [DeliverAnswer(self._at[item]) for item in self._live_questions.iter_proceeding()]
         is_broken = self._deaths >= DEATHS_MAX
         may_begin = not (self._is_draining or is_broken or self._states.is_stopped)
-        if may_begin and not self._asking.is_waited_for:
+        if may_begin and not self._live_questions.is_waited_for:
             actions += self._hand_out()
-        # Those of others go on without us, and are adopted again.
+        # Foreign commands continue without this coordinator. The next one adopts them.
         waits_for_others = bool(self._foreign) and not self._is_draining
         if self._running or waits_for_others or self._settling or (may_begin and self._has_more_to_do()):
             return actions
@@ -338,8 +343,8 @@ class Conductor(CommandBatch):
         return [*actions, Drained() if self._is_draining else Complete()]
 
     def _has_more_to_do(self) -> bool:
-        """Whether something starts now, or once its time has come, somebody has answered, or a Pause is over."""
-        if self._queue.has_any() or any(self._could_start(item) for item in self._resting):
+        """Return whether a command may start now, after a wait, after an answer, or after a Pause."""
+        if self._queue.has_any() or any(self._could_start(item) for item in self._waits):
             return True
         if any(self._consulting.values()) or (self.agenda.waits_for_answers and self._states.is_answer_awaited):
             return True
@@ -352,7 +357,7 @@ class Conductor(CommandBatch):
                 missing = max(0, min(len(self._queue), self._queue.free_slots) - self._spawning)
                 self._spawning += missing
                 return actions + [Spawn()] * missing
-            actions += [self._start(item), *self._queue.space()]
+            actions += [self._start(item), *self._queue.record_start()]
         return actions
 
     def _start(self, item: int) -> StartCommand:
@@ -362,7 +367,7 @@ class Conductor(CommandBatch):
         may_follow = self._may_follow(item)
         self._take(start)
         then = tuple(self._start_of(worker, each) for each in self._followers(item)) if may_follow else ()
-        self._runs_given.begin(worker, then)
+        self._prefetched.begin(worker, then)
         return replace(start, then=then) if then else start
 
     def _start_of(self, worker: WorkerId, item: int) -> StartCommand:
@@ -376,17 +381,17 @@ class Conductor(CommandBatch):
         self._refresh(start.item)
 
     def _followers(self, item: int) -> list[int]:
-        """What is given to a worker behind an item, taken out of the queue: whatever would be next without a word."""
-        found: list[int] = []
-        most = self._runs_given.length(len(self._queue), self._queue.capacity[SLOTS])
-        while len(found) < most - 1 and (follower := self._queue.follower(item, self._may_follow)) is not None:
-            found.append(follower)
-        return found
+        """Remove from the queue and return the items to queue at a worker behind an item."""
+        followers: list[int] = []
+        most = self._prefetched.length(len(self._queue), self._queue.capacity[SLOTS])
+        while len(followers) < most - 1 and (follower := self._queue.follower(item, self._may_follow)) is not None:
+            followers.append(follower)
+        return followers
 
     def _may_follow(self, item: int) -> bool:
-        """Whether an item may be one of a run: nothing of it was begun, and it may be begun twice.
+        """Return whether an item may be queued at a worker: it was never begun and may be executed twice.
 
-        What was given at once starts whatever became of the one before, and no time lies between.
+        A queued item starts regardless of the outcome of the one before and without a pause between.
         """
         agenda = self.agenda
         if agenda.on_failure == "stop" or agenda.start_every_seconds or not agenda.policies[item].is_repeatable:

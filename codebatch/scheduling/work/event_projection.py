@@ -1,7 +1,7 @@
-"""What happens in a work batch, for people: each end of an attempt once, and each change of a command's state.
+"""Projection of a conductor's events to events for people: each end of an attempt, and each change of a state, once.
 
-It follows a conductor from outside, event by event, and keeps nothing that decides anything. What was told before, by
-another coordinator, is not told again; what ended and nobody told, as where that one died in between, is told first.
+It observes the conductor and has no effect on scheduling. Events that an earlier coordinator emitted are not repeated.
+Events that it could not emit, for example because it died, are emitted first.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Then = Literal["restart", "fail", "ask", "none"]
 
 
 class Queued(msgspec.Struct, frozen=True):
-    """A command may start now; so many may."""
+    """Readiness of a command to start. `position` is the number of ready commands."""
 
     item: int
     round: int
@@ -44,19 +44,19 @@ class Queued(msgspec.Struct, frozen=True):
 
 
 class CommandBegan(msgspec.Struct, frozen=True):
-    """A command was given to a worker of ours."""
+    """Start of a command in a worker of this coordinator."""
 
     start: StartCommand
 
 
 class Adopted(msgspec.Struct, frozen=True):
-    """A command runs under a worker that another coordinator started."""
+    """Adoption of a command that runs in a worker of another coordinator."""
 
     item: int
 
 
 class AttemptEnded(msgspec.Struct, frozen=True):
-    """An attempt ended, durably; `goes_on`: it failed, and is tried again; `asks`: what follows is a question."""
+    """Durable end of an attempt. `goes_on`: it failed and is retried. `asks`: a question follows."""
 
     conclusion: Conclusion
     goes_on: bool
@@ -64,7 +64,7 @@ class AttemptEnded(msgspec.Struct, frozen=True):
 
 
 class AskedLive(msgspec.Struct, frozen=True):
-    """A command that runs asks something."""
+    """A question of a running command."""
 
     item: int
     round: int
@@ -72,7 +72,7 @@ class AskedLive(msgspec.Struct, frozen=True):
 
 
 class Counted(msgspec.Struct, frozen=True):
-    """A command counts as done or failed for a request."""
+    """Result of a command that a request set to done or failed."""
 
     item: int
     round: int
@@ -80,7 +80,7 @@ class Counted(msgspec.Struct, frozen=True):
 
 
 class CommandSkipped(msgspec.Struct, frozen=True):
-    """A command is not run for the sake of another; None: of a request."""
+    """Skip of a command because of another command, or because of a request if `cause` is None."""
 
     item: int
     round: int
@@ -88,7 +88,10 @@ class CommandSkipped(msgspec.Struct, frozen=True):
 
 
 class AttemptInterrupted(msgspec.Struct, frozen=True):
-    """What an attempt ran is dead, and it has no end; `epoch` is its lease's. `then`: `none` where it is not to run."""
+    """Interruption of an attempt: its processes are dead, and it has no outcome. `epoch` is the epoch of its lease.
+
+    `then` is `none` if the command is not to run again.
+    """
 
     item: int
     epoch: int
@@ -96,7 +99,7 @@ class AttemptInterrupted(msgspec.Struct, frozen=True):
 
 
 class AttemptStopped(msgspec.Struct, frozen=True):
-    """An attempt was stopped: what it ran is dead, and it has no outcome. `epoch` is its lease's."""
+    """Stop of an attempt: its processes are dead, and it has no outcome. `epoch` is the epoch of its lease."""
 
     item: int
     epoch: int
@@ -104,7 +107,7 @@ class AttemptStopped(msgspec.Struct, frozen=True):
 
 
 class RequestMade(msgspec.Struct, frozen=True):
-    """Somebody made a request."""
+    """A new request."""
 
     request: Request
 
@@ -124,9 +127,11 @@ Happening = (
 
 
 class EmittedEvents(msgspec.Struct, kw_only=True):
-    """What was told before: ends, what counts as ended, and entries into the queue by (item, round), attempts without
-    an outcome by (item, epoch), those that were skipped last, ends that asked something, questions of those that ran,
-    and how many requests.
+    """The events emitted so far, to avoid repetition.
+
+    Ends, ends by request (`counted`) and entries into the queue are keyed by (item, round), interruptions by (item,
+    epoch). `skipped` are the items last reported as skipped. `blocked` are the ends with a question, `asked` the live
+    questions. `requests` is the number of reported requests.
     """
 
     ends: set[tuple[int, int]] = msgspec.field(default_factory=set)
@@ -141,27 +146,27 @@ class EmittedEvents(msgspec.Struct, kw_only=True):
 
 _ENDED = ("DONE", "FAILED", "BLOCKED", "SKIPPED", "CANCELLED")
 _OPEN = tuple(state for state in CommandState if state.value not in _ENDED)
-"""What commands that need one see no difference between."""
+"""Open states. Dependents do not distinguish between them."""
 _NAMES = {state: state.value for state in CommandState}
-"""To ask a state for its name takes ten times as long."""
+"""The names of states in a table, because reading the attribute of an enum member is slow."""
 
 
 class EventProjector:
-    """Tells what happens to a conductor's commands."""
+    """Projector of the events of one conductor."""
 
     def __init__(
-        self, conductor: Conductor, requests: Iterable[Request] = (), told: EmittedEvents | None = None
+        self, conductor: Conductor, requests: Iterable[Request] = (), emitted: EmittedEvents | None = None
     ) -> None:
-        """`requests` are those that the conductor began with."""
+        """Start with the state of a conductor. `requests` are those with which the conductor started."""
         self._conductor = conductor
-        self._told = told or EmittedEvents()
+        self._emitted = emitted or EmittedEvents()
         agenda = conductor.agenda
         self._users: list[list[int]] = [[] for _ in agenda.ids]
         for item, needs in enumerate(agenda.needs):
             for need in needs:
                 self._users[need.item].append(item)
         self._items = {id_: item for item, id_ in enumerate(agenda.ids)}
-        self._asked_before = list(requests)
+        self._initial_requests = list(requests)
         self._states = [CommandState.PENDING] * len(agenda.ids)
         self.counts: dict[str, int] = {_NAMES[CommandState.PENDING]: len(agenda.ids)}
         self._at: dict[WorkerId, StartCommand] = {}
@@ -169,42 +174,44 @@ class EventProjector:
         self._foreign: frozenset[int] = frozenset()
 
     def item(self, id_: str) -> int | None:
-        """The item of a command; None where there is none."""
+        """Return the item of a command, or None."""
         return self._items.get(CommandId(id_))
 
     @property
     def waiting(self) -> list[int]:
-        """Items that are to be begun yet."""
+        """Items that are still to be begun."""
         return [item for item, state in enumerate(self._states) if state in _OPEN and state is not CommandState.RUNNING]
 
     @property
     def opened_before(self) -> list[int]:
-        """Items that requests of which nobody was told opened before the conductor began."""
-        new = [request for request in self._asked_before if request.n > self._told.requests]
+        """Items that were opened by unreported requests before the conductor started."""
+        new = [request for request in self._initial_requests if request.n > self._emitted.requests]
         ids = {id_ for request in new if isinstance(request.body, Open) for id_ in request.body.rounds}
         return sorted(self._items[id_] for id_ in ids if id_ in self._items)
 
-    def begin(self, concluded: Concluded) -> list[Happening]:
-        """What happened before, as far as nobody was told, and where things stand. `concluded` is all that ended."""
-        found: list[Happening] = self._ends(concluded)
-        found += [RequestMade(request) for request in self._asked_before if request.n > self._told.requests]
+    def initial_events(self, concluded: Concluded) -> list[Happening]:
+        """Return unreported events of the past and the present states. `concluded` are all outcomes."""
+        happenings: list[Happening] = self._ends(concluded)
+        happenings += [RequestMade(request) for request in self._initial_requests if request.n > self._emitted.requests]
         for item in range(len(self._states)):
             if self._unended(item) and item not in self._conductor.running:
-                found += self._interrupted(item)
-        # What counts as ended is told before what may start for it.
-        return found + sorted(self._look(range(len(self._states))), key=lambda one: isinstance(one, Queued))
+                happenings += self._interrupted(item)
+        # A command that counts as ended is reported before commands that may start because of it.
+        return happenings + sorted(
+            self._state_changes(range(len(self._states))), key=lambda one: isinstance(one, Queued)
+        )
 
     def start(self, start: StartCommand) -> None:
-        """The conductor gives a command to a worker. It is told behind what the same event brought about besides."""
+        """Record that the conductor starts a command. It is reported after the other effects of the same event."""
         self._starts.append(start)
 
-    def after(self, event: CommandEvent) -> list[Happening]:
-        """What an event brought about, once the conductor has taken it and its actions are done."""
-        found: list[Happening] = []
+    def effects(self, event: CommandEvent) -> list[Happening]:
+        """Return the effects of an event. Call this after the actions of the event are executed."""
+        happenings: list[Happening] = []
         looked_at: set[int] = set()
         match event:
             case Concluded(conclusions):
-                found += self._ends(event)
+                happenings += self._ends(event)
                 looked_at.update(one.item for one in conclusions)
                 if self._conductor.agenda.on_failure == "stop":
                     looked_at.update(range(len(self._states)))
@@ -216,52 +223,52 @@ class EventProjector:
                         if isinstance(event, WorkerDied)
                         else not isinstance(event, LeaseRefused)
                     )
-                    found += self._interrupted(start.item, start.epoch) if is_begun else []
+                    happenings += self._interrupted(start.item, start.epoch) if is_begun else []
             case CommandReleased(item, epoch):
                 looked_at.add(item)
                 if item in self._foreign and item not in self._conductor.foreign:
-                    found += self._interrupted(item, epoch)
+                    happenings += self._interrupted(item, epoch)
             case Due(item) | events.QuestionAsked(item) if item not in (ANY, WHOLE):
                 looked_at.add(item)
             case Requested(request):
-                found.append(RequestMade(request))
+                happenings.append(RequestMade(request))
                 looked_at.update(range(len(self._states)))
             case _:
                 pass
         starts, self._starts = self._starts, []
         looked_at.update(start.item for start in starts)
-        found += self._look(sorted(looked_at))
+        happenings += self._state_changes(sorted(looked_at))
         for start in starts:
             self._at[start.worker] = start
-            found += self._queued(start.item, start.round)
-            found.append(CommandBegan(start))
-        return found
+            happenings += self._queued(start.item, start.round)
+            happenings.append(CommandBegan(start))
+        return happenings
 
-    def rest(self) -> list[Happening]:
-        """What is left to tell at the end."""
-        return self._look(range(len(self._states)))
+    def remaining(self) -> list[Happening]:
+        """Return the unreported changes at the end."""
+        return self._state_changes(range(len(self._states)))
 
     def _ends(self, concluded: Concluded) -> list[Happening]:
-        found: list[Happening] = []
-        for one in sorted(concluded.conclusions, key=lambda one: (one.round, one.item)):
-            if one.reason == "unbegun" or (one.item, one.round) in self._told.ends:
+        happenings: list[Happening] = []
+        for conclusion in sorted(concluded.conclusions, key=lambda conclusion: (conclusion.round, conclusion.item)):
+            if conclusion.reason == "unbegun" or (conclusion.item, conclusion.round) in self._emitted.ends:
                 continue
-            self._told.ends.add((one.item, one.round))
-            is_last = self._conductor.conclusion(one.item) is one
-            state = self._conductor.state(one.item) if is_last else None
-            asks = one.type == "blocked" or (one.type == "failed" and state is CommandState.BLOCKED)
+            self._emitted.ends.add((conclusion.item, conclusion.round))
+            is_last = self._conductor.conclusion(conclusion.item) is conclusion
+            state = self._conductor.state(conclusion.item) if is_last else None
+            asks = conclusion.type == "blocked" or (conclusion.type == "failed" and state is CommandState.BLOCKED)
             if asks:
-                self._told.blocked.add((one.item, one.round))
-            goes_on = one.type == "failed" and (not is_last or state in _OPEN)
-            found.append(AttemptEnded(one, goes_on=goes_on, asks=asks))
-        return found
+                self._emitted.blocked.add((conclusion.item, conclusion.round))
+            goes_on = conclusion.type == "failed" and (not is_last or state in _OPEN)
+            happenings.append(AttemptEnded(conclusion, goes_on=goes_on, asks=asks))
+        return happenings
 
-    def _look(self, items: Iterable[int]) -> list[Happening]:
-        """Tell what changed of some items, and of all that need them."""
-        found: list[Happening] = []
+    def _state_changes(self, items: Iterable[int]) -> list[Happening]:
+        """Return the changes of items and of all their dependents."""
+        happenings: list[Happening] = []
         foreign = self._conductor.foreign
         if foreign != self._foreign:
-            found += [Adopted(item) for item in sorted(foreign - self._foreign)]
+            happenings += [Adopted(item) for item in sorted(foreign - self._foreign)]
             self._foreign = foreign
         pending = list(reversed(list(items)))
         while pending:
@@ -272,10 +279,10 @@ class EventProjector:
             self._states[item] = state
             self._count(_NAMES[before], -1)
             self._count(_NAMES[state], 1)
-            found += self._changed(item, state)
+            happenings += self._changed(item, state)
             if before not in _OPEN or state not in _OPEN:
                 pending += self._users[item]
-        return found
+        return happenings
 
     def _count(self, state: str, change: int) -> None:
         count = self.counts.get(state, 0) + change
@@ -286,7 +293,7 @@ class EventProjector:
 
     def _changed(self, item: int, state: CommandState) -> list[Happening]:
         if state is not CommandState.SKIPPED:
-            self._told.skipped.discard(item)
+            self._emitted.skipped.discard(item)
         last = self._conductor.conclusion(item)
         place = (item, last.round if last else 0)
         match state:
@@ -294,27 +301,27 @@ class EventProjector:
                 return self._queued(item, place[1] + 1)
             case CommandState.BLOCKED if item in self._conductor.running and self._unended(item) > 0:
                 question = self._conductor.question(item)
-                if question is None or question in self._told.asked:
+                if question is None or question in self._emitted.asked:
                     return []
-                self._told.asked.add(question)
+                self._emitted.asked.add(question)
                 return [AskedLive(item, self._conductor.attempt(item)[0], question)]
-            case CommandState.SKIPPED if item not in self._told.skipped:
-                self._told.skipped.add(item)
+            case CommandState.SKIPPED if item not in self._emitted.skipped:
+                self._emitted.skipped.add(item)
                 cause = self._conductor.cause(item)
                 return [CommandSkipped(item, place[1], None if cause == item else cause)]
-            case CommandState.DONE if (last is None or last.type != "result") and place not in self._told.counted:
-                self._told.counted.add(place)
+            case CommandState.DONE if (last is None or last.type != "result") and place not in self._emitted.counted:
+                self._emitted.counted.add(place)
                 return [Counted(item, place[1], is_done=True)]
-            case CommandState.FAILED if place in self._told.blocked and place not in self._told.counted:
-                self._told.counted.add(place)
+            case CommandState.FAILED if place in self._emitted.blocked and place not in self._emitted.counted:
+                self._emitted.counted.add(place)
                 return [Counted(item, place[1], is_done=False)]
             case _:
                 return []
 
     def _queued(self, item: int, round_: int) -> list[Happening]:
-        if (item, round_) in self._told.queued:
+        if (item, round_) in self._emitted.queued:
             return []
-        self._told.queued.add((item, round_))
+        self._emitted.queued.add((item, round_))
         return [Queued(item, round_, max(1, self.counts.get(_NAMES[CommandState.READY], 0)))]
 
     def _unended(self, item: int) -> int:
@@ -324,9 +331,9 @@ class EventProjector:
     def _interrupted(self, item: int, epoch: int | None = None) -> list[Happening]:
         epoch = self._conductor.epoch(item) if epoch is None else epoch
         last = self._conductor.conclusion(item)
-        if (last is not None and last.epoch >= epoch) or (item, epoch) in self._told.interrupted:
+        if (last is not None and last.epoch >= epoch) or (item, epoch) in self._emitted.interrupted:
             return []
-        self._told.interrupted.add((item, epoch))
+        self._emitted.interrupted.add((item, epoch))
         if (stopped := self._conductor.find_stop(item, epoch)) is not None:
             return [AttemptStopped(item, epoch, stopped)]
         if self._conductor.state(item) in (CommandState.CANCELLED, CommandState.SKIPPED):

@@ -1,4 +1,4 @@
-"""What happens to a conductor, and what it asks for: two closed unions. Commands are items: places in the plan."""
+"""Events that a conductor handles and actions that it requests: two closed unions. Commands are items of the plan."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from codebatch.scheduling.events import DrainRequested, LeaseRefused, Ready, Ses
 
 
 class Conclusion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """How an attempt ended: the outcome of a round, and the epoch of the lease that it was made under.
+    """The outcome of an attempt: its round, and the epoch of its lease.
 
-    `question` is what the command ended with, empty where that is nothing of its own. `said` decides nothing. What is
-    `limited` waits until `until_ns` (wall clock). A failure that `is_final` is not tried again.
+    `question` is the command's own question at its end, or empty. `said` is the command's report and has no effect on
+    scheduling. A `limited` attempt waits until `until_ns` (wall clock). A failure with `is_final` is not retried.
     """
 
     item: int
@@ -35,29 +35,30 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Concluded(msgspec.Struct, frozen=True):
-    """Attempts ended, durably, whoever made them; or names of rounds were taken by bytes that say nothing."""
+    """Durable outcomes of attempts in any process, and registers (item, round) with invalid content."""
 
     conclusions: Sequence[Conclusion]
     unreadable: Sequence[tuple[int, int]] = ()
 
 
 class NextStarted(msgspec.Struct, frozen=True):
-    """A worker is through with the command at hand, and has begun the next of those that it was given at once."""
+    """Start of the next command that is queued at a worker, after the end of its previous command."""
 
     worker: WorkerId
 
 
 class QueuedReturned(msgspec.Struct, frozen=True):
-    """A worker takes long, or was told to end: the last `count` that it was given at once are not begun."""
+    """Return of the last `count` commands queued at a worker: its command takes long, or it was recalled."""
 
     worker: WorkerId
     count: int
 
 
 class WorkerDied(msgspec.Struct, frozen=True):
-    """A worker is dead, and so is what it ran; registers were read since.
+    """Death of a worker and of the processes of its command. Registers were read since.
 
-    `leased_by`: whose the lease is on disk that it was to take, that of a worker of an earlier coordinator perhaps.
+    `leased_by` is the holder of the lease that the worker was to take; `another` may be a worker of an earlier
+    coordinator.
     """
 
     worker: WorkerId
@@ -65,40 +66,40 @@ class WorkerDied(msgspec.Struct, frozen=True):
 
 
 class CommandReleased(msgspec.Struct, frozen=True):
-    """The holder of a foreign command is dead, and so is what it ran; `epoch` was its last."""
+    """Death of the worker of a foreign command and of its processes. `epoch` is the last epoch of the lease."""
 
     item: int
     epoch: int
 
 
 class Requested(msgspec.Struct, frozen=True):
-    """Somebody made a request: the next one."""
+    """The next request of the batch."""
 
     request: Request
 
 
 class Signalled(msgspec.Struct, frozen=True):
-    """The coordinator received a signal. Attempts may run to their end, or the user wants them to `end` now."""
+    """A signal to the coordinator. With `ends`, running attempts are terminated; otherwise they may finish."""
 
     name: str
     ends: bool
 
 
 ANY = -1
-"""In the place of an item: whichever starts next."""
+"""In place of an item: whichever item starts next."""
 WHOLE = -2
-"""In the place of an item: the whole batch, whose time limit is a Wake."""
+"""In place of an item: the whole batch, for its time limit."""
 
 
 class Due(msgspec.Struct, frozen=True):
-    """The time of a Wake is over: before an attempt of an item, before ANY starts, or that of the WHOLE batch."""
+    """The end of a Wake: the wait before an attempt of an item or before ANY start, or the time limit of WHOLE."""
 
     item: int
     round: int
 
 
 class QuestionAsked(msgspec.Struct, frozen=True):
-    """The command of an attempt asks its `number`th question, durably, and goes on to run."""
+    """The `number`th question of a running attempt, durable. The attempt continues to run."""
 
     item: int
     round: int
@@ -108,7 +109,7 @@ class QuestionAsked(msgspec.Struct, frozen=True):
 
 
 class Consulted(msgspec.Struct, frozen=True):
-    """Nobody answers a question any more but people; what was answered to it was requested before."""
+    """End of the consultation about a question. Without an automatic answer before it, people must answer."""
 
     question: Digest
 
@@ -133,10 +134,10 @@ CommandEvent = (
 
 
 class StartCommand(msgspec.Struct, frozen=True):
-    """Give a command to an idle worker, to be leased under this epoch, with so many requests in mind.
+    """Assignment of a command to an idle worker, which must lease it under `epoch`, with `requests` known requests.
 
-    `tried` is how many attempts of it failed since a request last opened it. Those that are to follow `then` are not
-    begun before a Went says so.
+    `tried` is the number of failed attempts since a request last opened the command. `then` are starts queued behind
+    it; each begins when NextStarted reports it.
     """
 
     worker: WorkerId
@@ -149,21 +150,21 @@ class StartCommand(msgspec.Struct, frozen=True):
 
 
 class CommandAdvanced(msgspec.Struct, frozen=True):
-    """Nothing is to be done: a worker has begun what was to follow."""
+    """Notice that a worker has begun a queued command. It needs no message to the worker."""
 
     start: StartCommand
 
 
 class RecallQueued(msgspec.Struct, frozen=True):
-    """Have a worker return what it was given at once and has not begun."""
+    """Recall of queued commands that a worker has not begun."""
 
     worker: WorkerId
 
 
 class Settle(msgspec.Struct, frozen=True):
-    """Commit, under this coordinator's own name, how an interrupted attempt ended, with the epoch that it judges.
+    """Commit of the outcome of an interrupted attempt with this `epoch`, to be reported as Concluded.
 
-    Then report it as Concluded.
+    This coordinator is the author of the commit.
     """
 
     item: int
@@ -173,7 +174,7 @@ class Settle(msgspec.Struct, frozen=True):
 
 
 class TerminateCommand(msgspec.Struct, frozen=True):
-    """Have a worker end the command at hand for a Cancel, for a Stop, or for a Skip, where it is this one."""
+    """Termination of the command of a worker for a Cancel, for a Stop, or for a Skip if it runs `task`."""
 
     worker: WorkerId
     grace_seconds: float | None
@@ -182,23 +183,24 @@ class TerminateCommand(msgspec.Struct, frozen=True):
 
 
 class MakeRequest(msgspec.Struct, frozen=True):
-    """Append a request to those of the batch, durably, then report it as Requested. It names leased attempts alone:
-    no other start can have the epoch of one.
+    """A request to append to the batch, durably, and then to report as Requested.
+
+    The request may name only attempts with a lease: no other start can have the epoch of a lease.
     """
 
     body: Stop
 
 
 class DeliverAnswer(msgspec.Struct, frozen=True):
-    """Have a worker hand over the answer to what its command asks: there is room for it to go on."""
+    """Delivery of an answer to the command of a worker. The command has its slots again."""
 
     worker: WorkerId
 
 
 class Wake(msgspec.Struct, frozen=True):
-    """Say Due for the attempt of a round, for ANY or for the WHOLE, after so many seconds.
+    """A timer of `seconds` that reports Due for the attempt of a round, for ANY or for WHOLE.
 
-    If `until_ns` is set, say it once the wall clock has passed that.
+    If `until_ns` is set, it reports Due once the wall clock has passed it.
     """
 
     item: int
@@ -208,7 +210,7 @@ class Wake(msgspec.Struct, frozen=True):
 
 
 class Consult(msgspec.Struct, frozen=True):
-    """Have a question answered that is not for people alone, then say Consulted."""
+    """Consultation of the answering rules or program about a question, to be reported as Consulted."""
 
     item: int
     question: Digest

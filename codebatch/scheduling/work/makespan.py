@@ -1,7 +1,7 @@
-"""How long an agenda takes, were every command as long as it is said to be: list scheduling, as the conductor does it.
+"""Simulation of a schedule with given durations, by the list scheduling of the conductor.
 
-Rules (conductor.py): of those that may start the least key first; one that does not fit its pools holds them, so
-that nobody behind it takes them; between two starts are `start_every_seconds`.
+Rules (conductor.py): of the items that may start, the one with the least key starts first. An item that does not fit
+its pools reserves them against later items. Two starts are at least `start_every_seconds` apart.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _Head = tuple[tuple[int, int, int], int]
 
 
 class ScheduledItem(NamedTuple):
-    """An item in a schedule: from when to when, in seconds from the begin, in which slot."""
+    """An item in a schedule: start and end in seconds from the start of the schedule, and its slot."""
 
     item: int
     start: float
@@ -31,10 +31,10 @@ def schedule(
     running: Collection[int] = (),
     capacity: Mapping[str, int] | None = None,
 ) -> list[ScheduledItem]:
-    """When which items start and end, in the order of their starts, were each as long as it is said to be.
+    """Return the schedule of the items, in the order of their starts.
 
-    What is not among `lengths` has ended or never starts: nobody waits for it. Those that run have begun at 0, be it
-    above the limit. `capacity` is another than that of the agenda's pools.
+    `lengths` are the durations of the items. Items without a length have ended or never start, and others do not wait
+    for them. `running` items start at 0, even beyond the limit. `capacity` replaces the pools of the plan.
     """
     capacity = agenda.capacity if capacity is None else capacity
     users, unmet = _links(agenda, lengths)
@@ -77,7 +77,7 @@ def _add(agenda: CommandPlan, ready: dict[Demand, list[_Head]], items: Collectio
 
 
 def _links(agenda: CommandPlan, items: Collection[int]) -> tuple[dict[int, list[int]], dict[int, int]]:
-    """Of each item who needs it, and how many it needs, among some."""
+    """Return the dependents of each item and the number of its needs, restricted to `items`."""
     users: dict[int, list[int]] = {item: [] for item in items}
     unmet = dict.fromkeys(items, 0)
     for item in items:
@@ -102,7 +102,7 @@ def _place(
 
 
 def makespan(agenda: CommandPlan, seconds: Sequence[float], capacity: Mapping[str, int] | None = None) -> float:
-    """When the last one has ended, were all still to do."""
+    """Return the end of the last command in seconds, if all commands are still to be executed."""
     placed = schedule(agenda, dict(enumerate(seconds)), capacity=capacity)
     return max((one.end for one in placed), default=0.0)
 
@@ -110,10 +110,10 @@ def makespan(agenda: CommandPlan, seconds: Sequence[float], capacity: Mapping[st
 def _started(
     agenda: CommandPlan, ready: dict[Demand, list[_Head]], free: dict[str, int], capacity: Mapping[str, int]
 ) -> list[int]:
-    """Return those that start now. They are taken out of `ready`, and what they take out of `free`.
+    """Remove from `ready` and return the items that start now, and take their tokens from `free`.
 
-    The items wait in a heap for each demand, as in the queue of the conductor: if the first one does not fit, those
-    behind it with the same demand are not looked at.
+    The items wait in a heap for each demand, as in the queue of the conductor. If the first item of a heap does not
+    fit, the items behind it are not examined.
     """
     started: list[int] = []
     held: set[str] = set()
@@ -141,12 +141,15 @@ def _started(
 
 
 def critical_path(agenda: CommandPlan, seconds: Sequence[float]) -> list[int]:
-    """The items of the longest path, in their order: no number of slots is faster than it. Needs no circle."""
+    """Return the items of the longest path in order, a lower bound for any number of slots.
+
+    The graph must be acyclic.
+    """
     users, waits = _links(agenda, range(len(agenda.needs)))
     ends = [0.0] * len(waits)
     before: list[int | None] = [None] * len(waits)
     pending = [item for item, count in waits.items() if not count]
-    for item in pending:  # It grows as items are met.
+    for item in pending:  # The list grows while needs are met.
         ends[item] += seconds[item]
         for user in users[item]:
             if ends[item] > ends[user] or before[user] is None:

@@ -1,6 +1,6 @@
-"""What a command is by itself: by how its attempts ended, by its policy and by requests. The open rule of SPEC.md.
+"""The open rule of SPEC.md: the state of a command by itself, from outcomes, its policy and requests.
 
-No state is kept here that is not on disk: whoever reads the same files comes to the same.
+All state is on disk, so every process that reads the same files derives the same states.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from codebatch.scheduling.work.events import Conclusion
 from codebatch.scheduling.work.request_log import LoggedAnswer, RequestLog
 
 Own = Literal["open", "retry", "done", "failed", "cancelled", "skipped", "blocked"]
-"""`retry` is open too, after a failure."""
+"""`retry` is also open, after a failure."""
 
 FACES: dict[Own, Face] = {
     "open": "open",
@@ -28,19 +28,25 @@ FACES: dict[Own, Face] = {
     "skipped": "bad",
     "blocked": "held",
 }
-"""What each shows to those that need it."""
+"""The face of each state for dependents."""
 
 
 class Waiting(NamedTuple):
-    """A question that a round ended with. `ours` says which of ours it is; None: the command's own."""
+    """A question that follows a round.
+
+    `ours` is the kind of a question of codebatch; None: the command's own question.
+    """
 
     digest: Digest
     ours: OurQuestion | None
 
 
-class _Past(NamedTuple):
-    """What an item's rounds come to: the failures since a request last opened it, what the last round asks and what was
-    answered to that, the number of the last request that opened it by an answer, and whether it waits for a rate limit.
+class _Summary(NamedTuple):
+    """Summary of an item's rounds.
+
+    `tried` is the number of failures since a request last opened the item. `question` is that of the last round,
+    `answer` its answer. `lifted` is the number of the last request that opened the item by an answer. `is_limited` is
+    whether the item waits for a rate limit.
     """
 
     tried: int
@@ -50,11 +56,11 @@ class _Past(NamedTuple):
     is_limited: bool
 
 
-_DONE_AT_ONCE = _Past(0, None, None, 0, False)
+_FIRST_TRY_DONE = _Summary(0, None, None, 0, False)
 
 
 class CommandStateRule:
-    """Says of each item what it is."""
+    """The rule for the state of each item by itself."""
 
     def __init__(self, agenda: CommandPlan, histories: AttemptHistories, requests: RequestLog) -> None:
         self._agenda = agenda
@@ -62,11 +68,11 @@ class CommandStateRule:
         self._requests = requests
 
     def own(self, item: int) -> Own:
-        """What it is."""
-        last, begun = self._histories.last(item), self._histories.last_begun(item)
+        """Return the state of an item by itself."""
+        last, last_begun = self._histories.last(item), self._histories.last_begun(item)
         skip = self._requests.skip(item)
-        if skip is not None and skip.round >= (begun.round if begun else 0):
-            is_done = skip.marked_done or (begun is not None and begun.type == "result")
+        if skip is not None and skip.round >= (last_begun.round if last_begun else 0):
+            is_done = skip.marked_done or (last_begun is not None and last_begun.type == "result")
             return "done" if is_done else "skipped"
         if last is None or last.reason == "unbegun" or self._requests.opens(item, last.round):
             return "open"
@@ -74,93 +80,97 @@ class CommandStateRule:
             return "done"
         if last.type == "cancelled":
             return "cancelled"
-        past = self._past(item)
-        if past.is_limited:
+        summary = self._summary(item)
+        if summary.is_limited:
             return "retry"
-        if past.question is not None:
-            if past.answer is None:
+        if summary.question is not None:
+            if summary.answer is None:
                 return "blocked"
-            if _opens(past.question, past.answer):
+            if _opens(summary.question, summary.answer):
                 return "open"
-            return "done" if past.answer.text == "done" else "failed"
-        return "retry" if self._has_try_left(item, last, past.tried) else "failed"
+            return "done" if summary.answer.text == "done" else "failed"
+        return "retry" if self._has_try_left(item, last, summary.tried) else "failed"
 
     def question(self, item: int) -> Waiting | None:
-        """What its last round ended with."""
-        return self._past(item).question
+        """Return the question after the last round of an item, or None."""
+        return self._summary(item).question
 
     def tried(self, item: int) -> int:
-        """How many of its attempts failed since a request last opened it."""
-        return self._past(item).tried
+        """Return the number of attempts that failed since a request last opened the item."""
+        return self._summary(item).tried
 
     def is_limited(self, item: int) -> bool:
-        """Whether its last round met a rate limit, and used up no try."""
-        return self._past(item).is_limited
+        """Return whether the last round met a rate limit, so that it does not count as a try."""
+        return self._summary(item).is_limited
 
     def failures(self, item: int) -> tuple[int, bool]:
-        """As `tried`, and whether somebody answered what it counts as."""
-        past = self._past(item)
-        if past.question is None or past.answer is None:
-            return past.tried, False
-        return past.tried, not _opens(past.question, past.answer)
+        """Return the number of failed tries, and whether an answer set the result of the item."""
+        summary = self._summary(item)
+        if summary.question is None or summary.answer is None:
+            return summary.tried, False
+        return summary.tried, not _opens(summary.question, summary.answer)
 
     def is_cancelled(self, item: int) -> bool:
-        """Whether a Cancel stands that keeps it from starting."""
-        return self._requests.is_cancelled and self._requests.is_cancelled_for(item, self._past(item).lifted)
+        """Return whether a Cancel in effect keeps the item from starting."""
+        return self._requests.is_cancelled and self._requests.is_cancelled_for(item, self._summary(item).lifted)
 
     def is_paused(self, item: int) -> bool:
-        """Whether a Pause does."""
-        return self._requests.is_paused and self._requests.is_paused_for(item, self._past(item).lifted)
+        """Return whether a Pause in effect keeps the item from starting."""
+        return self._requests.is_paused and self._requests.is_paused_for(item, self._summary(item).lifted)
 
-    def _past(self, item: int) -> _Past:
+    def _summary(self, item: int) -> _Summary:
         tried = lifted = waits = 0
         is_limited = False
         question: Waiting | None = None
         answer: LoggedAnswer | None = None
         ended = self._histories.ended(item)
-        if len(ended) == 1 and next(iter(ended.values())).type == "result":  # As of nearly every one.
-            return _DONE_AT_ONCE
-        for round_, one in sorted(ended.items()):
-            if one.reason != "unbegun":
-                waits = waits + 1 if one.reason == "limited" else 0
-            is_limited = one.reason == "limited" and waits <= WAITS_MAX
-            tried += one.type == "failed" and not is_limited
-            question = None if is_limited else self._question(item, one, tried)
+        if len(ended) == 1 and next(iter(ended.values())).type == "result":  # Fast path for the usual case.
+            return _FIRST_TRY_DONE
+        for round_, conclusion in sorted(ended.items()):
+            if conclusion.reason != "unbegun":
+                waits = waits + 1 if conclusion.reason == "limited" else 0
+            is_limited = conclusion.reason == "limited" and waits <= WAITS_MAX
+            tried += conclusion.type == "failed" and not is_limited
+            question = None if is_limited else self._question(item, conclusion, tried)
             answer = None if question is None else self._answer(item, round_, question)
             if question is not None and answer is not None and _opens(question, answer):
                 tried, lifted = 0, max(lifted, answer.n)
             if self._requests.opens(item, round_):
                 tried = waits = 0
-        return _Past(tried, question, answer, lifted, is_limited)
+        return _Summary(tried, question, answer, lifted, is_limited)
 
-    def _question(self, item: int, one: Conclusion, tried: int) -> Waiting | None:
-        """What a round ended with, up to which so many attempts had failed."""
+    def _question(self, item: int, conclusion: Conclusion, tried: int) -> Waiting | None:
+        """Return the question after a round, or None. `tried` is the number of failed attempts up to the round."""
         policy = self._agenda.policies[item]
-        if one.type == "blocked":
-            return Waiting(one.question, None) if one.question else self._ours("interrupted", item, one)
-        if one.type != "failed":
+        if conclusion.type == "blocked":
+            return (
+                Waiting(conclusion.question, None)
+                if conclusion.question
+                else self._built_in_question("interrupted", item, conclusion)
+            )
+        if conclusion.type != "failed":
             return None
-        if one.reason == "stall" and policy.on_stall == "ask":
-            return self._ours("stall", item, one)
-        if policy.on_exhausted == "ask" and not self._has_try_left(item, one, tried):
-            return self._ours("exhausted", item, one)
+        if conclusion.reason == "stall" and policy.on_stall == "ask":
+            return self._built_in_question("stall", item, conclusion)
+        if policy.on_exhausted == "ask" and not self._has_try_left(item, conclusion, tried):
+            return self._built_in_question("exhausted", item, conclusion)
         return None
 
-    def _ours(self, kind: OurQuestion, item: int, one: Conclusion) -> Waiting:
-        return Waiting(our_question(kind, self._agenda.ids[item], one.round), kind)
+    def _built_in_question(self, kind: OurQuestion, item: int, conclusion: Conclusion) -> Waiting:
+        return Waiting(our_question(kind, self._agenda.ids[item], conclusion.round), kind)
 
     def _answer(self, item: int, round_: int, question: Waiting) -> LoggedAnswer | None:
-        """The first answer to a question that is one."""
-        for each in self._requests.answers(item, question.digest):
-            if each.round == round_ and (question.ours is None or each.text in OUR_CHOICES):
-                return each
+        """Return the first valid answer to a question, or None."""
+        for answer in self._requests.answers(item, question.digest):
+            if answer.round == round_ and (question.ours is None or answer.text in OUR_CHOICES):
+                return answer
         return None
 
-    def _has_try_left(self, item: int, one: Conclusion, tried: int) -> bool:
+    def _has_try_left(self, item: int, conclusion: Conclusion, tried: int) -> bool:
         policy = self._agenda.policies[item]
-        return tried <= policy.retries and one.reason in policy.retry_reasons and not one.is_final
+        return tried <= policy.retries and conclusion.reason in policy.retry_reasons and not conclusion.is_final
 
 
 def _opens(question: Waiting, answer: LoggedAnswer) -> bool:
-    """Whether the command is begun again for an answer: our question may be answered otherwise."""
+    """Return whether an answer opens the command again. Other answers to a question of codebatch set the result."""
     return question.ours is None or answer.text == "again"

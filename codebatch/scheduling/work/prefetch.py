@@ -1,7 +1,7 @@
-"""Runs: commands that a worker is given at once, to be begun one after the other without a word between.
+"""Prefetching: commands that are queued at a worker, to be begun one after another without a round trip.
 
-That spares most of what a short command costs besides itself. A run grows while its commands are over at once, and is
-one command where they are not: so nobody waits behind a long one for more than a worker takes to see that it is long.
+It saves most of the overhead of short commands. The queue of a worker grows while its commands end quickly, and is
+empty otherwise. So no command waits behind a long one for longer than the worker needs to detect that it is long.
 """
 
 from __future__ import annotations
@@ -16,65 +16,71 @@ RUN_COMMANDS_MAX = 16
 
 
 class PrefetchedCommands:
-    """What workers were given at once and have not begun, as far as is known."""
+    """Commands that are queued at workers and, as far as known, not begun."""
 
     def __init__(self) -> None:
-        self._behind: dict[WorkerId, deque[StartCommand]] = {}
+        self._queues: dict[WorkerId, deque[StartCommand]] = {}
         self._begun: dict[WorkerId, int] = {}
-        self._promised: set[int] = set()
+        self._queued: set[int] = set()
         self._length = 1
 
     def __contains__(self, item: int) -> bool:
-        """Whether an item is given to a worker that has not begun it."""
-        return item in self._promised
+        """Return whether an item is queued at a worker."""
+        return item in self._queued
 
     @property
     def workers(self) -> list[WorkerId]:
-        """Those that have something before them."""
-        return sorted(worker for worker, behind in self._behind.items() if behind)
+        """Workers with queued commands, sorted."""
+        return sorted(worker for worker, behind in self._queues.items() if behind)
 
     @property
-    def promised(self) -> list[StartCommand]:
-        """What workers have before them, and may have begun by now."""
-        return [start for worker in self.workers for start in self._behind[worker]]
+    def queued(self) -> list[StartCommand]:
+        """Starts that are queued at workers. Some may have begun by now."""
+        return [start for worker in self.workers for start in self._queues[worker]]
 
     def length(self, waiting: int, slots: int) -> int:
-        """How many may be given at once where so many wait for so many slots: to each its share."""
+        """Return the number of commands to assign at once: at most an equal share of the `waiting` commands."""
         return min(self._length, max(1, -(-waiting // max(1, slots))))
 
     def begin(self, worker: WorkerId, behind: Iterable[StartCommand]) -> None:
-        """A worker is given a command, and some behind it."""
-        self._behind[worker] = deque(behind)
+        """Record that a worker was assigned a command, with others queued behind it."""
+        self._queues[worker] = deque(behind)
         self._begun[worker] = 1
-        self._promised.update(start.item for start in self._behind[worker])
+        self._queued.update(start.item for start in self._queues[worker])
 
     def next(self, worker: WorkerId) -> StartCommand | None:
-        """What a worker begins next by itself."""
-        behind = self._behind.get(worker)
+        """Return the next start that is queued at a worker, or None."""
+        behind = self._queues.get(worker)
         return behind[0] if behind else None
 
-    def go_on(self, worker: WorkerId) -> StartCommand:
-        """It has begun that."""
-        start = self._behind[worker].popleft()
+    def advance(self, worker: WorkerId) -> StartCommand:
+        """Record that a worker has begun its next queued command. Return its start."""
+        start = self._queues[worker].popleft()
         self._begun[worker] += 1
-        self._promised.discard(start.item)
+        self._queued.discard(start.item)
         return start
 
-    def give_back(self, worker: WorkerId, count: int) -> list[int]:
-        """It does not begin the last `count`; returns these. The next runs are as long as this one was."""
-        behind = self._behind[worker]
+    def take_back(self, worker: WorkerId, count: int) -> list[int]:
+        """Record that a worker returned the last `count` items. Return the items.
+
+        The next queues are limited to the number of commands that the worker began before.
+        """
+        behind = self._queues[worker]
         assert count <= len(behind), "more came back than was given"
         self._length = max(1, self._begun[worker] + len(behind) - count - 1)
         items = [behind.pop().item for _ in range(count)]
-        self._promised.difference_update(items)
+        self._queued.difference_update(items)
         self._begun[worker] = 0
         return items
 
     def end(self, worker: WorkerId, *, is_well: bool) -> list[int]:
-        """It is through, or dead; returns what it did not begin. Where all went well and fast the next is longer."""
-        behind, begun = self._behind.pop(worker, ()), self._begun.pop(worker, 0)
+        """Record that a worker is finished or dead. Return the items that it did not begin.
+
+        If `is_well` and all queued commands were begun, the next queues may be twice as long.
+        """
+        behind, begun = self._queues.pop(worker, ()), self._begun.pop(worker, 0)
         if is_well and not behind:
             self._length = min(RUN_COMMANDS_MAX, max(self._length, 2 * begun))
         items = [start.item for start in behind]
-        self._promised.difference_update(items)
+        self._queued.difference_update(items)
         return items

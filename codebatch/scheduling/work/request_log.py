@@ -1,4 +1,4 @@
-"""What requests come to: a fold over them in their order, of which the outcome is the same whenever they are read."""
+"""The effect of requests: a fold over the requests in order, independent of the time at which they are read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class LoggedAnswer(NamedTuple):
 
 
 class AttemptStop(NamedTuple):
-    """Why an attempt was stopped, as in Stop. Unless it `ends`, the attempt could have run to its end."""
+    """The reason why an attempt was stopped, as in Stop. Unless `ends`, the attempt was allowed to finish."""
 
     cause: StopCause | Literal["cancel"]
     detail: str = ""
@@ -39,7 +39,7 @@ class AttemptStop(NamedTuple):
 
 
 class RequestLog:
-    """The requests so far. A request names rounds: it cannot hit an attempt that its author did not see."""
+    """The requests so far. A request names rounds, so it cannot affect an attempt that its author did not see."""
 
     def __init__(self, items: Mapping[CommandId, int]) -> None:
         self._items = items
@@ -47,15 +47,15 @@ class RequestLog:
         self._skips: dict[int, Skip] = {}
         self._answers: dict[int, dict[Digest, list[LoggedAnswer]]] = {}
         self._lifted: dict[int, int] = {}
-        self._seen: dict[int, int] = {}
+        self._acknowledged: dict[int, int] = {}
         self._stopped: dict[int, dict[int, AttemptStop]] = {}
         self._cancelled_at = self._paused_at = 0
         self.is_expired = False
-        """Whether the time limit of the batch was reached, and no Open came since."""
+        """True if the batch reached its time limit and no Open came since."""
         self.count = 0
 
     def add(self, request: Request) -> list[int]:
-        """Take note of the next request; returns the items that it may concern."""
+        """Add the next request. Return the items that it may affect."""
         assert request.n == self.count + 1, "requests come in order"
         self.count = request.n
         match request.body:
@@ -107,7 +107,7 @@ class RequestLog:
                 del self._skips[item]
         for id_, round_ in body.acknowledged.items():
             if (item := self._items.get(id_)) is not None:
-                self._seen[item] = max(round_, self._seen.get(item, 0))
+                self._acknowledged[item] = max(round_, self._acknowledged.get(item, 0))
                 named.append(item)
         if body.lifts == "named":
             return named
@@ -117,38 +117,44 @@ class RequestLog:
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether a Cancel stands."""
+        """Return whether a Cancel is in effect."""
         return self._cancelled_at > 0
 
     @property
     def is_paused(self) -> bool:
-        """Whether a Pause stands."""
+        """Return whether a Pause is in effect."""
         return self._paused_at > 0
 
     def is_cancelled_for(self, item: int, lifted: int) -> bool:
-        """Whether a Cancel stands that keeps an item from starting. `lifted`: the last answer that opened it."""
+        """Return whether a Cancel keeps an item from starting.
+
+        `lifted` is the number of the last answer that opened it.
+        """
         return max(lifted, self._lifted.get(item, 0)) < self._cancelled_at
 
     def is_paused_for(self, item: int, lifted: int) -> bool:
-        """Whether a Pause does."""
+        """Return whether a Pause keeps an item from starting.
+
+        `lifted` is the number of the last answer that opened it.
+        """
         return max(lifted, self._lifted.get(item, 0)) < self._paused_at
 
     def stops(self, item: int) -> Mapping[int, AttemptStop]:
-        """The attempts of an item that were stopped, by lease epoch."""
+        """Return the stopped attempts of an item by lease epoch."""
         return self._stopped.get(item, {})
 
     def opens(self, item: int, round_: int) -> bool:
-        """Whether an item is to be begun again over a round."""
+        """Return whether a request opened an item after a round."""
         return round_ in self._opened.get(item, ())
 
     def skip(self, item: int) -> Skip | None:
-        """The Skip of an item, unless it was opened since."""
+        """Return the Skip of an item, unless the item was opened since."""
         return self._skips.get(item)
 
     def answers(self, item: int, question: Digest) -> Sequence[LoggedAnswer]:
-        """What was answered to a question, the first first."""
+        """Return the answers to a question, in order."""
         return self._answers.get(item, {}).get(question, ())
 
     def is_seen(self, item: int, round_: int) -> bool:
-        """Whether a failure in a round counts no more."""
-        return round_ <= self._seen.get(item, 0)
+        """Return whether a failure in a round was acknowledged and no longer counts."""
+        return round_ <= self._acknowledged.get(item, 0)

@@ -203,7 +203,7 @@ class CommandWorld:
                     text_of=lambda command: "",
                 )
                 if self.gives_much:
-                    loop.conductor._runs_given = GenerousRuns()
+                    loop.conductor._prefetched = GenerousRuns()
                 try:
                     loop.run()
                 finally:

@@ -106,7 +106,7 @@ class World(StartChecks):
             self._sweep()
         self.conductor = self.fresh()
         if self.seed % 3:
-            self.conductor._runs_given = GenerousRuns()
+            self.conductor._prefetched = GenerousRuns()
         self.mine: dict[WorkerId, Worker] = {}
         self.inbox: list[CommandEvent] = []
         self.timers: list[Wake] = []
@@ -119,7 +119,7 @@ class World(StartChecks):
         self._spawned = 0
         self.pending = []
         self.story = self.tell(self.conductor, list(self.requests), told_in(self.stream))
-        self._tell(self.story.begin(self.concluded()))
+        self._tell(self.story.initial_events(self.concluded()))
         self.handle(SessionStarted())
 
     def _tell(self, found: list[Happening]) -> None:
@@ -137,7 +137,7 @@ class World(StartChecks):
             event = events.pop(0)
             for action in self.conductor.handle(event):
                 self._do(action, events)
-            self._tell(self.story.after(event))
+            self._tell(self.story.effects(event))
         if self.flushes.random() < 0.7:  # Else it dies perhaps before it does.
             self.stream += self.pending
             self.pending = []

@@ -81,9 +81,9 @@ class _StartsWithoutNeeds(Conductor):
 class _KeepsTokens(Conductor):
     """What a dead worker had taken stays taken."""
 
-    def _bury(self, lost: WorkerDied) -> list[CommandAction]:
+    def _handle_death(self, lost: WorkerDied) -> list[CommandAction]:
         item = self._running.get(lost.worker)
-        actions = super()._bury(lost)
+        actions = super()._handle_death(lost)
         if item is not None:
             self._queue.used[SLOTS] += 1
         return actions
@@ -93,7 +93,7 @@ class _LosesWhatItGave(Conductor):
     """What a worker was given behind the command at hand, and did not begin, is nobody's any more."""
 
     def _end(self, worker: WorkerId, *, is_well: bool) -> int:
-        self._runs_given.end(worker, is_well=is_well)
+        self._prefetched.end(worker, is_well=is_well)
         return self._leave(worker)
 
 
@@ -132,7 +132,7 @@ class _StartsPaused(Conductor):
     """A Pause is for those that have not come to wait."""
 
     def _is_startable(self, item: int) -> bool:
-        return self._could_start(item) and not self._states.rests(item)
+        return self._could_start(item) and not self._states.is_waiting(item)
 
 
 class _StartsAtOnce(Conductor):
@@ -153,7 +153,7 @@ class _ForgetsEpochsOfOutcomes(Conductor):
 class _RestartsAll(Conductor):
     """Whatever was interrupted is started again."""
 
-    def _look_at_interrupted(self, item: int) -> list[CommandAction]:
+    def _settle_interrupted(self, item: int) -> list[CommandAction]:
         return []
 
 
@@ -220,7 +220,7 @@ class _GoesOnWithoutRoom(Conductor):
     """Who is answered goes on, be there a slot for it or not."""
 
     def handle(self, event: CommandEvent) -> list[CommandAction]:
-        self._queue.may_go_on = lambda item: True  # type: ignore[method-assign]
+        self._queue.has_free_slots = lambda item: True  # type: ignore[method-assign]
         return super().handle(event)
 
 
@@ -247,7 +247,7 @@ class _StartsSoon(Conductor):
     """One may start right behind another."""
 
     def handle(self, event: CommandEvent) -> list[CommandAction]:
-        self._queue._is_spacing = False
+        self._queue._is_start_delayed = False
         return super().handle(event)
 
 
@@ -314,16 +314,16 @@ class _ForgetsWhatWasTold(EventProjector):
 class _TellsWhatItHears(EventProjector):
     """What ended while nobody was there to tell is not told."""
 
-    def begin(self, concluded: Concluded) -> list[Happening]:
-        self._told.ends.update((one.item, one.round) for one in concluded.conclusions)
-        return super().begin(concluded)
+    def initial_events(self, concluded: Concluded) -> list[Happening]:
+        self._emitted.ends.update((one.item, one.round) for one in concluded.conclusions)
+        return super().initial_events(concluded)
 
 
 class _TellsEachReport(EventProjector):
     """What a worker tells and the disk says too is told twice."""
 
     def _ends(self, concluded: Concluded) -> list[Happening]:
-        self._told.ends.clear()
+        self._emitted.ends.clear()
         return super()._ends(concluded)
 
 
@@ -421,7 +421,7 @@ def test_what_a_worker_was_given_at_once_comes_back_where_a_pool_is_closed() -> 
         pools={"agents": 4, "db": 1},
     )  # fmt: skip
     conductor = Conductor(make_command_plan(work, ids), concluded=Concluded(()), epochs={})
-    conductor._runs_given = GenerousRuns()
+    conductor._prefetched = GenerousRuns()
     first, second = (
         action
         for event in (SessionStarted(), Ready(WorkerId(1)), Ready(WorkerId(2)))
