@@ -80,9 +80,9 @@ class Brief(msgspec.Struct, frozen=True, kw_only=True):
 class Assign(msgspec.Struct, frozen=True, kw_only=True, tag="assign"):
     """Execute this unit, leased under this epoch. The results in `served` are reused, not executed.
 
-    In a work batch, the unit is one command, scheduled after the first `requests` requests, with a brief. The worker
-    executes the units in `then` afterwards, one after the other, while all succeed quickly. If a command
-    `is_repeatable`, its lease is not synced: after a crash of the machine it may be executed twice.
+    In a work batch, the unit is one command, with a brief. It was scheduled after the first `requests` requests. The
+    worker then executes the units in `then`, one after the other, while all succeed quickly. If a command
+    `is_repeatable`, its lease is not synced, so after a crash of the machine the command may be executed twice.
     """
 
     unit: Unit
@@ -121,7 +121,7 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True, tag="finished"):
 class Returned(msgspec.Struct, frozen=True, kw_only=True, tag="returned"):
     """The worker does not start the last `count` commands of its assignment. It has started all before them.
 
-    Sent if these commands should not wait for the current one. `count` is 0 if none were left.
+    Sent if commands must not wait for the current one, even if `count` is 0.
     """
 
     count: int
@@ -130,7 +130,7 @@ class Returned(msgspec.Struct, frozen=True, kw_only=True, tag="returned"):
 class Delayed(msgspec.Struct, frozen=True, kw_only=True, tag="delayed"):
     """Outcomes of commands cannot be made durable, because the disk refuses writes, as `message` describes.
 
-    The worker retries, and waits for `seconds` between tries while no command runs.
+    Once no command runs, the worker retries for `seconds` and then gives up.
     """
 
     message: str

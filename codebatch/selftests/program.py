@@ -27,7 +27,7 @@ def check_program(subject: Subject, findings: SelftestFindings) -> None:
     names = {command.name for command in program.commands}
     for reason in program.broken:
         findings.fail(reason, suggestion="reinstall codebatch")
-    for name in program.told:
+    for name in program.documented:
         findings.count("names")
         if name not in names:
             findings.fail("the documented command does not exist", location=name)

@@ -31,7 +31,7 @@ class Program(NamedTuple):
     """
 
     commands: tuple[SubjectCommand, ...]
-    told: tuple[str, ...]
+    documented: tuple[str, ...]
     broken: tuple[str, ...] = ()
     described: Mapping[str, frozenset[str]] | None = None
 

@@ -1,4 +1,4 @@
-"""Check that a store that was found, not named by the user, was created by this user at this place.
+"""Verification that a store, found and not named by the user, was created by this user at this place.
 
 See SPEC.md "Threat model". A source tree from elsewhere may contain a store with forged answers. So each store has a
 symbolic link, the witness, which is created with the store and never changed. store.json records the inode and the time

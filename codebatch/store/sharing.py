@@ -39,8 +39,8 @@ def try_link(files: Files, source: Path, target: Path) -> bool | None:
 
 
 @contextlib.contextmanager
-def ignoring_link_refusals(told: Callable[[StoreError], object] | None = None) -> Iterator[None]:
-    """Ignore an error that affects only one target name, and pass it to `told`. Other names may still work.
+def ignoring_link_refusals(on_refusal: Callable[[StoreError], object] | None = None) -> Iterator[None]:
+    """Ignore an error that affects only one target name, and pass it to `on_refusal`. Other names may still work.
 
     Any other StoreUnwritable is raised.
     """
@@ -49,8 +49,8 @@ def ignoring_link_refusals(told: Callable[[StoreError], object] | None = None) -
     except (StoreUntrusted, StoreUnwritable) as error:
         if isinstance(error, StoreUnwritable) and _error_number(error) not in _NO_NAME:
             raise
-        if told is not None:
-            told(error)
+        if on_refusal is not None:
+            on_refusal(error)
 
 
 def _error_number(error: OSError | StoreUntrusted | StoreUnwritable) -> int | None:

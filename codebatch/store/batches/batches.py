@@ -349,10 +349,7 @@ def check_kind(batch: BatchDir, kind: BatchKind) -> None:
 def iter_batches(
     store: StoreDir, passed_over: PassedOver | None = None, *, kind: BatchKind = "analysis"
 ) -> Iterator[BatchDir]:
-    """Yield every readable batch of a kind, latest first.
-
-    A batch that cannot be read is skipped and reported to `passed_over`.
-    """
+    """Yield every readable batch of a kind, latest first. Others are reported to `passed_over`."""
     for batch_id in reversed(batch_ids(store)):
         try:
             batch = open_batch(store, batch_id)

@@ -1,6 +1,4 @@
-"""Journals:
-
-logs of events for users and tests. Each holder appends to its own file. Correctness does not depend on journals.
+"""Journals: logs of events for users and tests, which do not affect correctness. Each holder appends to its own file.
 
 Each line is a document, because `errors` shows its content as evidence: the head (writer and time), then the event. A
 reader that continues keeps an offset for each holder. A last line without a line feed is still being written, or its

@@ -1,6 +1,6 @@
 """Pins: batches and snapshots that are kept until they are unpinned. Each pin is an empty file `pins/<id>`.
 
-The name of a batch is a pin too, `pins/<id>@<name>`. A name moves by one rename, so it never lacks a batch.
+The name of a batch is a pin too, `pins/<id>@<name>`. A name moves by one rename, so it belongs to a batch at all times.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Resolution of references to batches:
+"""Resolution of references to batches.
 
-an ID, a name or `latest`. The default is the latest batch of the current project.
+A reference is an ID, a name or `latest`. The default is the latest batch of the current project.
 """
 
 from __future__ import annotations

@@ -231,7 +231,7 @@ _UNFINISHED = re.compile(r"\.store\.json\.[0-9a-f]{32}\.tmp\Z")
 def _is_leftover(files: Files, root: Path, name: str) -> bool:
     """Return whether a killed `create_store` of this user may have left a name in a directory without store.json.
 
-    This holds for empty directories of the store, files of `_CONTENTS` (possibly cut or followed by zeros after power
+    Leftovers are empty directories of the store, files of `_CONTENTS` (possibly cut or padded with zeros after power
     loss), the witness, and an unpublished store.json.
     """
     status = files.stat(root / name)
@@ -317,7 +317,7 @@ def check_made_here(store: StoreDir) -> None:
 
 
 def _decode(root: Path, data: bytes) -> _StoreFile:
-    """Decode store.json. Raises StoreUntrusted if another program or version wrote it, StoreCorrupt if it is damaged."""
+    """Decode store.json. Raises StoreUntrusted if another program or version wrote it, or StoreCorrupt."""
     try:
         any_version = decode_json(data, partial(msgspec.json.decode, type=_AnyStoreFile))
         if any_version.schema_name == "codebatch.store":
@@ -370,9 +370,10 @@ def _parents(files: Files, root: Path) -> list[Path]:
 
 
 def _sync_parents(files: Files, parents: list[Path]) -> None:
-    """Sync the directories on the path to a store. Failure of the last one, which already existed, is ignored.
+    """Sync the directories on the path to a store.
 
-    If a process that died created an entry in it, it is readable and can be synced.
+    The last one already existed. If a process that died created its entry on this path, it can be synced. Otherwise a
+    failure to sync it does not matter.
     """
     for parent in parents[:-1]:
         files.sync_directory(parent)

@@ -87,10 +87,10 @@ def choose(
 ) -> CollectionPlan:
     """Choose what to remove, without changing anything. Raises StoreUntrusted.
 
-    These batches stay: those that have not ended; of each source, paths and pipeline, the `keep` latest COMPLETED ones
-    and as many others; those that are pinned, named or held; bases of a batch that has not ended; those with an ID in
-    `spared`; and, if `of` is given, those of other sources. Batches that were run for a comparison are counted
-    separately. COMPLETED batches are settled unless they are in `spared`.
+    Of each group with equal sources, paths and pipeline, the `keep` latest COMPLETED batches stay, and as many others.
+    Batches that were run for a comparison form groups of their own. These batches also stay: those that have not ended;
+    those that are pinned, named or held; bases of a batch that has not ended; those with an ID in `spared`; and, if
+    `of` is given, those of other sources. COMPLETED batches that stay are settled, unless they are in `spared`.
 
     `with_objects`: None means once a day. `with_copies`: also find equal shard files, which requires reading them.
     `work_ended` returns the state of work batches, which are never settled. `passed_over` receives reports of damage.

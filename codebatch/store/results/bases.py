@@ -154,7 +154,7 @@ class ReuseBase:
         if self._results_at(task, item) is not None:
             return "result"
         shards = self.plan.shards
-        shard = shards[bisect.bisect_right(shards, item, key=lambda shard_: shard_.start) - 1]
+        shard = shards[bisect.bisect_right(shards, item, key=lambda candidate: candidate.start) - 1]
         links = self._read_ledger().walk(shard.id, task)
         return next((link.type for link in links if link.start <= item - shard.start < link.end), None)
 
@@ -163,7 +163,7 @@ class ReuseBase:
 
         Raises StoreCorrupt, also if there is no result for an item.
         """
-        lines_: list[bytes] = []
+        result: list[bytes] = []
         while start < end:
             held = self._results_at(task, start)
             if held is None:
@@ -173,9 +173,9 @@ class ReuseBase:
                 lines = list(held.read())
                 self._last_lines[task] = (held.start, lines)
             last = min(end, held.end)
-            lines_ += lines[start - held.start : last - held.start]
+            result += lines[start - held.start : last - held.start]
             start = last
-        return lines_
+        return result
 
     def _results_at(self, task: str, item: int) -> Held | None:
         held = self.held(task)

@@ -183,11 +183,11 @@ class Outputs(msgspec.Struct, frozen=True):
         trailer = self._cached_trailer(task, index)
         with self._damage_as_corrupt(path):
             start, end = item_range(trailer.table, place)
-            range_ = trailer.frames_of(start, end)
-        frames = self._read(path, range_.offset, range_.end - range_.offset)
+            frame_range = trailer.frames_of(start, end)
+        frames = self._read(path, frame_range.offset, frame_range.end - frame_range.offset)
         with self._damage_as_corrupt(path):
-            records = self._decode_range(memoryview(frames), range_, zstandard.ZstdDecompressor())
-            return _verified_item(trailer, place, records[start - range_.first : end - range_.first])
+            records = self._decode_range(memoryview(frames), frame_range, zstandard.ZstdDecompressor())
+            return _verified_item(trailer, place, records[start - frame_range.first : end - frame_range.first])
 
     def _cached_trailer(self, task: TaskOutput, index: int) -> Trailer:
         """Return the trailer of a shard file from a cache of recent trailers.
@@ -238,11 +238,13 @@ class Outputs(msgspec.Struct, frozen=True):
         start = runs[0][0].offset
         data = memoryview(self._read(path, start, runs[-1][0].end - start))
         decompressor = zstandard.ZstdDecompressor()
-        for range_, inside in runs:
+        for frame_range, inside in runs:
             with self._damage_as_corrupt(path):
-                records = self._decode_range(data[range_.offset - start : range_.end - start], range_, decompressor)
+                records = self._decode_range(
+                    data[frame_range.offset - start : frame_range.end - start], frame_range, decompressor
+                )
                 for item, first, end in inside:
-                    yield _verified_item(trailer, item, records[first - range_.first : end - range_.first])
+                    yield _verified_item(trailer, item, records[first - frame_range.first : end - frame_range.first])
 
     def iter_frames(self, task: TaskOutput, index: int, frames: Sequence[int]) -> Iterator[bytes]:
         """Yield the content of given frames of a shard, whose numbers must ascend, as blocks of whole lines.
@@ -266,8 +268,10 @@ class Outputs(msgspec.Struct, frozen=True):
                 frame = data[offsets[number] - start : offsets[number + 1] - start]
                 yield from self.read.count(iter_frames(frame, trailer.frames[number].bytes, decompressor))
 
-    def _decode_range(self, data: memoryview, range_: FrameRange, decompressor: zstandard.ZstdDecompressor) -> bytes:
-        return b"".join(self.read.count(_iter_frame_contents(data, range_, decompressor)))
+    def _decode_range(
+        self, data: memoryview, frame_range: FrameRange, decompressor: zstandard.ZstdDecompressor
+    ) -> bytes:
+        return b"".join(self.read.count(_iter_frame_contents(data, frame_range, decompressor)))
 
     def _read(self, path: Path, offset: int, length: int) -> bytes:
         try:
@@ -291,11 +295,11 @@ class Outputs(msgspec.Struct, frozen=True):
 
 
 def _iter_frame_contents(
-    data: memoryview, range_: FrameRange, decompressor: zstandard.ZstdDecompressor
+    data: memoryview, frame_range: FrameRange, decompressor: zstandard.ZstdDecompressor
 ) -> Iterator[bytes]:
     """Yield the content of each frame of a range. Raises ValueError."""
     offset = 0
-    for frame in range_.frames:
+    for frame in frame_range.frames:
         yield decompress_one(data[offset : offset + frame.length], frame.bytes, decompressor)
         offset += frame.length
 

@@ -31,14 +31,14 @@ class Copies(msgspec.Struct, frozen=True):
 
 def find_copies(files: Files, names: Iterable[ShardName]) -> list[Copies]:
     """Return the copies among the files with given names. Of equal files, the one with the most links is kept."""
-    copies_found = []
+    found_copies = []
     for digest, inodes in survey(files, names, is_full=False).sound.items():
         if len(inodes) > 1:
-            ordered = sorted(inodes.values(), key=lambda names_: (-len(names_), names_[0].path))
-            copies = _copies(files, digest, [[name.path for name in names_] for names_ in ordered])
+            ordered = sorted(inodes.values(), key=lambda group: (-len(group), group[0].path))
+            copies = _copies(files, digest, [[name.path for name in group] for group in ordered])
             if copies.names:
-                copies_found.append(copies)
-    return copies_found
+                found_copies.append(copies)
+    return found_copies
 
 
 def _copies(files: Files, digest: Digest, ordered: list[list[Path]]) -> Copies:

@@ -107,8 +107,8 @@ def survey(
     """Check the files with given names, each inode once.
 
     All bytes are read if `is_full` or if `choose` selects the digest. Otherwise only the length is checked. If no name
-    has a size, the trailer is read, and must begin at the end of the frames. A file is no fault if its batch was
-    removed or settled meanwhile.
+    has a size, the trailer is read, and must begin at the end of the frames. Names that were removed with their batch,
+    or by settling, are no fault.
     """
     inodes: dict[Path, dict[str, int]] = {}
     names_by_file: dict[tuple[Digest, int | None], list[ShardName]] = {}
@@ -120,17 +120,15 @@ def survey(
             directory_inodes = inodes[name.directory] = _inodes(files, name.directory)
         names_by_file.setdefault((name.digest, directory_inodes.get(name.file)), []).append(name)
     read = set(names_by_file) if is_full else _chosen(names_by_file, choose)
-    inodes_found, inodes_read = (
-        {inode for _, inode in files_ if inode is not None} for files_ in (names_by_file, read)
-    )
+    inodes_found, inodes_read = ({inode for _, inode in keys if inode is not None} for keys in (names_by_file, read))
     result = ShardFileSurvey(count, len(inodes_found), len(inodes_read), [], {})
-    for (digest, inode), names_ in names_by_file.items():
-        problem = _problem(files, names_, is_full=(digest, inode) in read)
+    for (digest, inode), group in names_by_file.items():
+        problem = _problem(files, group, is_full=(digest, inode) in read)
         if problem is not None:
-            if left := tuple(name for name in names_ if not _is_gone(files, name)):
+            if left := tuple(name for name in group if not _is_gone(files, name)):
                 result.faults.append(Fault(digest, problem, left))
         elif inode is not None:
-            result.sound.setdefault(digest, {})[inode] = names_
+            result.sound.setdefault(digest, {})[inode] = group
     return result
 
 

@@ -1,6 +1,4 @@
-"""Untrusted cache keys:
-
-`verify` found that equal keys gave different results, so they are not reused (SPEC.md "Reuse").
+"""Untrusted cache keys, for which `verify` has found different results. They are not reused (SPEC.md "Reuse").
 
 `untrusted.json` is in the root of the store, because it cannot be derived from other data. A process that changes it
 holds the lock of this file and the shared lock of the store.

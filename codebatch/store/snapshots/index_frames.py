@@ -1,8 +1,9 @@
 """The frames of a snapshot's index: built from its lines, or spliced from another index (SPEC.md "Snapshots").
 
-A frame contains whole lines. It ends after the first line that brings it to 128 KiB, or that brings it to 32 KiB and
-has a crc32 that is a multiple of 256. So the frames depend only on the lines (content-defined chunking). A changed line
-rarely moves later frame ends, and those frames are byte for byte those of the other index.
+A frame contains whole lines. It ends after a line that brings it to 128 KiB. It also ends after a line with a crc32
+that is a multiple of 256, if the frame then has at least 32 KiB. So the frames depend only on the lines
+(content-defined chunking). A changed line rarely moves later frame ends, and those frames are byte for byte those of
+the other index.
 """
 
 from __future__ import annotations

@@ -294,7 +294,7 @@ def index_digest(files: Files, store_root: Path, snapshot_id: str) -> Digest | N
 
 
 def mark_as_taken(files: Files, store_root: Path, snapshot_id: str) -> None:
-    """Set the age of a snapshot to zero: it is that of the last change of its directory.
+    """Reset the age of a snapshot, which is the time since the last change of its directory.
 
     Without write access the age does not change. This is harmless, because there is no garbage collection either.
     """

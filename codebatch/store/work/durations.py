@@ -79,9 +79,9 @@ class Durations:
             return
         self._cached = self._read()
         for duration in self._new:
-            samples_ = self._cached.commands.setdefault(duration.command, [])
-            samples_.append((duration.definition[:_DIGITS], round(duration.seconds, 3)))
-            del samples_[:-SAMPLES_MAX]
+            command_samples = self._cached.commands.setdefault(duration.command, [])
+            command_samples.append((duration.definition[:_DIGITS], round(duration.seconds, 3)))
+            del command_samples[:-SAMPLES_MAX]
             if duration.program:
                 samples = self._cached.programs.setdefault(duration.program, [])
                 samples.append(round(duration.seconds, 3))

@@ -53,7 +53,7 @@ class ToldBefore:
                 self.last = event
                 at_ns = events.instant_ns(event.at)
                 self._spans[event.place.epoch] = self._spans.get(event.place.epoch, (at_ns, at_ns))[0], at_ns
-                self._note(event)
+                self._record(event)
 
     @property
     def seconds(self) -> float:
@@ -67,16 +67,16 @@ class ToldBefore:
             return "drain"
         return "request" if isinstance(self.last, events.BatchEnded) else "kill"
 
-    def _note(self, event: events.AnyEvent) -> None:
+    def _record(self, event: events.AnyEvent) -> None:
         emitted = self.told
         if isinstance(event, events.BatchStarted | events.BatchResumed):
             emitted.requests = max(emitted.requests, event.requests)
         elif isinstance(event, _REQUESTED):
             emitted.requests = max(emitted.requests, event.request)
         if isinstance(event, events.TaskEvent) and (item := self._items.get(event.task)) is not None:
-            self._note_task(event, item)
+            self._record_task(event, item)
 
-    def _note_task(self, event: events.TaskEvent, item: int) -> None:
+    def _record_task(self, event: events.TaskEvent, item: int) -> None:
         emitted, place = self.told, (item, event.round)
         if isinstance(event, events.TaskSkipped):
             emitted.skipped.add(item)

@@ -52,7 +52,8 @@ def make_work_batch(store: StoreDir, commands: Sequence[Command], work: Work, *,
     """
     assert {command.id for command in commands} == set(work.order)
     snapshot = _freeze(store, commands, work, at_ns)
-    # Encoded twice: omit_defaults compares some defaults by identity, which values from a file do not have.
+    # Decoded and encoded again, because omit_defaults compares by identity and decoding may replace an equal value by
+    # the default.
     written = encode_work(decode_work(encode_work(work)))
     plan = _plan(snapshot, written)
     project = b"" if store.project is None else store.project.root
