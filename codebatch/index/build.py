@@ -1,12 +1,12 @@
 """Building of the index of a merged batch from its shard files (SPEC.md "Index").
 
 1. If an older index has a base with nearly all shard files, this base is reused, and the other files go into an
-overlay. Otherwise all files go into a new base.
+   overlay. Otherwise all files go into a new base.
 2. The terms of each shard file are read from its terms file if this is valid. Otherwise the records are decoded and a
-terms file is written. Damaged shards are omitted. If a shard is not in the index, queries read all of it.
+   terms file is written. Damaged shards are omitted. If a shard is not in the index, queries read all of it.
 3. The terms are merged by key. Each posting has the number of the shard file's slot.
 4. index.json and the parts are written, or linked, under a hidden name and published by one rename next to older
-indexes, which are then removed. Published files never change.
+   indexes, which are then removed. Published files never change.
 """
 
 from __future__ import annotations
