@@ -48,7 +48,7 @@ class Database:
     """A read-only database. Safe to use in processes forked from the one that opened it."""
 
     def __init__(self, data: bytes) -> None:
-        """Open the database. Raises ValueError if the bytes are no database or cannot be mapped."""
+        """Open the database. Raises ValueError if the bytes are not a database or cannot be mapped."""
         try:
             descriptor = os.memfd_create("codebatch-index", os.MFD_CLOEXEC)
             try:

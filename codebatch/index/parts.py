@@ -135,7 +135,7 @@ class LayerReader:
         return database
 
     def _open(self, number: int) -> Database:
-        """Open a part. Raises ValueError if it is no database or its keys do not match index.json."""
+        """Open a part. Raises ValueError if it is not a database or its keys do not match index.json."""
         part = self._parts[number]
         database = Database(decompress_one(read_part(self._files, self._paths[number], part), part.content))
         first, last = database.bounds()

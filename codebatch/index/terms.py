@@ -125,14 +125,14 @@ _TAGS = (keys.CODE, keys.METRIC, keys.SYMBOL, keys.REFERENCE, keys.DEPENDENCY)
 
 
 def posted_by_lines(lines: bytes) -> Posted:
-    """Return the terms of a frame with these record lines. Raises ValueError if a line is no record."""
+    """Return the terms of a frame with these record lines. Raises ValueError if a line is not a record."""
     return posted_by((), (), lines)
 
 
 def posted_by(records: Sequence[Record], types: Sequence[type[Record]], lines: bytes = b"") -> Posted:
     """Return the terms of a frame with records of given types and further record lines.
 
-    Raises ValueError if a line is no record.
+    Raises ValueError if a line is not a record.
     """
     all_records: Sequence[object] = records
     all_types: Sequence[type[Record] | None] = types

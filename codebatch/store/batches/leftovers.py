@@ -3,8 +3,8 @@
 Unfinished files have names `.….tmp`, unfinished packs `.part`. Three rules identify orphans:
 
 - An unfinished pack is under flock while its writer lives.
-- Everything else outside of batches is written under the shared lock of the store. The exclusive lock proves that there
-  is no writer.
+- Everything else outside of batches is written under the shared lock of the store. The exclusive lock excludes
+  all writers.
 - In a batch, everything is written by a holder, or by its coordinator for a worker. This coordinator is registered
   before and afterwards. So a file that is listed *before* the holders, and whose creator is not among the live holders,
   is an orphan.

@@ -260,7 +260,7 @@ class Outcomes:
     def scan(self) -> Scan:
         """Read the registers that appeared since the last scan. A commit contains only the outcomes that it won.
 
-        An unreadable register is no outcome, but its name is taken. So its work is repeated in the next round.
+        An unreadable register is not an outcome, but its name is taken. So its work is repeated in the next round.
         """
         unreadable: list[Register] = []
         return Scan(list(self.iter_commits(self.list_new(), unreadable)), unreadable)

@@ -108,7 +108,7 @@ def survey(
 
     All bytes are read if `is_full` or if `choose` selects the digest. Otherwise only the length is checked. If no name
     has a size, the trailer is read, and must begin at the end of the frames. Names that were removed with their batch,
-    or by settling, are no fault.
+    or by settling, are not faults.
     """
     inodes: dict[Path, dict[str, int]] = {}
     names_by_file: dict[tuple[Digest, int | None], list[ShardName]] = {}

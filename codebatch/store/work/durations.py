@@ -98,7 +98,7 @@ class Durations:
 
 
 def program_of(command: Command) -> str:
-    """Return the name of the program that a command runs: of a script, the first word that is no assignment."""
+    """Return the name of the program that a command runs: of a script, the first word that is not an assignment."""
     if not isinstance(command.run, str):
         return os.path.basename(command.run[0])
     try:
