@@ -1,1 +1,1 @@
-"""The index of a batch: which frames hold what is asked for. Derived and deletable (SPEC.md "Index")."""
+"""The index of a batch, which maps search terms to frames. It is derived data and may be deleted (SPEC.md "Index")."""

@@ -1,12 +1,12 @@
-"""Building the index of a merged batch from what its shard files say (SPEC.md "Index").
+"""Building of the index of a merged batch from its shard files (SPEC.md "Index").
 
-1. The base of an older index stands where it knows nearly all shard files. What it does not know goes into an overlay;
-   where there is no such base, all goes into a new one.
-2. Of every such shard file the terms: from its terms file where that is sound, else by decoding its records, which
-   writes the terms file. A shard that is damaged is left out: an index that does not name it has it read as a whole.
-3. They are united by key, each posting with the number of its shard file's slot.
-4. index.json and the parts are written, or linked, under a hidden name, and published by one rename, beside older
-   ones, which then go. Nothing that is published ever changes.
+1. If an older index has a base with nearly all shard files, this base is reused, and the other files go into an
+   overlay. Otherwise all files go into a new base.
+2. The terms of each shard file are read from its terms file if this is valid. Otherwise the records are decoded and a
+   terms file is written. Damaged shards are omitted. If a shard is not in the index, queries read all of it.
+3. The terms are merged by key. Each posting has the number of the shard file's slot.
+4. index.json and the parts are written, or linked, under a hidden name and published by one rename next to older
+   indexes, which are then removed. Published files never change.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from codebatch.index.generations import IndexBase, IndexFile, Layer, find_base, 
 from codebatch.index.keys import KINDS_POSTED, TERMS_VERSION
 from codebatch.index.parts import write_parts
 from codebatch.index.terms import (
-    Gathered,
+    PostingCollector,
     Terms,
     collect_terms,
     decode_terms,
@@ -42,17 +42,17 @@ from codebatch.system.processes.garbage_collector import collector_paused
 
 
 class LayerContents(NamedTuple):
-    """What a layer holds: values by key, in the order of keys; and by slot the digest of a shard file's trailer."""
+    """The contents of a layer: values by key in key order, and the digest of each slot's shard file trailer."""
 
     pairs: dict[bytes, bytes]
     slots: tuple[Digest, ...]
 
 
 class Built(NamedTuple):
-    """An index that was made: what was put into it, beside so many shard files that an older base `reused` from it.
+    """Statistics of a build. `reused` counts the shard files in the reused base.
 
-    `decoded` of its shard files had no sound terms file; `damaged` ones could not be read, and are left out. `bytes` is
-    how long its new layer is; `postings` are in that.
+    `decoded` counts shard files without a valid terms file. `damaged` counts unreadable ones, which are omitted.
+    `bytes` is the length of the new layer, and `postings` are those in it.
     """
 
     terms: int
@@ -65,10 +65,10 @@ class Built(NamedTuple):
 
 
 class _Shards:
-    """The shard files of some outputs that post anything, and what they post. Counts what it took to find out."""
+    """The shard files of outputs with indexed records, and their terms. Counts decoded and damaged files."""
 
     def __init__(self, store: StoreDir, outputs: Outputs, passed_over: PassedOver, *, is_anew: bool) -> None:
-        """`is_anew`: all is decoded, and no terms file is believed. `passed_over` is told of what is damaged."""
+        """If `is_anew`, all records are decoded and no terms file is used. `passed_over` receives reports of damage."""
         self._store = store
         self._outputs = outputs
         self._passed_over = passed_over
@@ -83,14 +83,14 @@ class _Shards:
         }
 
     def iter_terms(self, known: Collection[Digest] = (), *, keeps: bool) -> Iterator[tuple[Digest, Terms]]:
-        """Of each that is not known what it posts. `keeps`: of what is decoded terms files are written.
+        """Yield the terms of each shard file that is not known. If `keeps`, terms files of decoded shards are written.
 
         Raises StoreUnwritable.
         """
         for digest, (task, index) in self.places.items():
             if digest in known:
                 continue
-            terms = None if self._is_anew else self._kept_terms(digest)
+            terms = None if self._is_anew else self._read_terms_file(digest)
             if terms is None:
                 self.decoded += 1
                 try:
@@ -100,12 +100,12 @@ class _Shards:
                     self._passed_over(error.message)
                     continue
                 if keeps:
-                    with ignoring_link_refusals():  # Nothing but speed rests on it.
+                    with ignoring_link_refusals():  # A terms file only saves time.
                         path = terms_path(self._store.root, digest)
                         self._store.files.write_volatile(path, encode_terms(digest, terms))
             yield digest, terms
 
-    def _kept_terms(self, digest: Digest) -> Terms | None:
+    def _read_terms_file(self, digest: Digest) -> Terms | None:
         try:
             return decode_terms(self._store.files.read(terms_path(self._store.root, digest)), digest)
         except (FileNotFoundError, StoreError, ValueError):
@@ -113,10 +113,10 @@ class _Shards:
 
 
 def build(store: StoreDir, batch: BatchDir, outputs: Outputs, passed_over: PassedOver, *, is_anew: bool) -> Built:
-    """Make the index of some outputs the current one of their batch. On return it is on disk.
+    """Build the index of outputs and make it the current one of their batch. On return it is on disk.
 
-    `is_anew`: of the records alone, whatever is kept of them. For who holds the store's lock (`Store.writing`). Raises
-    StoreUnwritable or StoreError.
+    If `is_anew`, only the records are used, not the older index and terms files. The caller holds the shared lock of
+    the store (`StoreDir.writing`). Raises StoreUnwritable or StoreError.
     """
     shards = _Shards(store, outputs, passed_over, is_anew=is_anew)
     base = None if is_anew else find_base(store, (batch.id, *batch.about.bases), shards.places)
@@ -125,19 +125,19 @@ def build(store: StoreDir, batch: BatchDir, outputs: Outputs, passed_over: Passe
     except FileNotFoundError:
         if base is None:
             raise
-    # Who has made a newer index of that batch meanwhile has removed the one whose base it was.
+    # Another process has published a newer index of that batch and removed the one with this base.
     return _build(store, batch, _Shards(store, outputs, passed_over, is_anew=is_anew), None)
 
 
 def _build(store: StoreDir, batch: BatchDir, shards: _Shards, base: IndexBase | None) -> Built:
-    """Raises FileNotFoundError where the base has gone."""
-    known = shards.places.keys() & base.layer.slots if base is not None else frozenset[Digest]()
-    contents = unite(shards.iter_terms(known, keeps=True))
+    """Build the index on a base, if any. Raises FileNotFoundError if the base was removed."""
+    reused = shards.places.keys() & base.layer.slots if base is not None else frozenset[Digest]()
+    contents = unite(shards.iter_terms(reused, keeps=True))
     return Built(
         terms=len(contents.pairs),
         postings=sum(map(len, contents.pairs.values())) // keys.POSTING_BYTES,
-        shard_files=len(known) + len(contents.slots),
-        reused=len(known),
+        shard_files=len(reused) + len(contents.slots),
+        reused=len(reused),
         decoded=shards.decoded,
         damaged=shards.damaged,
         bytes=publish_index(store, batch.id, contents, base),
@@ -145,14 +145,17 @@ def _build(store: StoreDir, batch: BatchDir, shards: _Shards, base: IndexBase | 
 
 
 def posted_anew(store: StoreDir, outputs: Outputs, passed_over: PassedOver) -> tuple[dict[Digest, Terms], int]:
-    """What each shard file posts, by its records, and how many could not be read. Nothing is written."""
+    """Return the terms of each shard file, decoded from its records, and the number of unreadable files.
+
+    Nothing is written.
+    """
     shards = _Shards(store, outputs, passed_over, is_anew=True)
     return dict(shards.iter_terms(keeps=False)), shards.damaged
 
 
 def unite(shard_terms: Iterable[tuple[Digest, Terms]]) -> LayerContents:
-    """What a layer holds of shard files that post this."""
-    gathered = Gathered()
+    """Return the contents of a layer with the terms of shard files."""
+    gathered = PostingCollector()
     slots: list[Digest] = []
     with collector_paused():
         for digest, terms in shard_terms:
@@ -163,10 +166,10 @@ def unite(shard_terms: Iterable[tuple[Digest, Terms]]) -> LayerContents:
 
 
 def publish_index(store: StoreDir, batch_id: str, contents: LayerContents, base: IndexBase | None) -> int:
-    """Make an index of what it holds, beside a base where there is one, the current one of a batch.
+    """Publish an index with a new layer, and an older base if given, as the current one of a batch.
 
-    How long its new layer is; 0 where the base knows all. On return it is on disk. For who holds the store's lock.
-    Older ones go. Raises StoreUnwritable or StoreError.
+    Return the length of the new layer, which is 0 if the base covers everything. On return the index is on disk and
+    older ones are removed. The caller holds the shared lock of the store. Raises StoreUnwritable or StoreError.
     """
     files = store.files
     building = store.root / layout.INDEXES / f".{uuid.uuid4().hex}.tmp"
@@ -177,31 +180,31 @@ def publish_index(store: StoreDir, batch_id: str, contents: LayerContents, base:
                 part = layout.index_part_name(layout.INDEX_BASE, number)
                 hardlink_or_copy(files, base.root / part, building / part)
         name = layout.INDEX_BASE if base is None else layout.INDEX_OVERLAY
-        made = Layer(parts=write_parts(files, building, name, contents.pairs), slots=contents.slots)
+        layer = Layer(parts=write_parts(files, building, name, contents.pairs), slots=contents.slots)
         about = IndexFile(
             terms_version=TERMS_VERSION,
-            base=made if base is None else base.layer,
-            overlay=made if base is not None and made.slots else None,
+            base=layer if base is None else base.layer,
+            overlay=layer if base is not None and layer.slots else None,
         )
         files.write_new(building / layout.INDEX_FILE, encode_document(about))
         files.make_directory(indexes_of(store, batch_id))
         files.sync_directory(store.root / layout.INDEXES)
         number = max(generations(store, batch_id), default=0) + 1
-        # Where another has just published this number, ours is as good as his, and goes.
+        # If another process has just published this number, its index is equivalent, and this one is removed.
         files.publish_directory(building, indexes_of(store, batch_id) / str(number))
     except BaseException:
         files.remove_tree(building)
         raise
     for older in generations(store, batch_id):
         if older < number:
-            with ignoring_link_refusals():  # What is no directory stays, and nobody asks it any more.
+            with ignoring_link_refusals():  # If this is not a directory, it stays. No reader uses it.
                 files.remove_tree(indexes_of(store, batch_id) / str(older))
-    return sum(part.length for part in made.parts)
+    return sum(part.length for part in layer.parts)
 
 
 def _decode_shard(outputs: Outputs, task: TaskOutput, index: int) -> Terms:
-    """Raises StoreCorrupt."""
-    frames = outputs.whole_frames(task, index)  # Held against the trailer, which numbers them.
+    """Decode the records of a shard file into terms. Raises StoreCorrupt."""
+    frames = outputs.whole_frames(task, index)  # Verified against the trailer, so that frame numbers are right.
     try:
         return collect_terms(map(posted_by_lines, iter_frames(frames, task.shards[index].bytes)))
     except ValueError as error:

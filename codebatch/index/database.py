@@ -1,8 +1,8 @@
-"""A database of LMDB that is bytes: made in memory and read from memory.
+"""LMDB databases as bytes: created in memory and read from memory.
 
-LMDB has no checksums, and a file of it that is cut under the map ends the process (SIGBUS). So nobody maps a file of
-the store: its bytes are read and checked, and LMDB is given a copy that nobody else can change (memfd_create(2)),
-through its name in /proc. A file of the store is only ever written by `Files`.
+LMDB has no checksums, and if a mapped file is truncated, the process is killed (SIGBUS). So no file of the store is
+mapped. Its bytes are read and verified, and LMDB opens a private copy (memfd_create(2)) by its name in /proc. Files of
+the store are written only by `Files`.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _SPARE_BYTES = 1 << 20
 
 
 def make_database(pairs: Mapping[bytes, bytes]) -> bytes:
-    """One unnamed database of some values by key, in the order of their keys, written in one transaction.
+    """Return a database of values by key, which must be in key order. It is written in one transaction.
 
-    Raises StoreError where the machine gives no memory for it.
+    Raises StoreError if there is not enough memory.
     """
-    # A value that is no part of its leaf has pages of its own; leaves and branches are half full at least.
+    # Upper bound: values outside of leaves have pages of their own; leaves and branches are at least half full.
     values = sum(map(len, pairs.values()))
     size = 2 * (sum(map(len, pairs)) + values + 64 * len(pairs)) + _PAGE_BYTES * (values // 1024)
     try:
         descriptor = os.memfd_create("codebatch-index", os.MFD_CLOEXEC)
         try:
             environment = lmdb.open(
-                _name_of(descriptor), subdir=False, lock=False, sync=False, map_size=2 * size + _SPARE_BYTES
+                _path_of(descriptor), subdir=False, lock=False, sync=False, map_size=2 * size + _SPARE_BYTES
             )
             with environment, environment.begin(write=True) as transaction, transaction.cursor() as cursor:
                 _, written = cursor.putmulti(pairs.items(), append=True)
@@ -45,10 +45,10 @@ def make_database(pairs: Mapping[bytes, bytes]) -> bytes:
 
 
 class Database:
-    """A database to look things up in. Safe to use in a process that was forked from the one that opened it."""
+    """A read-only database. Safe to use in processes forked from the one that opened it."""
 
     def __init__(self, data: bytes) -> None:
-        """Raises ValueError where the bytes are no database, or the machine cannot map them."""
+        """Open the database. Raises ValueError if the bytes are not a database or cannot be mapped."""
         try:
             descriptor = os.memfd_create("codebatch-index", os.MFD_CLOEXEC)
             try:
@@ -56,7 +56,7 @@ class Database:
                 while view:
                     view = view[os.write(descriptor, view) :]
                 self._environment = lmdb.open(
-                    _name_of(descriptor), subdir=False, lock=False, readonly=True, create=False
+                    _path_of(descriptor), subdir=False, lock=False, readonly=True, create=False
                 )
             finally:
                 os.close(descriptor)
@@ -64,7 +64,7 @@ class Database:
             raise ValueError(str(error)) from error
 
     def bounds(self) -> tuple[bytes, bytes]:
-        """Its first key and its last. Raises ValueError where it has none, or is unsound."""
+        """Return the first and the last key. Raises ValueError if the database is empty or damaged."""
         try:
             with self._environment.begin() as transaction, transaction.cursor() as cursor:
                 if not cursor.first():
@@ -76,26 +76,26 @@ class Database:
             raise ValueError(str(error)) from error
 
     def get(self, key: bytes) -> bytes | None:
-        """The value of a key. Raises ValueError where the database is unsound."""
+        """Return the value of a key, or None. Raises ValueError if the database is damaged."""
         try:
             with self._environment.begin() as transaction:
-                found: bytes | None = transaction.get(key)
-                return found
+                value: bytes | None = transaction.get(key)
+                return value
         except lmdb.Error as error:
             raise ValueError(str(error)) from error
 
     def values(self, lookup: Lookup) -> Sequence[bytes]:
-        """The values of the keys that are looked for. Raises ValueError where the database is unsound."""
+        """Return the values of the keys that match a lookup. Raises ValueError if the database is damaged."""
         if lookup.is_prefix:
             return [value for _, value in self.iter_from(lookup.key, lookup.first, lookup.last)]
-        found = self.get(lookup.key)
-        return () if found is None else (found,)
+        value = self.get(lookup.key)
+        return () if value is None else (value,)
 
     def iter_from(self, prefix: bytes, first: bytes = b"", last: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """The pairs whose keys begin so, in the order of keys, from one that begins so up to another where they are
-        given.
+        """Yield the pairs whose keys begin with a prefix, in key order.
 
-        Raises ValueError where the database is unsound.
+        If `first` and `last` are given, which begin with the prefix, they are inclusive bounds. Raises ValueError if
+        the database is damaged.
         """
         try:
             with self._environment.begin() as transaction, transaction.cursor() as cursor:
@@ -108,9 +108,9 @@ class Database:
             raise ValueError(str(error)) from error
 
     def close(self) -> None:
-        """Give the memory back. Nothing may be asked any more."""
+        """Release the memory. The database cannot be used any more."""
         self._environment.close()
 
 
-def _name_of(descriptor: int) -> str:
+def _path_of(descriptor: int) -> str:
     return f"/proc/self/fd/{descriptor}"

@@ -1,7 +1,7 @@
-"""The indexes of a batch on disk: `indexes/<batch>/<number>/`, of which the greatest number is current.
+"""The indexes of a batch on disk: `indexes/<batch>/<number>/`. The highest number is current.
 
-Each is a base, and an overlay where shard files are not in that: layers, which are cut into parts, a file each. The
-files of a base are those of older indexes too, by names of their own: nothing that is published ever changes.
+An index has a base layer, and an overlay if the base lacks shard files. A layer is cut into parts, one file each. The
+files of a base are shared with older indexes by hard links. Published files never change.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from codebatch.system.files.file_reader import FileReader
 INDEX_FORMAT = 1
 
 CHANGED_PERCENT_MAX = 10
-"""Of the shard files of an index so many may be in its overlay, and of the slots of its base so many dead."""
+"""Maximum percentage of shard files that are only in the overlay, and of slots of the base that are unused."""
 
 
 class LayerPart(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,76 +56,77 @@ class IndexFile(Document, frozen=True, kw_only=True):
 
 
 class IndexBase(msgspec.Struct, frozen=True):
-    """The base of an index that is there, and the directory in which its parts lie."""
+    """The base layer of an existing index, and the directory of its parts."""
 
     root: Path
     layer: Layer
 
 
 def decode_index(data: bytes) -> IndexFile:
-    """Read index.json. Raises DocumentError."""
+    """Decode index.json. Raises DocumentError."""
     return decode_document(data, IndexFile, INDEX_FORMAT)
 
 
 def indexes_of(store: StoreDir, batch_id: str) -> Path:
-    """Where the indexes of a batch lie."""
+    """Return the directory of the indexes of a batch."""
     return store.root / layout.INDEXES / batch_id
 
 
 def generations(store: StoreDir, batch_id: str) -> list[int]:
-    """The numbers of the indexes of a batch that are there, the current one last."""
+    """Return the numbers of the indexes of a batch, ascending, so the current one is last."""
     names = store.files.listing(indexes_of(store, batch_id))
     return sorted(number for name in names if (number := layout.parse_generation(name)) is not None)
 
 
 def read_index_file(store: StoreDir, root: Path) -> IndexFile | None:
-    """What an index says of itself; None where it is of another version of the terms.
+    """Read index.json of an index. Return None if it has another version of the terms.
 
-    Raises CorruptFile, or FileNotFoundError.
+    Raises CorruptFile or FileNotFoundError.
     """
     about = read_document(store.files, root / layout.INDEX_FILE, decode_index, hint=index_hint(root.parent.name))
     return about if about.terms_version == TERMS_VERSION else None
 
 
 def find_base(store: StoreDir, batch_ids: Iterable[str], needed: Collection[Digest]) -> IndexBase | None:
-    """The base of the first of some batches' indexes that is sound and knows nearly all of some shard files, and little
-    else. None where there is none.
+    """Return the base of the first index of given batches that is undamaged and has nearly the needed shard files.
+
+    None if there is none. CHANGED_PERCENT_MAX limits both missing and unneeded shard files.
     """
     for batch_id in batch_ids:
         try:
-            found = _base_of(store, batch_id)
-            if found is not None and _is_near(found.layer.slots, needed) and _is_sound(store, found):
-                return found
+            base = _base_of(store, batch_id)
+            if base is not None and _is_close_to(base.layer.slots, needed) and _is_undamaged(store, base):
+                return base
         except (FileNotFoundError, StoreError):
             continue
     return None
 
 
-def _is_near(slots: Collection[Digest], needed: Collection[Digest]) -> bool:
-    known, wanted = set(slots), set(needed)
-    return 100 * len(wanted - known) <= CHANGED_PERCENT_MAX * len(wanted) and 100 * len(
-        known - wanted
-    ) <= CHANGED_PERCENT_MAX * len(known)
+def _is_close_to(slots: Collection[Digest], needed: Collection[Digest]) -> bool:
+    slot_set, needed_set = set(slots), set(needed)
+    return 100 * len(needed_set - slot_set) <= CHANGED_PERCENT_MAX * len(needed_set) and 100 * len(
+        slot_set - needed_set
+    ) <= CHANGED_PERCENT_MAX * len(slot_set)
 
 
 def _base_of(store: StoreDir, batch_id: str) -> IndexBase | None:
-    there = generations(store, batch_id)
-    if not there:
+    numbers = generations(store, batch_id)
+    if not numbers:
         return None
-    root = indexes_of(store, batch_id) / str(there[-1])
+    root = indexes_of(store, batch_id) / str(numbers[-1])
     about = read_index_file(store, root)
     return None if about is None else IndexBase(root, about.base)
 
 
-def _is_sound(store: StoreDir, base: IndexBase) -> bool:
+def _is_undamaged(store: StoreDir, base: IndexBase) -> bool:
     for number, part in enumerate(base.layer.parts):
         read_part(store.files, base.root / layout.index_part_name(layout.INDEX_BASE, number), part)
     return True
 
 
 def read_part(files: FileReader, path: Path, part: LayerPart) -> bytes:
-    """The file of a part. Raises CorruptFile where it is not what index.json says, or FileNotFoundError."""
-    # One more byte tells of any length: there are files that are longer than there is memory.
+    """Return the bytes of a part. Raises CorruptFile if they do not match index.json, or FileNotFoundError."""
+    # One more byte is enough to detect a longer file, which might not fit into memory.
     data = files.read_range(path, 0, part.length + 1)
     if len(data) != part.length or zlib.crc32(data) != part.crc32:
         raise corrupt_index(path, "is damaged: it does not match index.json")
@@ -133,11 +134,11 @@ def read_part(files: FileReader, path: Path, part: LayerPart) -> bytes:
 
 
 def corrupt_index(path: Path, problem: str) -> CorruptFile:
-    """The error of an index of a batch, or of a file in it, at a path."""
+    """Return the error for a damaged index of a batch, or for a file in it."""
     batch = path.parent if layout.parse_generation(path.name) else path.parent.parent
     return CorruptFile(str(path), problem, hint=index_hint(batch.name))
 
 
 def index_hint(batch_id: str) -> str:
-    """What to do about an index that is not what it must be."""
+    """Return the hint for a damaged index."""
     return f"rebuild it with: codebatch index build --rebuild --batch {batch_id}"

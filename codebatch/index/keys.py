@@ -1,8 +1,8 @@
-"""Keys and values of an index, as bytes (SPEC.md "Index"). Pure.
+"""Keys and values of an index as bytes (SPEC.md "Index"). No I/O.
 
-A key is a tag and a term. A lookup is a key, or how keys begin; it may find too much, for the records that an index
-leads to are asked again, and never too little. So a term that is too long for a key is cut, and its digest tells it
-from others that begin alike.
+A key is a tag and a term. A lookup is a key or a key prefix. It may match too much, because the records of the matching
+frames are filtered again, but never too little. A term that is too long for a key is truncated, and its digest
+distinguishes it from others with the same beginning.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from itertools import repeat
 import msgspec
 
 TERMS_VERSION = 1
-"""What is posted of a record, and how it is kept. Of a change of either: what is of another one is made anew."""
+"""The version of the indexed terms and of their encoding. Data of another version is rebuilt."""
 
 KINDS_POSTED = frozenset(("symbol", "edge", "diagnostic", "metric"))
 
 TERM_BYTES_MAX = 400
-"""Of a term that stands in a key as it is. A key of LMDB has 511 bytes at most."""
+"""Maximum length of a term that is not truncated. LMDB keys have at most 511 bytes."""
 
 POSTING_BYTES = 8
 
@@ -37,7 +37,7 @@ CODE = b"d"
 METRIC = b"m"
 
 _CUT = b"\xff"
-# It begins behind one of them alone, so that a target of any length is gone through once.
+# The lookbehind makes the search linear in the length of the target.
 _LAST_COMPONENT = re.compile(r"(?<![^.:/\\>])[^.:/\\>]*\Z")
 _GREATEST = 2**32 - 1
 
@@ -46,8 +46,9 @@ _posting = struct.Struct("<II")
 
 
 class Lookup(msgspec.Struct, frozen=True):
-    """What to look for: `key`, or where it `is_prefix`, all keys that begin so: from `first` on, up to `last`, where
-    these are given.
+    """A search: for `key`, or if `is_prefix`, for all keys that begin with `key`.
+
+    If given, `first` and `last` are inclusive bounds of these keys.
     """
 
     key: bytes
@@ -57,75 +58,75 @@ class Lookup(msgspec.Struct, frozen=True):
 
 
 def make_key(tag: bytes, term: bytes) -> bytes:
-    """The key of a term of any length."""
+    """Return the key of a term of any length."""
     if len(term) <= TERM_BYTES_MAX:
         return tag + term
     return b"".join((tag, term[:TERM_BYTES_MAX], _CUT, hashlib.sha256(term).digest()[:_DIGEST_BYTES]))
 
 
 def look_for(tag: bytes, term: str) -> Lookup:
-    """Look for a term; with a `*` at its end, for all that begin as what stands before it."""
+    """Return the lookup of a term. A final `*` matches all terms with the prefix before it."""
     if term.endswith("*"):
         return look_for_prefix(tag, term[:-1].encode("utf-8", "surrogatepass"))
     return Lookup(make_key(tag, term.encode("utf-8", "surrogatepass")), is_prefix=False)
 
 
 def look_for_prefix(tag: bytes, prefix: bytes) -> Lookup:
-    """Look for all terms that begin so."""
+    """Return the lookup of all terms that begin with a prefix."""
     return Lookup(tag + prefix[:TERM_BYTES_MAX], is_prefix=True)
 
 
 def look_for_code(code: str) -> Lookup:
-    """Look for diagnostics of a code, of any severity; with a `*` at its end, of all codes that begin so."""
+    """Return the lookup of diagnostics with a code, of any severity. A final `*` matches all codes with the prefix."""
     if code.endswith("*"):
         return look_for(CODE, code)
     return look_for_prefix(CODE, code.encode("utf-8", "surrogatepass") + b"\0")
 
 
 def look_for_references(target: str) -> Lookup:
-    """Look for edges, but of `depends`, to a target, of which as much as is posted."""
+    """Return the lookup of edges to a target, except `depends`. Only the last component of the target is indexed."""
     return Lookup(make_key(REFERENCE, last_component(target).encode("utf-8", "surrogatepass")), is_prefix=False)
 
 
 def look_for_metric(metric: str, least: float | None, most: float | None) -> Lookup:
-    """Look for values of a metric, which are finite and none below and none above these, where these are given."""
+    """Return the lookup of the values of a metric. If given, `least` and `most` are finite inclusive bounds."""
     prefix = metric.encode("utf-8", "surrogatepass") + b"\0"
     lookup = look_for_prefix(METRIC, prefix)
-    if len(prefix) + _NUMBER_BYTES > TERM_BYTES_MAX:  # What is cut has no values in its key.
+    if len(prefix) + _NUMBER_BYTES > TERM_BYTES_MAX:  # Truncated keys do not contain the value.
         return lookup
-    first = lookup.key + _written(math.floor(least)) if least is not None else b""
-    last = lookup.key + _written(math.ceil(most)) if most is not None else b""
+    first = lookup.key + _encode_number(math.floor(least)) if least is not None else b""
+    last = lookup.key + _encode_number(math.ceil(most)) if most is not None else b""
     return msgspec.structs.replace(lookup, first=first, last=last)
 
 
 def code_term(code: str, severity: str) -> bytes:
-    """The term of a diagnostic."""
+    """Return the term of a diagnostic."""
     return f"{code}\0{severity}".encode()
 
 
 def metric_term(metric: str, value: int) -> bytes:
-    """The term of a metric: the greatest values of one are last. What 32 bits do not hold counts as the nearest."""
-    return metric.encode() + b"\0" + _written(value)
+    """Return the term of a metric value. Terms of a metric sort by value. Values are clamped to 32 bits, unsigned."""
+    return metric.encode() + b"\0" + _encode_number(value)
 
 
-def _written(value: int) -> bytes:
+def _encode_number(value: int) -> bytes:
     return b"%0*x" % (_NUMBER_BYTES, min(max(value, 0), _GREATEST))
 
 
 def last_component(target: str) -> str:
-    """What stands behind the last `.`, `:`, `/`, `\\` or `>` of what an edge leads to: `c` of `a.b::c`."""
-    found = _LAST_COMPONENT.search(target)
-    assert found is not None, "the end of a text is always found"
-    return found[0]
+    """Return the part of an edge target after the last `.`, `:`, `/`, `\\` or `>`: `c` of `a.b::c`."""
+    match = _LAST_COMPONENT.search(target)
+    assert match is not None, "the end of a text is always found"
+    return match[0]
 
 
 def encode_postings(slot: int, frames: int) -> list[bytes]:
-    """What each of so many frames of a slot puts into the value of a term: its number and the slot's, little-endian."""
+    """Return the postings of all frames of a slot: the frame number and the slot number, little-endian."""
     return list(map(_posting.pack, range(frames), repeat(slot)))
 
 
 def frames_by_slot(values: Iterable[bytes]) -> dict[int, list[int]]:
-    """The frames of postings, each once and ascending, by slot. Raises ValueError where a value is cut."""
+    """Map each slot to its frames in postings, unique and ascending. Raises ValueError if a value is truncated."""
     postings = array("Q")
     try:
         for value in values:
@@ -134,11 +135,11 @@ def frames_by_slot(values: Iterable[bytes]) -> dict[int, list[int]]:
         raise ValueError("one of its values is truncated") from error
     if sys.byteorder == "big":
         postings.byteswap()
-    found: dict[int, list[int]] = {}
+    frames: dict[int, list[int]] = {}
     for posting in sorted(set(postings)):
         slot = posting >> 32
-        if slot in found:
-            found[slot].append(posting & _GREATEST)
+        if slot in frames:
+            frames[slot].append(posting & _GREATEST)
         else:
-            found[slot] = [posting & _GREATEST]
-    return found
+            frames[slot] = [posting & _GREATEST]
+    return frames

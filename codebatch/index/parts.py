@@ -1,7 +1,7 @@
-"""A layer of an index in parts: each a database of LMDB with the keys of a range, in a file of its own.
+"""A layer of an index in parts: each is an LMDB database of a key range, in a file of its own.
 
-So a question pays for the keys that it asks for: a part is read, checked and opened when it is first asked. What is
-not sound is told then.
+So a query only reads the parts with the keys that it needs. A part is read, verified and opened at its first use, and
+damage is reported then.
 """
 
 from __future__ import annotations
@@ -25,51 +25,51 @@ from codebatch.system.files.file_reader import FileReader
 from codebatch.system.files.files import Files
 
 PART_BYTES_MAX = 1 << 20
-"""In a part, but where one key has more."""
+"""Maximum size of a part with more than one key, in bytes."""
 
-# A tenth smaller than with level 1, in the same time; level 7 would save as much again, and take four times as long.
+# Ten percent smaller than level 1 in the same time. Level 7 saves another ten percent but takes four times as long.
 _LEVEL = 3
-# What LMDB takes for a key and a value beside their bytes, about.
+# Approximate overhead of LMDB for each key and value.
 _NODE_BYTES = 12
 
 
 def write_parts(files: Files, directory: Path, name: str, pairs: Mapping[bytes, bytes]) -> tuple[LayerPart, ...]:
-    """Write what a layer holds, by keys in their order, into a directory that nobody else knows yet.
+    """Write the pairs of a layer, which must be in key order, into a directory that is not yet published.
 
     On return the bytes are on disk. Raises StoreUnwritable or StoreError.
     """
-    made: list[LayerPart] = []
+    parts: list[LayerPart] = []
 
     def contents() -> Iterator[tuple[Path, bytes]]:
-        for cut in _cut(pairs):
-            database = make_database(cut)
+        for part_pairs in _cut(pairs):
+            database = make_database(part_pairs)
             data = compress(database, _LEVEL)
-            path = directory / layout.index_part_name(name, len(made))
-            made.append(
-                LayerPart(first=next(iter(cut)), length=len(data), crc32=zlib.crc32(data), content=len(database))
+            path = directory / layout.index_part_name(name, len(parts))
+            parts.append(
+                LayerPart(first=next(iter(part_pairs)), length=len(data), crc32=zlib.crc32(data), content=len(database))
             )
             yield path, data
 
     files.write_many(contents())
-    return tuple(made)
+    return tuple(parts)
 
 
 def _cut(pairs: Mapping[bytes, bytes]) -> Iterator[dict[bytes, bytes]]:
     sizes = map(add, map(len, pairs), map(len, pairs.values()))
     ends = list(accumulate(map(add, sizes, repeat(_NODE_BYTES)), initial=0))
-    more = iter(pairs.items())
+    pairs_left = iter(pairs.items())
     done = 0
     while done < len(pairs):
         upto = max(bisect_right(ends, ends[done] + PART_BYTES_MAX) - 1, done + 1)
-        yield dict(islice(more, upto - done))
+        yield dict(islice(pairs_left, upto - done))
         done = upto
 
 
 class LayerReader:
-    """A layer of an index that is there. What asks raises CorruptFile, or FileNotFoundError where a part has gone."""
+    """A reader of a layer. Its methods raise CorruptFile, or FileNotFoundError if a part was removed."""
 
     def __init__(self, files: FileReader, root: Path, name: str, layer: Layer) -> None:
-        """`root` is the directory in which the parts lie, `name` what theirs begin with."""
+        """Open a layer whose parts are in the directory `root` and have names that begin with `name`."""
         self.slots = layer.slots
         self._files = files
         self._paths = [root / layout.index_part_name(name, number) for number in range(len(layer.parts))]
@@ -78,25 +78,25 @@ class LayerReader:
         self._databases: dict[int, Database] = {}
 
     def find(self, lookups: Sequence[Lookup]) -> Iterator[tuple[Digest, list[int]]]:
-        """The frames that hold any of what is looked for, with the digest of their shard file's trailer.
+        """Yield the frames that match any of the lookups, with the digest of their shard file's trailer.
 
-        A shard file may come several times.
+        A shard file may be yielded several times.
         """
-        asked: dict[int, list[Lookup]] = {}
+        lookups_by_part: dict[int, list[Lookup]] = {}
         for lookup in lookups:
-            for number in self._numbers(lookup):
-                asked.setdefault(number, []).append(lookup)
-        for number, some in asked.items():
+            for number in self._part_numbers(lookup):
+                lookups_by_part.setdefault(number, []).append(lookup)
+        for number, part_lookups in lookups_by_part.items():
             try:
-                database = self._opened(number)
-                values = chain.from_iterable(map(database.values, some))
-                found = [(self._digest(slot), frames) for slot, frames in keys.frames_by_slot(values).items()]
+                database = self._cached_database(number)
+                values = chain.from_iterable(map(database.values, part_lookups))
+                matches = [(self._digest(slot), frames) for slot, frames in keys.frames_by_slot(values).items()]
             except ValueError as error:
                 raise self._damaged(number, error) from error
-            yield from found
+            yield from matches
 
     def iter_posted(self) -> Iterator[tuple[bytes, Digest, list[int]]]:
-        """All that it holds: a key, a shard file by the digest of its trailer, and the frames. Nothing is kept open."""
+        """Yield all entries: a key, the digest of a shard file's trailer, and the frames. Closes each part."""
         for number in range(len(self._parts)):
             try:
                 database = self._open(number)
@@ -108,17 +108,17 @@ class LayerReader:
                 raise self._damaged(number, error) from error
 
     def check(self) -> None:
-        """Hold the bytes of every part against index.json."""
+        """Verify the bytes of every part against index.json."""
         for path, part in zip(self._paths, self._parts, strict=True):
             read_part(self._files, path, part)
 
     def close(self) -> None:
-        """Give the memory back. Nothing may be asked any more."""
+        """Release the memory. The layer cannot be used any more."""
         for database in self._databases.values():
             database.close()
 
-    def _numbers(self, lookup: Lookup) -> Sequence[int]:
-        """The parts that may hold what is looked for."""
+    def _part_numbers(self, lookup: Lookup) -> Sequence[int]:
+        """Return the numbers of the parts that may have matches."""
         first = end = bisect_right(self._firsts, lookup.first or lookup.key)
         if lookup.is_prefix:
             while end < len(self._firsts) and self._firsts[end].startswith(lookup.key):
@@ -127,24 +127,24 @@ class LayerReader:
                 end += 1
         return range(max(first - 1, 0), end)
 
-    def _opened(self, number: int) -> Database:
+    def _cached_database(self, number: int) -> Database:
         database = self._databases.get(number)
         if database is None:
-            # Where several threads open it at once each has one that is sound.
+            # If several threads open the part at once, each gets a valid database.
             database = self._databases[number] = self._open(number)
         return database
 
     def _open(self, number: int) -> Database:
-        """Raises ValueError where it is no database, or not one of the keys that are said to be in it."""
+        """Open a part. Raises ValueError if it is not a database or its keys do not match index.json."""
         part = self._parts[number]
         database = Database(decompress_one(read_part(self._files, self._paths[number], part), part.content))
         first, last = database.bounds()
-        if first != part.first or any(last >= behind for behind in self._firsts[number + 1 : number + 2]):
+        if first != part.first or any(last >= next_first for next_first in self._firsts[number + 1 : number + 2]):
             raise ValueError("its keys do not match index.json")
         return database
 
     def _digest(self, slot: int) -> Digest:
-        """Raises ValueError where there is no such slot."""
+        """Return the digest of a slot. Raises ValueError if there is no such slot."""
         if slot >= len(self.slots):
             raise ValueError("it refers to a slot that does not exist")
         return self.slots[slot]

@@ -1,10 +1,11 @@
-"""An index that is there: of which what is asked is opened, only where it is sound, and says where to look.
+"""Reading of an index: only the needed parts are opened and verified.
 
-It narrows and never answers. What it knows of a shard file holds of any whose trailer has the digest: the same records
-are behind it, in whatever batch. Of one that it does not know it says so, and the caller reads all of it.
+The index narrows a search and never answers it. Its postings for a shard file are valid for any file with the same
+trailer digest, in any batch, because the records are the same. If a shard file is not in the index, the caller reads
+all of it.
 
-A part of it is read when it is first asked. Where another process has made a newer index of the batch by then, and
-removed this one, the newer is asked: of a shard file that both know they say the same.
+A part is read at its first use. If another process has published a newer index of the batch by then and removed this
+one, the newer is used. Both have the same postings for a shard file that is in both.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _TRIES_MAX = 4
 
 
 class _Generation(msgspec.Struct, frozen=True):
-    """An index on disk, and the shard files that it knows."""
+    """An index on disk, and the shard files in it."""
 
     root: Path
     layers: tuple[LayerReader, ...]
@@ -37,7 +38,7 @@ class _Generation(msgspec.Struct, frozen=True):
 
 
 class _FramesFound(msgspec.Struct, frozen=True):
-    """The frames that hold any of what was looked for, by the shard files that an index knew."""
+    """The frames that match any of the lookups, by shard file, and the shard files in the index."""
 
     lookups: tuple[Lookup, ...]
     frames: dict[Digest, set[int]]
@@ -45,53 +46,53 @@ class _FramesFound(msgspec.Struct, frozen=True):
 
 
 class BatchIndex:
-    """The index of a batch. Every method raises CorruptFile where what it asks of it is unsound."""
+    """The index of a batch. Every method raises CorruptFile if a part that it needs is damaged."""
 
     def __init__(self, store: StoreDir, batch_id: str, generation: _Generation) -> None:
         self._store = store
         self._batch_id = batch_id
         self._generation = generation
-        self._found = _FramesFound((), {}, generation.known)
+        self._last_found = _FramesFound((), {}, generation.known)
 
     def posted(self) -> dict[Digest, dict[bytes, bytes]]:
-        """What each shard file posts that it knows: by key the frames, as in `Terms`."""
-        return self._ask(_posted)
+        """Return the postings of each shard file in the index: the frames by key, as in `Terms`."""
+        return self._with_newest(_posted)
 
     def check(self) -> None:
-        """Hold every byte of it against what index.json says."""
-        self._ask(_check)
+        """Verify every byte of the index against index.json."""
+        self._with_newest(_check)
 
     def find(self, lookups: Sequence[Lookup]) -> dict[Digest, set[int]]:
-        """The frames that hold any of what is looked for, by the digest of their shard file's trailer."""
+        """Return the frames that match any of the lookups, by the digest of their shard file's trailer."""
         return self._look_up(lookups).frames
 
     def narrow(self, output: TaskOutput, lookups: Sequence[Lookup]) -> list[Sequence[int] | None]:
-        """For each shard of a task the frames, ascending, that hold any of what is looked for. None: all may."""
-        found = self._look_up(lookups)
+        """Return the matching frames of each shard of a task, ascending. None means that all frames may match."""
+        result = self._look_up(lookups)
         return [
-            sorted(found.frames.get(shard.digest, ()))
-            if shard.digest in found.known or KINDS_POSTED.isdisjoint(shard.counts.kinds)
+            sorted(result.frames.get(shard.digest, ()))
+            if shard.digest in result.known or KINDS_POSTED.isdisjoint(shard.counts.kinds)
             else None
             for shard in output.shards
         ]
 
     def close(self) -> None:
-        """Give the memory back. Nothing may be asked any more."""
+        """Release the memory. The index cannot be used any more."""
         for layer in self._generation.layers:
             layer.close()
 
     def _look_up(self, lookups: Sequence[Lookup]) -> _FramesFound:
-        asked = tuple(lookups)
-        found = self._found  # One object: several threads may ask.
-        if found.lookups != asked:  # It is asked the same of each task.
-            found = self._found = self._ask(lambda generation: _find(generation, asked))
-        return found
+        key = tuple(lookups)
+        result = self._last_found  # Read once, because several threads may replace it.
+        if result.lookups != key:  # Callers repeat the same lookups for each task.
+            result = self._last_found = self._with_newest(lambda generation: _find(generation, key))
+        return result
 
-    def _ask(self, ask: Callable[[_Generation], T]) -> T:
+    def _with_newest(self, query: Callable[[_Generation], T]) -> T:
         generation = self._generation
         for _ in range(_TRIES_MAX):
             try:
-                return ask(generation)
+                return query(generation)
             except FileNotFoundError:
                 newer = _current(self._store, self._batch_id)
                 if newer is None or newer.root == generation.root:
@@ -101,15 +102,15 @@ class BatchIndex:
 
 
 def _find(generation: _Generation, lookups: tuple[Lookup, ...]) -> _FramesFound:
-    found: dict[Digest, set[int]] = {}
+    frames_by_file: dict[Digest, set[int]] = {}
     for layer in generation.layers:
         for digest, frames in layer.find(lookups):
-            found.setdefault(digest, set()).update(frames)
-    return _FramesFound(lookups, found, generation.known)
+            frames_by_file.setdefault(digest, set()).update(frames)
+    return _FramesFound(lookups, frames_by_file, generation.known)
 
 
 def _posted(generation: _Generation) -> dict[Digest, dict[bytes, bytes]]:
-    import struct  # which look-ups do without
+    import struct  # Lookups do not need this import.
 
     posted: dict[Digest, dict[bytes, bytes]] = {digest: {} for digest in generation.known}
     for layer in generation.layers:
@@ -124,9 +125,9 @@ def _check(generation: _Generation) -> None:
 
 
 def open_index(store: StoreDir, batch_id: str) -> BatchIndex | None:
-    """The current index of a batch; None where there is none, or only one of another version of the terms.
+    """Return the current index of a batch. None if there is none or it has another version of the terms.
 
-    Raises CorruptFile where index.json is unsound, and StoreError where it cannot be read.
+    Raises CorruptFile if index.json is damaged, and StoreError if it cannot be read.
     """
     generation = _current(store, batch_id)
     return None if generation is None else BatchIndex(store, batch_id, generation)
@@ -134,14 +135,14 @@ def open_index(store: StoreDir, batch_id: str) -> BatchIndex | None:
 
 def _current(store: StoreDir, batch_id: str) -> _Generation | None:
     for _ in range(_TRIES_MAX):
-        there = generations(store, batch_id)
-        if not there:
+        numbers = generations(store, batch_id)
+        if not numbers:
             return None
-        root = indexes_of(store, batch_id) / str(there[-1])
+        root = indexes_of(store, batch_id) / str(numbers[-1])
         try:
             about = read_index_file(store, root)
         except FileNotFoundError:
-            if generations(store, batch_id) == there:  # Else a newer one took its place while it was read.
+            if generations(store, batch_id) == numbers:  # Otherwise a newer index has replaced it.
                 raise corrupt_index(root, "lacks a file") from None
             continue
         if about is None:

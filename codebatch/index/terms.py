@@ -1,7 +1,8 @@
-"""What the frames of a shard file post to an index, and the files that keep it (SPEC.md "Index").
+"""Terms that the frames of a shard file contribute to an index, and the files that cache them (SPEC.md "Index").
 
-A terms file stands for one shard file, by the digest of its trailer, and saves decoding it again for the index of the
-next batch that has it. It proves itself: what is cut, flipped, of another shard or of an older version is made anew.
+A terms file belongs to one shard file, identified by the digest of its trailer. It saves decoding the shard file for
+the index of the next batch with this file. It is checksummed. A terms file that is damaged, or of another shard file or
+version, is rebuilt.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ _head = struct.Struct(f"<{len(_START)}sB32sIB")
 _length = struct.Struct("<Q")
 _crc = struct.Struct("<I")
 _frame = struct.Struct("<I")
-_APART = b"\xff"
+_SEPARATOR = b"\xff"
 
-# Columns are gone through by what is written in C: a worker does this of each record that it makes.
+# attrgetter runs in C. Workers call these for each record.
 _symbol_name = attrgetter("name")
 _edge_target = attrgetter("edge_type", "target")
 _diagnostic_code = attrgetter("code", "severity")
@@ -43,9 +44,9 @@ _metric_value = attrgetter("metric", "value")
 
 
 class TermColumn(NamedTuple):
-    """Terms of one tag: how many each frame of a shard file posts, and all of them, those of the first frame first.
+    """The terms of one tag: their number in each frame of a shard file, and all terms in frame order.
 
-    Of each the tag and the term, of any length, and 0xFF, which UTF-8 has not, between two.
+    `texts` has a tag and a term of any length for each, separated by 0xFF, which does not occur in UTF-8.
     """
 
     counts: array[int]
@@ -53,44 +54,44 @@ class TermColumn(NamedTuple):
 
 
 class Terms(msgspec.Struct, frozen=True):
-    """What a shard file of so many frames posts: a column for each tag of which there is anything."""
+    """The terms of a shard file with `frames` frames: a column for each tag with any terms."""
 
     frames: int
     columns: tuple[TermColumn, ...]
 
     def by_key(self) -> dict[bytes, bytes]:
-        """The frames of each key: they ascend, 4 bytes each, little-endian."""
-        found = Gathered()
-        found.add(self, list(map(_frame.pack, range(self.frames))))
-        return found.by_key()
+        """Return the frame numbers of each key, ascending, as little-endian integers of 4 bytes."""
+        gathered = PostingCollector()
+        gathered.add(self, list(map(_frame.pack, range(self.frames))))
+        return gathered.by_key()
 
 
-class Gathered:
-    """What some shard files post, by key."""
+class PostingCollector:
+    """The merged postings of shard files, by key."""
 
     def __init__(self) -> None:
-        self._held: defaultdict[bytes, list[bytes]] = defaultdict(list)
+        self._postings: defaultdict[bytes, list[bytes]] = defaultdict(list)
 
     def add(self, terms: Terms, postings: Sequence[bytes]) -> None:
-        """What one more shard file posts; `postings` are what each of its frames puts into a value."""
+        """Add the terms of a shard file. `postings` has the bytes that each of its frames adds to a value."""
         for counts, texts in terms.columns:
-            lists = map(self._held.__getitem__, texts.split(_APART))
+            lists = map(self._postings.__getitem__, texts.split(_SEPARATOR))
             deque(map(list.append, lists, chain.from_iterable(map(repeat, postings, counts))), maxlen=0)
 
     def by_key(self) -> dict[bytes, bytes]:
-        """All values, in the order of their keys. Nothing is held behind it."""
-        held = self._held
-        if max(map(len, held), default=0) > 1 + keys.TERM_BYTES_MAX:
-            for text in [text for text in held if len(text) > 1 + keys.TERM_BYTES_MAX]:
-                held[keys.make_key(text[:1], text[1:])] = held.pop(text)
-        # In the order in which they were made, which is that of the memory: it takes half the time of that of the keys.
-        values = dict(zip(held, map(b"".join, held.values()), strict=True))
-        held.clear()
+        """Return all values in key order, and drop the collected postings."""
+        postings = self._postings
+        if max(map(len, postings), default=0) > 1 + keys.TERM_BYTES_MAX:
+            for text in [text for text in postings if len(text) > 1 + keys.TERM_BYTES_MAX]:
+                postings[keys.make_key(text[:1], text[1:])] = postings.pop(text)
+        # Values are joined in insertion order, which is memory order and twice as fast as key order.
+        values = dict(zip(postings, map(b"".join, postings.values()), strict=True))
+        postings.clear()
         return {key: values[key] for key in sorted(values)}
 
 
 class _TermLine(msgspec.Struct, gc=False):
-    """The members of a record line that terms are made of; other members and kinds are passed over."""
+    """The members of a record line that terms are made from. Other members and kinds are ignored."""
 
     kind: str
     name: str = ""
@@ -104,7 +105,7 @@ class _TermLine(msgspec.Struct, gc=False):
 
 _decoder = msgspec.json.Decoder(_TermLine)
 _kind = attrgetter("kind")
-# Most of what is called is called in many files, and most values are of many functions.
+# Caches, because most call targets and metric values occur in many files.
 _last_component = lru_cache(1 << 14)(keys.last_component)
 
 
@@ -114,7 +115,7 @@ def _metric_term(metric: tuple[str, int]) -> bytes:
 
 
 class Posted(msgspec.Struct, frozen=True):
-    """What one frame posts, each once: by tag how many terms, and these, of each 0xFF, the tag and the term."""
+    """The unique terms of one frame, by tag: their number, and their texts, each as 0xFF, the tag and the term."""
 
     counts: tuple[int, ...]
     texts: tuple[bytes, ...]
@@ -124,32 +125,32 @@ _TAGS = (keys.CODE, keys.METRIC, keys.SYMBOL, keys.REFERENCE, keys.DEPENDENCY)
 
 
 def posted_by_lines(lines: bytes) -> Posted:
-    """What a frame posts of which this is written. Raises ValueError where it is no records."""
+    """Return the terms of a frame with these record lines. Raises ValueError if a line is not a record."""
     return posted_by((), (), lines)
 
 
 def posted_by(records: Sequence[Record], types: Sequence[type[Record]], lines: bytes = b"") -> Posted:
-    """What a frame posts of which these records are at hand, of these types, and of the rest its lines.
+    """Return the terms of a frame with records of given types and further record lines.
 
-    Raises ValueError where the lines are no records.
+    Raises ValueError if a line is not a record.
     """
-    every: Sequence[object] = records
-    of_every: Sequence[type[Record] | None] = types
+    all_records: Sequence[object] = records
+    all_types: Sequence[type[Record] | None] = types
     if lines:
         decoded = _decode(lines)
-        every = [*records, *decoded]
-        of_every = [*types, *map(_TYPES.get, map(_kind, decoded))]
-    present = set(of_every)
+        all_records = [*records, *decoded]
+        all_types = [*types, *map(_TYPES.get, map(_kind, decoded))]
+    present = set(all_types)
 
-    def of(type_: type[Record]) -> Iterable[object]:
+    def records_of_type(type_: type[Record]) -> Iterable[object]:
         if type_ not in present:
             return ()
-        return every if len(present) == 1 else compress(every, map(is_, of_every, repeat(type_)))
+        return all_records if len(present) == 1 else compress(all_records, map(is_, all_types, repeat(type_)))
 
-    codes = set(map(_diagnostic_code, of(Diagnostic)))
-    metrics = set(map(_metric_value, of(Metric)))
-    names = set(map(_symbol_name, of(Symbol)))
-    edges = set(map(_edge_target, of(Edge)))
+    codes = set(map(_diagnostic_code, records_of_type(Diagnostic)))
+    metrics = set(map(_metric_value, records_of_type(Metric)))
+    names = set(map(_symbol_name, records_of_type(Symbol)))
+    edges = set(map(_edge_target, records_of_type(Edge)))
     targets = {target for edge_type, target in edges if edge_type != "depends"}
     dependencies = [target for edge_type, target in edges if edge_type == "depends"]
     terms: tuple[Collection[bytes], ...] = (
@@ -161,7 +162,12 @@ def posted_by(records: Sequence[Record], types: Sequence[type[Record]], lines: b
     )
     return Posted(
         tuple(map(len, terms)),
-        tuple([(_APART + tag).join([b"", *some]) if some else b"" for tag, some in zip(_TAGS, terms, strict=True)]),
+        tuple(
+            [
+                (_SEPARATOR + tag).join([b"", *tag_terms]) if tag_terms else b""
+                for tag, tag_terms in zip(_TAGS, terms, strict=True)
+            ]
+        ),
     )
 
 
@@ -173,64 +179,64 @@ def _decode(lines: bytes) -> list[_TermLine]:
 
 
 def collect_terms(frames: Iterable[Posted]) -> Terms:
-    """What a shard file posts, by what each of its frames does."""
+    """Return the terms of a shard file from those of each frame."""
     posted = list(frames)
-    counts = zip(*[each.counts for each in posted], strict=True)
-    texts = map(b"".join, zip(*[each.texts for each in posted], strict=True))
+    counts = zip(*[frame.counts for frame in posted], strict=True)
+    texts = map(b"".join, zip(*[frame.texts for frame in posted], strict=True))
     return Terms(
         len(posted),
         tuple(
-            TermColumn(array("I", of_frames), text[len(_APART) :])
-            for of_frames, text in zip(counts, texts, strict=True)
+            TermColumn(array("I", frame_counts), text[len(_SEPARATOR) :])
+            for frame_counts, text in zip(counts, texts, strict=True)
             if text
         ),
     )
 
 
 def terms_path(store_root: Path, digest: Digest) -> Path:
-    """Where the terms file of a shard file lies."""
+    """Return the path of the terms file of a shard file."""
     return store_root / layout.INDEXES / layout.TERMS / digest
 
 
 def encode_terms(digest: Digest, terms: Terms) -> bytes:
-    """The terms file of the shard file whose trailer has this digest."""
-    said = [_head.pack(_START, TERMS_VERSION, bytes.fromhex(digest), terms.frames, len(terms.columns))]
+    """Return the bytes of the terms file of the shard file whose trailer has this digest."""
+    chunks = [_head.pack(_START, TERMS_VERSION, bytes.fromhex(digest), terms.frames, len(terms.columns))]
     for counts, texts in terms.columns:
-        said += (_little(counts).tobytes(), _length.pack(len(texts)), texts)
-    data = b"".join(said)
+        chunks += (_little_endian(counts).tobytes(), _length.pack(len(texts)), texts)
+    data = b"".join(chunks)
     return data + _crc.pack(zlib.crc32(data))
 
 
 def decode_terms(data: bytes, digest: Digest) -> Terms:
-    """Read the terms file of a shard file. Raises ValueError where it is not whole, or of another one or version."""
+    """Decode a terms file. Raises ValueError if it is damaged, or belongs to another shard file or version."""
     end = len(data) - _crc.size
     if end < _head.size or _crc.unpack_from(data, end) != (zlib.crc32(memoryview(data)[:end]),):
         raise ValueError("it is damaged")
-    name, version, proof, frames, number = _head.unpack_from(data)
-    if (name, version, proof.hex()) != (_START, TERMS_VERSION, digest):
+    name, version, trailer_digest, frames, column_count = _head.unpack_from(data)
+    if (name, version, trailer_digest.hex()) != (_START, TERMS_VERSION, digest):
         raise ValueError("it belongs to another shard or version")
     columns: list[TermColumn] = []
-    at = _head.size
-    for _ in range(number):
-        start = at + 4 * frames + _length.size
+    position = _head.size
+    for _ in range(column_count):
+        start = position + 4 * frames + _length.size
         if start > end:
             raise ValueError("it is inconsistent")
-        counts = array("I", data[at : start - _length.size])
+        counts = array("I", data[position : start - _length.size])
         (length,) = _length.unpack_from(data, start - _length.size)
-        at = start + length
-        texts = data[start:at]
-        columns.append(TermColumn(_little(counts), texts))
-        if at > end or sum(columns[-1].counts) != texts.count(_APART) + 1:
+        position = start + length
+        texts = data[start:position]
+        columns.append(TermColumn(_little_endian(counts), texts))
+        if position > end or sum(columns[-1].counts) != texts.count(_SEPARATOR) + 1:
             raise ValueError("it is inconsistent")
-        if 2 * _APART in _APART + texts + _APART:
+        if 2 * _SEPARATOR in _SEPARATOR + texts + _SEPARATOR:
             raise ValueError("it has an invalid key")
-    if at != end:
+    if position != end:
         raise ValueError("it is inconsistent")
     return Terms(frames, tuple(columns))
 
 
-def _little(numbers: array[int]) -> array[int]:
-    """Numbers of 4 bytes as they are written, or as they were: little-endian."""
+def _little_endian(numbers: array[int]) -> array[int]:
+    """Convert numbers of 4 bytes between little-endian and native byte order."""
     if sys.byteorder == "big":
         numbers = numbers[:]
         numbers.byteswap()

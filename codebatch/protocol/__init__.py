@@ -1,1 +1,1 @@
-"""The boundary between processes, and between a process and the disk: messages, names of files, frames, launching."""
+"""Messages and frames between processes, and the launch of workers."""

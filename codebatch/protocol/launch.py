@@ -1,4 +1,4 @@
-"""How a worker is launched: the argument vector and environment, one definition for both sides."""
+"""The command line and environment of a worker, defined once for both sides."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ SILENCING_MODULE = "codebatch_workers.runtime.absence_reasons"
 SOURCE_MODULE = "codebatch_workers.runtime.source_lines"
 
 HOLDER_VARIABLE = "CODEBATCH_HOLDER"
-"""Marks a worker and whatever it starts, so that none of it outlives the worker."""
+"""Environment variable that marks a worker and its descendants, which are killed when the worker ends."""
 
 ATTEMPT_VARIABLE = "CODEBATCH_ATTEMPT"
-"""Marks what an attempt of a command starts, by `attempt_mark`: commands outlive their coordinator."""
+"""Environment variable that marks descendants of an attempt by `attempt_mark`. Commands outlive their coordinator."""
 
 STACK_SIGNAL = signal.SIGUSR1
-"""Makes a worker write where it is to its standard error, be it deep in C."""
+"""Signal that makes a worker write its stack to standard error, even during a call of C code."""
 
 WORKER_DESCRIPTORS_MIN = 64
-"""File descriptors that a worker may have at least: its reserve, its files, the pipes of the tools that tasks start."""
+"""Minimum limit of file descriptors of a worker: its reserve, its files, and the pipes of tools that tasks start."""
 
 ENVIRONMENT_KEPT = ("HOME", "PATH", "LD_LIBRARY_PATH", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
 
@@ -36,11 +36,11 @@ Role = Literal["tasks", "commands"]
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker is told on its command line, as one JSON argument. `own_tasks`: `plugins/catalogue.py`.
+    """The argument of a worker's command line, as JSON. For `own_tasks` see `plugins/catalogue.py`.
 
-    `store_lock` is the descriptor by which it holds the coordinator's lock of the store. `keeps_terms`: an index is to
-    be made, for which it writes terms files. A worker for `commands` is of a work batch; if it `wants_colors`, it asks
-    them to colour what they print.
+    `store_lock` is the file descriptor of the coordinator's lock of the store. `keeps_terms`: write terms files,
+    because an index will be built. `role`: `commands` is for a work batch. `wants_colors`: ask commands for colored
+    output.
     """
 
     store: str
@@ -57,28 +57,34 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def worker_arguments(python: str, launch: Launch) -> list[str]:
-    """The command line of a worker. `-P` is not in Python 3.10, so the working directory must be an empty one."""
-    import json  # 1 ms of who starts no worker
+    """Return the command line of a worker.
+
+    `-P` does not exist in Python 3.10, so the working directory must be empty.
+    """
+    import json  # Only needed to start a worker.
 
     return [python, "-m", WORKER_MODULE, json.dumps(msgspec.to_builtins(launch))]
 
 
 def decode_launch(argument: str) -> Launch:
-    """What `worker_arguments` says. By the standard library, whose JSON takes paths that are no UTF-8."""
+    """Decode the argument of `worker_arguments`.
+
+    The JSON decoder of the standard library is used, because it accepts paths that are not UTF-8.
+    """
     import json
 
     return msgspec.convert(json.loads(argument), Launch)
 
 
 def attempt_mark(holder: HolderId, shard: ShardId, item: int, epoch: int) -> str:
-    """The mark of an attempt: whose lease it is under."""
+    """Return the mark of an attempt, which identifies its lease."""
     return f"{holder}.{shard}.{item}.{epoch}"
 
 
 def worker_environment(environment: Mapping[str, str], holder: HolderId, hash_seed: int) -> dict[str, str]:
-    """What a worker sees: an allow-list, and settings that keep results and core counts the same everywhere."""
-    kept = {name: environment[name] for name in ENVIRONMENT_KEPT if name in environment}
-    return kept | {
+    """Return the environment of a worker: allowed variables, and settings for reproducible results and CPU use."""
+    inherited = {name: environment[name] for name in ENVIRONMENT_KEPT if name in environment}
+    return inherited | {
         HOLDER_VARIABLE: holder,
         "LC_ALL": "C.UTF-8",
         "TZ": "UTC",

@@ -1,7 +1,7 @@
-"""Messages between a coordinator and its workers: a closed union, msgspec-typed, length-prefixed.
+"""Messages between a coordinator and its workers: a closed union of msgspec types with a length prefix.
 
-A message on the wire is its length as an unsigned 32-bit big-endian integer, then msgpack. The channel is a socket
-pair made by the coordinator; its end of file means that the peer is dead.
+On the wire, a message is its length as an unsigned 32-bit big-endian integer, then msgpack. The channel is a socket
+pair that the coordinator creates. End of file means that the peer is dead.
 
     coordinator                                worker
         |  <------------------------------  Hello
@@ -36,9 +36,9 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
 
 
 class Served(msgspec.Struct, frozen=True, kw_only=True):
-    """Items [start, end) of a unit's shard that need not be done by a task: an older batch, `base`, has the same.
+    """Items [start, end) of a unit's shard whose results for a task are reused from an older batch, `base`.
 
-    `first` is the place of the first of them in the plan of that batch.
+    `first` is the number of the first of these items in the plan of that batch.
     """
 
     task: str
@@ -49,9 +49,10 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NeedState(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a command stands that another needs. Its last attempt was of this item, in this round; 0: it had none.
+    """The state of a command that another command needs, with its last attempt.
 
-    `log` is the name of what it printed, empty where it printed nothing.
+    The attempt was for item `start` of `shard` in `round`, which is 0 if there was none. `log` is the name of its log,
+    or empty if there was no output.
     """
 
     id: str
@@ -64,8 +65,10 @@ class NeedState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Brief(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker cannot read in the definition of a command: how many attempts failed since a request last opened
-    it, the round and the log of the one before (0 and empty where there was none), and what it needs.
+    """Input of an attempt that the definition of the command does not contain.
+
+    `tried` counts the failed attempts since a request last reopened the command. The previous round and log are 0 and
+    empty if there was none. `needs` are the commands that it needs.
     """
 
     tried: int = 0
@@ -75,11 +78,11 @@ class Brief(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Assign(msgspec.Struct, frozen=True, kw_only=True, tag="assign"):
-    """Do this unit, leased under this epoch; what is served is not done but taken over.
+    """Execute this unit, leased under this epoch. The results in `served` are reused, not executed.
 
-    Of a work batch: the unit is one command, assigned with the first `requests` requests in mind, with a brief; `then`
-    are those that are to follow it, one after the other, as long as all goes well and fast. One that `is_repeatable`
-    may be begun twice, should the machine die: its lease is not waited for.
+    In a work batch, the unit is one command, with a brief. It was scheduled after the first `requests` requests. The
+    worker then executes the units in `then`, one after the other, while all succeed quickly. If a command
+    `is_repeatable`, its lease is not synced, so after a crash of the machine the command may be executed twice.
     """
 
     unit: Unit
@@ -92,15 +95,15 @@ class Assign(msgspec.Struct, frozen=True, kw_only=True, tag="assign"):
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
-    """Another process linked that epoch of the lease before; the worker is idle again."""
+    """Another process had taken this epoch of the lease. The worker is idle again."""
 
     epoch: int
 
 
 class Committed(msgspec.Struct, frozen=True, kw_only=True, tag="committed"):
-    """A part of the unit is durable. `lost` counts outcomes whose name another process had taken before.
+    """A part of the unit is durable. `lost` counts outcomes whose register another process had taken.
 
-    Of commands, what the attempt of each outcome `used`.
+    `used` has the resource use of the attempt of each outcome of a command.
     """
 
     commit: Commit
@@ -109,24 +112,25 @@ class Committed(msgspec.Struct, frozen=True, kw_only=True, tag="committed"):
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True, tag="finished"):
-    """Nothing of the unit is left to this worker; it is idle. A worn one wants to be replaced (leaked descriptors)."""
+    """The unit is finished for this worker, which is idle. A worn worker should be replaced (leaked descriptors)."""
 
     seconds: float
     is_worn: bool = False
 
 
 class Returned(msgspec.Struct, frozen=True, kw_only=True, tag="returned"):
-    """The last `count` commands of what was assigned at once are not begun by this worker; all before them were.
+    """The worker does not start the last `count` commands of its assignment. It has started all before them.
 
-    Said where they are to wait no longer for the one at hand, be there none behind it.
+    Sent if commands must not wait for the current one, even if `count` is 0.
     """
 
     count: int
 
 
 class Delayed(msgspec.Struct, frozen=True, kw_only=True, tag="delayed"):
-    """How commands ended cannot be made durable: the disk refuses it, as the message says. It is tried again, once
-    nothing runs for so many seconds.
+    """Outcomes of commands cannot be made durable, because the disk refuses writes, as `message` describes.
+
+    Once no command runs, the worker retries for `seconds` and then gives up.
     """
 
     message: str
@@ -134,9 +138,10 @@ class Delayed(msgspec.Struct, frozen=True, kw_only=True, tag="delayed"):
 
 
 class GaveUp(msgspec.Struct, frozen=True, kw_only=True, tag="gave_up"):
-    """The worker cannot go on, through no fault of a file: the disk refused a write, a task cannot be set up.
+    """The worker ends, because it cannot continue: the disk refused a write, or a task cannot be set up.
 
-    It ends now. Nothing of the unit that is not committed is done. The fields are those of a CodebatchError.
+    This is not caused by a file of the unit. Everything that is not committed is not done. The fields are those of a
+    CodebatchError.
     """
 
     code: str
@@ -145,13 +150,14 @@ class GaveUp(msgspec.Struct, frozen=True, kw_only=True, tag="gave_up"):
 
 
 class Drain(msgspec.Struct, frozen=True, kw_only=True, tag="drain"):
-    """Finish the item or command at hand, commit, report, and be idle."""
+    """Finish the current item or command, commit, report, and become idle."""
 
 
 class Shrink(msgspec.Struct, frozen=True, kw_only=True, tag="shrink"):
-    """The unit at hand, which began at this item, ends earlier now: another worker has the rest.
+    """The current unit, which began at item `start`, now ends at `end`: another worker has the rest.
 
-    An owner that is past that end already ends where it is; what is done twice then is refused or never read.
+    A worker that is already past the new end stops at its current item. Results of items that two workers have executed
+    are refused or never read.
     """
 
     start: int
@@ -159,10 +165,10 @@ class Shrink(msgspec.Struct, frozen=True, kw_only=True, tag="shrink"):
 
 
 class Terminate(msgspec.Struct, frozen=True, kw_only=True, tag="terminate"):
-    """End the command at hand: SIGTERM, and after so many seconds (None: its own) SIGKILL.
+    """Terminate the current command: SIGTERM, then SIGKILL after `grace_seconds` (None: as the command defines).
 
-    A `cancelled` attempt is committed as that. Nothing is committed of a `stopped` one, which a request names. If a
-    task is named that is not at hand, it is over, and nothing is to be ended.
+    A `cancelled` attempt is committed with this type. Nothing is committed for a `stopped` one, which a request names.
+    If `task` is not the current command, that command has already ended, and the message is ignored.
     """
 
     why: Literal["cancelled", "stopped"]
@@ -171,11 +177,11 @@ class Terminate(msgspec.Struct, frozen=True, kw_only=True, tag="terminate"):
 
 
 class Proceed(msgspec.Struct, frozen=True, kw_only=True, tag="proceed"):
-    """Hand the answer to what the command at hand asks over to it: there is room for it to go on."""
+    """Pass the answer of its question to the current command, which may continue: capacity is available."""
 
 
 class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
-    """End now; only sent to an idle worker."""
+    """End now. Sent only to an idle worker."""
 
 
 ToWorker = Assign | Shrink | Drain | Terminate | Proceed | Stop
@@ -187,25 +193,25 @@ _from_worker: msgspec.msgpack.Decoder[FromWorker] = msgspec.msgpack.Decoder(From
 
 
 def encode_message(message: ToWorker | FromWorker) -> bytes:
-    """The bytes of a message on the wire."""
+    """Return the bytes of a message on the wire."""
     body = _encoder.encode(message)
     assert len(body) <= MESSAGE_BYTES_MAX
     return _prefix.pack(len(body)) + body
 
 
 class MessageBuffer:
-    """Cuts a byte stream into message bodies."""
+    """A splitter of a byte stream into message bodies."""
 
     def __init__(self) -> None:
         self._data = bytearray()
 
     @property
     def torn_bytes(self) -> int:
-        """How much there is of a message of which the rest has not arrived."""
+        """Number of received bytes of an incomplete message."""
         return len(self._data)
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Add received bytes; yields the bodies that are whole. Raises ValueError for an absurd length."""
+        """Add received bytes and yield the complete bodies. Raises ValueError if a length exceeds MESSAGE_BYTES_MAX."""
         self._data += data
         while len(self._data) >= _prefix.size:
             (length,) = _prefix.unpack_from(self._data)
@@ -219,10 +225,10 @@ class MessageBuffer:
 
 
 def decode_to_worker(body: bytes) -> ToWorker:
-    """Read what a coordinator sent. Raises msgspec.DecodeError."""
+    """Decode a message from a coordinator. Raises msgspec.DecodeError."""
     return _to_worker.decode(body)
 
 
 def decode_from_worker(body: bytes) -> FromWorker:
-    """Read what a worker sent. Raises msgspec.DecodeError."""
+    """Decode a message from a worker. Raises msgspec.DecodeError."""
     return _from_worker.decode(body)

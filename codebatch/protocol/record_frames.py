@@ -1,11 +1,11 @@
-"""Frames: how the records of a shard are compressed (SPEC.md "Frames").
+"""Frames: the compressed records of a shard (SPEC.md "Frames").
 
-The bytes of a shard are cut after the first newline at or behind each multiple of 32 KiB counted from the shard's
-start; each piece is one zstd frame with content size and checksum. Whoever assembles a shard from several outcomes
-cuts anew, so that the frames of a shard do not tell how its work was split. `zstdcat` reads a file of frames.
+The bytes of a shard are cut after the first newline at or after each multiple of 32 KiB from the start of the shard.
+Each piece is one zstd frame with content size and checksum. If a shard is assembled from several outcomes, it is cut
+again, so the frames do not depend on how the work was split. `zstdcat` reads a file of frames.
 
-`ZstdDecompressor.decompress` silently stops after the first frame of several, so it is given them one by one. Where a
-frame ends its blocks say (RFC 8878, section 3.1.1), so that a frame that nobody asks for is passed over unread.
+`ZstdDecompressor.decompress` silently stops after the first of several frames, so frames are passed one at a time. The
+block headers show where a frame ends (RFC 8878, section 3.1.1), so unneeded frames are skipped without decompression.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 import zstandard
 
 FRAME_BYTES = 32 * 1024
-# Level 3 makes records 1 % smaller or larger, and takes 17 to 26 % longer (three trees, zstandard 0.25).
+# Level 3 changes the size of records by at most 1 % and takes 17 to 26 % longer (three trees, zstandard 0.25).
 LEVEL = 1
 
 _HEADER_BYTES_MAX = 18
@@ -26,37 +26,38 @@ _CHECKSUM_BYTES = 4
 
 
 class FrameWriter:
-    """Compresses shards into frames; keeps one compressor."""
+    """A compressor of shards into frames. It reuses one zstd compressor."""
 
     def __init__(self) -> None:
         self._compressor = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True, write_content_size=True)
 
     def encode(self, records: bytes) -> bytes:
-        """The frames of a whole shard's records, which are LF-terminated lines."""
+        """Return the frames of the records of a whole shard, which are LF-terminated lines."""
         return b"".join(self.iter_encode((records,)))
 
     def iter_encode(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
-        """The frames of a whole shard's records, one at a time, out of blocks cut anyhow."""
-        held = b""
-        at = 0
+        """Yield the frames of the records of a whole shard. The records may be split into blocks at any byte."""
+        buffer = b""
+        offset = 0
         for block in blocks:
-            held = held + block if held else block
+            buffer = buffer + block if buffer else block
             start = 0
-            while end := _find_cut(held, start, at):
-                yield self._compressor.compress(memoryview(held)[start:end])
-                at += end - start
+            while end := _find_cut(buffer, start, offset):
+                yield self._compressor.compress(memoryview(buffer)[start:end])
+                offset += end - start
                 start = end
-            held = held[start:]
-        if held:
-            yield self._compressor.compress(held)
+            buffer = buffer[start:]
+        if buffer:
+            yield self._compressor.compress(buffer)
 
 
 def iter_frames(
     frames: bytes | memoryview, size: int, decompressor: zstandard.ZstdDecompressor | None = None
 ) -> Iterator[bytes]:
-    """What each of some frames holds, one at a time: whole lines. Whoever asks often brings a decompressor.
+    """Yield the content of each frame, which is whole lines. A frequent caller passes a decompressor.
 
-    Raises ValueError unless they are exactly `size` bytes, sound and whole; what was yielded before is sound.
+    Raises ValueError unless the frames are complete, undamaged and have exactly `size` bytes of content. Content that
+    was yielded before is undamaged.
     """
     decompressor = decompressor or zstandard.ZstdDecompressor()
     for frame in iter_places(frames, size):
@@ -64,29 +65,29 @@ def iter_frames(
 
 
 def decode_frames(frames: bytes, size: int) -> bytes:
-    """All bytes in some frames. Raises ValueError unless they are exactly `size` bytes, sound and whole."""
+    """Return the content of all frames. Raises ValueError unless they are undamaged and have exactly `size` bytes."""
     return b"".join(iter_frames(frames, size))
 
 
 def decode_range(frames: bytes, size: int, start: int, end: int) -> bytes:
-    """Bytes [start, end) of the `size` in some frames, of which only those that hold them are decompressed.
+    """Return bytes [start, end) of the content of frames, which has `size` bytes.
 
-    Raises ValueError unless these are sound and whole.
+    Only the frames with these bytes are decompressed. Raises ValueError unless they are complete and undamaged.
     """
     decompressor = zstandard.ZstdDecompressor()
-    found: list[bytes] = []
-    at = 0
+    parts: list[bytes] = []
+    offset = 0
     for frame in iter_places(frames, size):
-        if at >= end:
+        if offset >= end:
             break
-        if at + frame.bytes > start:
-            found.append(_decompress(decompressor, frames, frame)[max(start - at, 0) : end - at])
-        at += frame.bytes
-    return b"".join(found)
+        if offset + frame.bytes > start:
+            parts.append(_decompress(decompressor, frames, frame)[max(start - offset, 0) : end - offset])
+        offset += frame.bytes
+    return b"".join(parts)
 
 
 class FrameLocation(msgspec.Struct, frozen=True):
-    """Where a frame lies among others, and how many bytes it says it holds."""
+    """The location of a frame in a sequence of frames, and the content size in its header."""
 
     start: int
     end: int
@@ -94,8 +95,11 @@ class FrameLocation(msgspec.Struct, frozen=True):
 
 
 def iter_places(frames: bytes | memoryview, size: int) -> Iterator[FrameLocation]:
-    """The frames one after the other, unread. Raises ValueError where they are none of ours, or do not hold `size`."""
-    start = found = 0
+    """Yield the locations of the frames without decompressing them.
+
+    Raises ValueError if they are not valid frames with a checksum, or do not have `size` bytes of content.
+    """
+    start = total = 0
     while start < len(frames):
         header = frames[start : start + _HEADER_BYTES_MAX]
         try:
@@ -103,8 +107,8 @@ def iter_places(frames: bytes | memoryview, size: int) -> Iterator[FrameLocation
             end = start + zstandard.frame_header_size(header)
         except zstandard.ZstdError as error:
             raise ValueError(str(error)) from error
-        found += about.content_size
-        if found > size or not about.has_checksum:
+        total += about.content_size
+        if total > size or not about.has_checksum:
             raise ValueError(f"a frame that is not of the {size} bytes that were expected")
         is_last = False
         while not is_last:
@@ -116,8 +120,8 @@ def iter_places(frames: bytes | memoryview, size: int) -> Iterator[FrameLocation
             raise ValueError("the last frame is cut")
         yield FrameLocation(start, end, about.content_size)
         start = end
-    if found != size:
-        raise ValueError(f"{found} bytes where {size} were expected")
+    if total != size:
+        raise ValueError(f"{total} bytes where {size} were expected")
 
 
 def _decompress(decompressor: zstandard.ZstdDecompressor, frames: bytes | memoryview, place: FrameLocation) -> bytes:
@@ -127,6 +131,6 @@ def _decompress(decompressor: zstandard.ZstdDecompressor, frames: bytes | memory
         raise ValueError(str(error)) from error
 
 
-def _find_cut(records: bytes, start: int, at: int) -> int:
-    """Where the frame that begins at `start` of some records, at `at` of its shard, ends; 0 where they do not say."""
-    return records.find(b"\n", start + FRAME_BYTES - at % FRAME_BYTES) + 1
+def _find_cut(records: bytes, start: int, offset: int) -> int:
+    """Return the end of the frame at `start` of the records and at `offset` of its shard, or 0 if unknown."""
+    return records.find(b"\n", start + FRAME_BYTES - offset % FRAME_BYTES) + 1

@@ -1,1 +1,1 @@
-"""Gates: promises of SPEC.md that a store, a batch and this program are held against, each with a name."""
+"""Self-tests ("gates" in code and formats) of the invariants of a store, a batch and this program."""

@@ -1,4 +1,4 @@
-"""The gates by name, with the names that CodeBatch 1.0.2 gave them."""
+"""The self-tests by name, including their names in CodeBatch 1.0.2."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Needs = Literal["program", "store", "batch"]
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
-    """A promise that can be looked at.
+    """A self-test.
 
-    `aliases` are its names in CodeBatch 1.0.2. `needs` is what it is held against, of which what is not there has it
-    skipped. `writes` is what it changes, empty where nothing.
+    `aliases` are its names in CodeBatch 1.0.2. `needs` is what it checks: if this does not exist, the self-test is
+    skipped. `writes` describes what it changes, and is empty if it changes nothing.
     """
 
     id: str
@@ -38,7 +38,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """What it needs, and the phases of CodeBatch 1.0.2 that it is of."""
+        """The kind of its subject, and its phases in CodeBatch 1.0.2."""
         phases = {f"phase{alias[1]}" for alias in self.aliases if alias[:1] == "P" and alias[2:4] == "-G"}
         phases |= {"phase3" for alias in self.aliases if alias.startswith("P3-")}
         return (self.needs, *sorted(phases))
@@ -168,12 +168,12 @@ GATES = (
 )
 
 BUNDLES = ("all", "phase1", "phase2", "phase3", "release")
-"""Names of all gates together: `all`, and those that CodeBatch 1.0.2 had for some of them."""
+"""Names of the group of all self-tests: `all`, and names of smaller groups in CodeBatch 1.0.2."""
 
 
 def find_gate(name: str) -> Gate:
-    """The gate of a name, today's or one that it had. Raises InvalidInput."""
-    by_name = {known: gate for gate in GATES for known in (gate.id, *gate.aliases)}
+    """Return the self-test with a name or alias. Raises InvalidInput."""
+    by_name = {alias: gate for gate in GATES for alias in (gate.id, *gate.aliases)}
     if name in by_name:
         return by_name[name]
     hint = "see: codebatch selftest list"
@@ -185,17 +185,18 @@ def find_gate(name: str) -> Gate:
 
 
 def check_bundle(name: str) -> None:
-    """Raises InvalidInput where that is no name of all gates."""
+    """Raise InvalidInput unless a name is that of the group of all self-tests."""
     if name not in BUNDLES:
-        known = any(name in (gate.id, *gate.aliases) for gate in GATES)
-        one = f"it is a single self-test: codebatch selftest run {name}"
+        is_selftest = any(name in (gate.id, *gate.aliases) for gate in GATES)
+        selftest_hint = f"it is a single self-test: codebatch selftest run {name}"
         raise InvalidInput(
-            f"no such group of self-tests: {name!r}", hint=one if known else f"one of: {', '.join(BUNDLES)}"
+            f"no such group of self-tests: {name!r}",
+            hint=selftest_hint if is_selftest else f"one of: {', '.join(BUNDLES)}",
         )
 
 
 def about(gate: Gate) -> GateAbout:
-    """A gate, described."""
+    """Return the description of a self-test."""
     return GateAbout(
         gate_id=gate.id,
         aliases=gate.aliases,

@@ -1,4 +1,4 @@
-"""`store-schema` and `objects`: whether what stands in a store is what was written."""
+"""The self-tests `store-schema` and `objects`: integrity of documents and objects."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from codebatch.store.work.work_batches import read_work
 
 
 def check_documents(subject: Subject, findings: SelftestFindings) -> None:
-    """Every document decodes as the type of its format, with its checksum, and is of the thing that it lies in."""
+    """Check that every document has a valid format and checksum and belongs to its directory."""
     store = subject.store
     findings.count("documents")
-    with findings.damage_told(layout.UNTRUSTED_FILE):
+    with findings.recording_damage(layout.UNTRUSTED_FILE):
         load_untrusted(store)
-    # Those first: whoever makes a batch has published its snapshot before.
+    # Batches first: the snapshot of a batch is published before the batch.
     for batch_id in batch_ids(store):
-        with findings.damage_told(f"{layout.BATCHES}/{batch_id}"):
+        with findings.recording_damage(f"{layout.BATCHES}/{batch_id}"):
             _check_batch(store, batch_id, findings)
     for snapshot_id in snapshot_ids(store.files, store.root):
-        with findings.damage_told(f"{layout.SNAPSHOTS}/{snapshot_id}"):
+        with findings.recording_damage(f"{layout.SNAPSHOTS}/{snapshot_id}"):
             load_snapshot(store.files, store.root, snapshot_id).check()
             findings.count("documents", 2)
 
@@ -46,19 +46,19 @@ def _check_batch(store: StoreDir, batch_id: str, findings: SelftestFindings) -> 
 
 
 def check_objects(subject: Subject, findings: SelftestFindings) -> None:
-    """Every object that a snapshot or a record names is in a pack, and has the bytes that its name is the hash of."""
+    """Check that every object that a snapshot or record names is in a pack and matches its digest."""
     store = subject.store
-    wanted: dict[str, str] = {}
+    referrers: dict[str, str] = {}
     for batch_id in batch_ids(store):
-        with findings.damage_told(f"{layout.BATCHES}/{batch_id}"):
-            wanted.update(dict.fromkeys(objects_of_records(open_batch(store, batch_id)), batch_id))
+        with findings.recording_damage(f"{layout.BATCHES}/{batch_id}"):
+            referrers.update(dict.fromkeys(objects_of_records(open_batch(store, batch_id)), batch_id))
     objects = store.objects()
     for snapshot_id in snapshot_ids(store.files, store.root):
-        with findings.damage_told(f"{layout.SNAPSHOTS}/{snapshot_id}"):
+        with findings.recording_damage(f"{layout.SNAPSHOTS}/{snapshot_id}"):
             snapshot = load_snapshot(store.files, store.root, snapshot_id, objects=objects)
-            wanted.update(dict.fromkeys(snapshot.objects(), snapshot_id))
-    for name, missing in survey_objects(objects, wanted, is_full=True):
+            referrers.update(dict.fromkeys(snapshot.objects(), snapshot_id))
+    for name, missing in survey_objects(objects, referrers, is_full=True):
         findings.count("objects")
-        with findings.damage_told(wanted[name]):
+        with findings.recording_damage(referrers[name]):
             if missing is not None:
                 raise missing

@@ -1,4 +1,4 @@
-"""What a gate finds, and what is told of it."""
+"""The findings and the result of a self-test."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FAILURES_SHOWN_MAX = 100
 
 Outcome = Literal["passed", "failed", "skipped"]
 Status = Literal["ENFORCED"]
-"""Every gate can fail. CodeBatch 1.0.2 had others, which could not."""
+"""The status of a self-test. CodeBatch 1.0.2 also had self-tests that could not fail."""
 
 
 class GateFailure(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,7 +83,7 @@ class BundleResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SelftestFindings:
-    """What a gate has found so far: failures, counts of what it looked at, and why it could not look, if so."""
+    """The findings of a self-test so far: failures, counts of checked things, and the reason if it was skipped."""
 
     def __init__(self) -> None:
         self.failures: list[GateFailure] = []
@@ -93,13 +93,13 @@ class SelftestFindings:
 
     @property
     def outcome(self) -> Outcome:
-        """What becomes of the gate: what was found failing before it could not go on fails it."""
+        """The outcome of the self-test. Failures that were found before it was skipped count."""
         if self.failures_count:
             return "failed"
         return "skipped" if self.skipped else "passed"
 
     def count(self, noun: str, number: int = 1) -> None:
-        """So much more was looked at."""
+        """Add to the number of checked things of a kind."""
         self.details[noun] = self.details.get(noun, 0) + number
 
     def fail(
@@ -111,7 +111,7 @@ class SelftestFindings:
         actual: object = None,
         suggestion: str | None = None,
     ) -> None:
-        """Something is not as promised."""
+        """Record a failure. Only the first FAILURES_SHOWN_MAX failures are stored, but all are counted."""
         self.failures_count += 1
         if len(self.failures) < FAILURES_SHOWN_MAX:
             self.failures.append(
@@ -125,8 +125,8 @@ class SelftestFindings:
             )
 
     @contextlib.contextmanager
-    def damage_told(self, location: str) -> Iterator[None]:
-        """Have what is damaged there be a failure, and go on behind it; what was collected meanwhile is none."""
+    def recording_damage(self, location: str) -> Iterator[None]:
+        """Record damage as a failure at a location and continue. Data collected meanwhile is ignored."""
         try:
             yield
         except UnknownId:

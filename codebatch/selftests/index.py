@@ -1,4 +1,4 @@
-"""The gates of the index: it costs no answer, none needs it, made anew it is the same, and its maker writes no more."""
+"""The self-tests of the index: equal answers with and without it, equal content when rebuilt, and no other writes."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from codebatch.store import layout
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.results.outputs import current_outputs
 
-QUESTIONS_OF_A_SORT_MAX = 8
+SAMPLE_MAX = 8
 
 
 def check_answers(subject: Subject, findings: SelftestFindings) -> None:
-    """A sample of names, beginnings of names and codes is asked for with the index and without."""
+    """Check that a sample of names, name prefixes and rule IDs has the same records with and without the index."""
     store, batch = subject.store, subject.batch
     if open_index(store, batch.id) is None:
         findings.skipped = f"batch {batch.id} has no index; build it with: codebatch index build --batch {batch.id}"
         return
-    unsound: list[str] = []
-    with_index, without = BatchRecords(store, batch, unsound.append), BatchRecords(store, batch)
-    for option, asked in _questions(without):
+    damage: list[str] = []
+    with_index, without = BatchRecords(store, batch, damage.append), BatchRecords(store, batch)
+    for option, filter_ in _sample_queries(without):
         findings.count("questions")
-        expected, actual = list(_answer(without, asked)), list(_answer(with_index, asked))
+        expected, actual = list(_matching_records(without, filter_)), list(_matching_records(with_index, filter_))
         if expected != actual:
             findings.fail(
                 "the answer differs with the index",
@@ -42,13 +42,13 @@ def check_answers(subject: Subject, findings: SelftestFindings) -> None:
                 actual=f"{len(actual):,} records",
                 suggestion=f"rebuild it with: codebatch index build --rebuild --batch {batch.id}",
             )
-    for told in unsound:
-        findings.fail(told)
+    for message in damage:
+        findings.fail(message)
 
 
-def _questions(records: BatchRecords) -> Iterator[tuple[str, RecordFilter]]:
-    """What is asked, as an option of `query`, and the filter of it."""
-    symbols = _answer(records, RecordFilter(kinds=("symbol",)))
+def _sample_queries(records: BatchRecords) -> Iterator[tuple[str, RecordFilter]]:
+    """Yield a sample of queries: the option of `query`, and its filter."""
+    symbols = _matching_records(records, RecordFilter(kinds=("symbol",)))
     names = _sample({str(record["name"]) for record in symbols})
     for name in (*names, *sorted({f"{name[:1]}*" for name in names})):
         yield f"--name {name}", RecordFilter(names=(name,))
@@ -57,38 +57,38 @@ def _questions(records: BatchRecords) -> Iterator[tuple[str, RecordFilter]]:
 
 
 def _sample(texts: Iterable[str]) -> list[str]:
-    """The same few of the same texts."""
+    """Return a sample that depends only on the texts."""
     return heapq.nsmallest(
-        QUESTIONS_OF_A_SORT_MAX, texts, key=lambda text: hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+        SAMPLE_MAX, texts, key=lambda text: hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
     )
 
 
-def _answer(records: BatchRecords, asked: RecordFilter) -> Iterator[JsonRecord]:
-    return (record for task in records.task_names for record in records.iter_records(task, asked))
+def _matching_records(records: BatchRecords, filter_: RecordFilter) -> Iterator[JsonRecord]:
+    return (record for task in records.task_names for record in records.iter_records(task, filter_))
 
 
 def check_optional(subject: Subject, findings: SelftestFindings) -> None:
-    """Asked without an index, each kind and a sample of codes has as many records as are counted of it."""
+    """Check that each kind and a sample of rule IDs, queried without an index, has as many records as counted."""
     records = BatchRecords(subject.store, subject.batch)
     counts = add_counts(map(records.counts, records.task_names))
-    asked = [(f"--kind {kind}", RecordFilter(kinds=(kind,)), count) for kind, count in counts.kinds.items()]
-    asked += [(f"--code {code}", RecordFilter(codes=(code,)), counts.codes[code]) for code in _sample(counts.codes)]
-    for option, filter_, expected in asked:
+    queries = [(f"--kind {kind}", RecordFilter(kinds=(kind,)), count) for kind, count in counts.kinds.items()]
+    queries += [(f"--code {code}", RecordFilter(codes=(code,)), counts.codes[code]) for code in _sample(counts.codes)]
+    for option, filter_, expected in queries:
         findings.count("questions")
-        actual = sum(1 for _ in _answer(records, filter_))
+        actual = sum(1 for _ in _matching_records(records, filter_))
         if actual != expected:
             findings.fail("the answer is incomplete", location=option, expected=expected, actual=actual)
 
 
 def check_rebuilt(subject: Subject, findings: SelftestFindings) -> None:
-    """An index that is made anew of the records has the same keys and values. Nothing is written."""
+    """Check that an index built from the records has the same keys and values. Nothing is written."""
     verified = verify_index(subject.store, subject.batch, subject.listener.note)
     findings.count("shard files", verified.shard_files)
     findings.count("terms", verified.terms)
 
 
 def check_writes(subject: Subject, findings: SelftestFindings) -> None:
-    """While an index is made, with nobody else in the store, nothing outside of indexes/ comes, goes or changes."""
+    """Check that building an index, with no other writer in the store, changes nothing outside of indexes/."""
     store, batch = subject.store, subject.batch
     outputs = current_outputs(batch)
     if outputs is None:
@@ -107,13 +107,18 @@ def check_writes(subject: Subject, findings: SelftestFindings) -> None:
 
 
 def _state(store: StoreDir) -> dict[str, tuple[int, ...]]:
-    """What lies in a store outside of indexes/: mode, inode, length and time of change."""
-    found: dict[str, tuple[int, ...]] = {}
+    """Return mode, inode, length and time of change of each file of the store outside of indexes/, by relative path."""
+    status_by_name: dict[str, tuple[int, ...]] = {}
     for directory, directories, files in os.walk(store.root):
         if Path(directory) == store.root:
             directories.remove(layout.INDEXES)
         for name in (*directories, *files):
             path = Path(directory, name)
-            about = path.lstat()
-            found[str(path.relative_to(store.root))] = (about.st_mode, about.st_ino, about.st_size, about.st_mtime_ns)
-    return found
+            status = path.lstat()
+            status_by_name[str(path.relative_to(store.root))] = (
+                status.st_mode,
+                status.st_ino,
+                status.st_size,
+                status.st_mtime_ns,
+            )
+    return status_by_name

@@ -1,4 +1,4 @@
-"""`no-foreign-files`: whether every name in a store is one of SPEC.md "Store layout", and a plain file or directory."""
+"""The self-test `no-foreign-files`: every name in a store is in SPEC.md "Store layout", with the right file type."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from codebatch.store import layout
 from codebatch.system.files.os_errors import wrap_read_errors
 
 Leaf = Literal["file", "link", "anything"]
-"""`anything`: a directory that is not looked into, for it may go at any time and nothing rests on it."""
+"""An expected file type. `anything` is a directory whose content is not checked: it may be removed at any time."""
 
 Names = Mapping[str, Union[Leaf, "Names"]]
-"""What may stand in a directory, by regular expressions of whole names."""
+"""The allowed names in a directory, by regular expressions that match whole names."""
 
 _DIGEST = "[0-9a-f]{64}"
 _HOLDER = "[0-9a-f]{32}"
@@ -26,10 +26,10 @@ _BATCH = r"batch-\d{8}-\d{6}-\d{6}-[0-9a-f]{6}"
 _SNAPSHOT = "snap-[0-9a-f]{16}"
 _SHARD = f"(?:{SHARD_ID_PATTERN})"
 _TASK = "[a-z][a-z0-9_-]{0,63}"
-# Of those that make it, and nobody reads it; the next one that writes removes what the dead left.
+# Temporary files have no readers. The next writer removes orphaned ones.
 _UNFINISHED = re.compile(r"\..*\.tmp\Z", re.DOTALL)
 
-_OF_BATCHES: Names = {
+_BATCH_NAMES: Names = {
     _BATCH: {
         re.escape(layout.BATCH_FILE): "file",
         re.escape(layout.PLAN_FILE): "file",
@@ -49,15 +49,15 @@ _OF_BATCHES: Names = {
         layout.SCRATCH: {_HOLDER: "anything"},
     }
 }
-_OF_INDEXES: Names = {
+_INDEX_NAMES: Names = {
     layout.TERMS: {_DIGEST: "file"},
     _BATCH: {r"[1-9]\d{0,8}": {rf"{re.escape(layout.INDEX_FILE)}|{layout.INDEX_PART_PATTERN.pattern}": "file"}},
 }
 _CACHES = (
     rf"stat-[0-9a-f]{{16}}\.stamp|{layout.OBJECTS_COLLECTED}"
-    f"|{layout.STAT_CACHE_PATTERN.pattern}|{layout.KEPT_PATTERN.pattern}"
+    f"|{layout.STAT_CACHE_PATTERN.pattern}|{layout.RESULT_CACHE_PATTERN.pattern}"
 )
-_OF_STORE: Names = {
+_STORE_NAMES: Names = {
     re.escape(layout.STORE_FILE): "file",
     re.escape(layout.UNTRUSTED_FILE): "file",
     layout.WITNESS: "link",
@@ -66,8 +66,8 @@ _OF_STORE: Names = {
     layout.SNAPSHOTS: {
         _SNAPSHOT: {f"{re.escape(layout.SNAPSHOT_FILE)}|{re.escape(layout.SNAPSHOT_INDEX)}": "file"},
     },
-    layout.BATCHES: _OF_BATCHES,
-    layout.INDEXES: _OF_INDEXES,
+    layout.BATCHES: _BATCH_NAMES,
+    layout.INDEXES: _INDEX_NAMES,
     layout.CACHE: {_CACHES: "file"},
     layout.LOCKS: {f"{layout.LOCK_OF_STORE}|{layout.LOCK_OF_BATCHES}|{layout.LOCK_OF_UNTRUSTED}": "file"},
     layout.PINS: {rf"{_SNAPSHOT}|{_BATCH}(@[A-Za-z0-9][A-Za-z0-9._-]{{0,63}})?": "file"},
@@ -75,15 +75,15 @@ _OF_STORE: Names = {
 
 
 def check_names(subject: Subject, findings: SelftestFindings) -> None:
-    """Every name is one that the layout has, at its place; links are followed nowhere."""
-    _check(subject.store.root, "", _OF_STORE, findings)
+    """Check that every name has its place in the layout. Links are not followed."""
+    _check(subject.store.root, "", _STORE_NAMES, findings)
 
 
 def _check(root: Path, place: str, names: Names, findings: SelftestFindings) -> None:
     try:
-        with wrap_read_errors(root / place), os.scandir(root / place) as found:
-            entries = sorted(found, key=lambda entry: entry.name)
-    except FileNotFoundError:  # It went meanwhile.
+        with wrap_read_errors(root / place), os.scandir(root / place) as scanned:
+            entries = sorted(scanned, key=lambda entry: entry.name)
+    except FileNotFoundError:  # The directory was removed after it was listed.
         return
     for entry in entries:
         findings.count("names")

@@ -1,4 +1,4 @@
-"""`plan-covered`, `task-order`, `outputs-match`, `resume-equals`: whether a batch says what its plan promises."""
+"""The self-tests `plan-covered`, `task-order`, `outputs-match` and `resume-equals`: results match the plan."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from codebatch.selftests.subject import Subject
 from codebatch.store.results.outputs import Outputs, TaskOutput, current_outputs
 
 SAMPLE_SHARE = 0.05
-"""Of the files of a batch, that `resume-equals` executes again."""
+"""Share of the files of a batch that `resume-equals` executes again."""
 
 
 def check_covered(subject: Subject, findings: SelftestFindings) -> None:
-    """The plan has every file that it is of, and every task a result of each: none open, cancelled or failed."""
+    """Check that the plan has every file of its snapshot, and that every task has a result for each."""
     batch = subject.batch
     plan, records = batch.plan(), BatchRecords(subject.store, batch)
     files = len(records.items)
@@ -36,10 +36,10 @@ def check_covered(subject: Subject, findings: SelftestFindings) -> None:
         findings.count("results", tally.results)
         lacking = {"open": tally.open, "failed": tally.failed, "cancelled": tally.cancelled}
         if tally.results != tally.planned:
-            told = ", ".join(f"{count:,} {word}" for word, count in lacking.items() if count)
+            missing = ", ".join(f"{count:,} {word}" for word, count in lacking.items() if count)
             hint = f"resume with: codebatch resume --batch {batch.id}"
             findings.fail(
-                f"{task} lacks results: {told}",
+                f"{task} lacks results: {missing}",
                 location=task,
                 expected=tally.planned,
                 actual=tally.results,
@@ -51,11 +51,11 @@ def check_covered(subject: Subject, findings: SelftestFindings) -> None:
 
 
 def _check_rows(plan: Plan, outputs: Outputs, findings: SelftestFindings) -> None:
-    """Each file of a file task's outputs has a row for each item of its shard."""
+    """Check that each file of a file task's outputs has a row for each item of its shard."""
     for task in outputs.manifest.tasks:
         if task.scope != "file":
             continue
-        # Where there is no file there is one piece of nothing (`Ledger.pieces`).
+        # A batch without files has one empty piece (`Ledger.pieces`).
         planned = [(shard.id, shard.items) for shard in plan.shards] or [(ProjectWork(task.task).id, 0)]
         if len(task.shards) != len(planned):
             findings.fail(
@@ -67,7 +67,7 @@ def _check_rows(plan: Plan, outputs: Outputs, findings: SelftestFindings) -> Non
             continue
         for index, (name, items) in enumerate(planned):
             location = str(outputs.path_of(task, index))
-            with findings.damage_told(location):
+            with findings.recording_damage(location):
                 rows = outputs.trailer(task, index).items
                 if (name, items) != (task.shards[index].shard, rows):
                     findings.fail(
@@ -76,7 +76,7 @@ def _check_rows(plan: Plan, outputs: Outputs, findings: SelftestFindings) -> Non
 
 
 def check_order(subject: Subject, findings: SelftestFindings) -> None:
-    """Each task of the plan stands behind those that it needs, once; the outputs have the same tasks in that order."""
+    """Check that each task of the plan comes once and after those that it needs, and that the outputs match."""
     batch = subject.batch
     plan = batch.plan()
     before: set[str] = set()
@@ -97,7 +97,7 @@ def check_order(subject: Subject, findings: SelftestFindings) -> None:
 
 
 def check_outputs(subject: Subject, findings: SelftestFindings) -> None:
-    """Every byte of the outputs: frames against rows, counts against records, digests against all of them."""
+    """Verify every byte of the outputs: frames by rows, counts by records, and all by digests."""
     batch = subject.batch
     outputs = current_outputs(batch)
     if outputs is None:
@@ -107,17 +107,19 @@ def check_outputs(subject: Subject, findings: SelftestFindings) -> None:
         return
     for task in outputs.manifest.tasks:
         _check_task(outputs, task, findings)
-    told = outputs.manifest.result_digest
-    said = result_digest((task.task, task.digest) for task in outputs.manifest.tasks)
-    if said != told:
-        findings.fail("the digest of the results does not match the digests of the tasks", expected=told, actual=said)
+    expected = outputs.manifest.result_digest
+    actual = result_digest((task.task, task.digest) for task in outputs.manifest.tasks)
+    if actual != expected:
+        findings.fail(
+            "the digest of the results does not match the digests of the tasks", expected=expected, actual=actual
+        )
 
 
 def _check_task(outputs: Outputs, task: TaskOutput, findings: SelftestFindings) -> None:
     tables: list[bytes] = []
     for index, shard in enumerate(task.shards):
         location = str(outputs.path_of(task, index))
-        with findings.damage_told(location):
+        with findings.recording_damage(location):
             tables.append(outputs.trailer(task, index).table)
             lines = b"".join(outputs.iter_items(task, index))
             try:
@@ -131,7 +133,7 @@ def _check_task(outputs: Outputs, task: TaskOutput, findings: SelftestFindings) 
                     "its records do not match its counts", location=location, expected=shard.counts, actual=counts
                 )
     if len(tables) < len(task.shards):
-        return  # What is lacking was told.
+        return  # The missing shards are already reported.
     if task_digest(b"".join(tables)) != task.digest:
         findings.fail("the digest of a task does not match its results", location=task.task, expected=task.digest)
     if add_counts(shard.counts for shard in task.shards) != task.counts:
@@ -139,19 +141,19 @@ def _check_task(outputs: Outputs, task: TaskOutput, findings: SelftestFindings) 
 
 
 def check_again(subject: Subject, findings: SelftestFindings) -> None:
-    """A sample of the files, executed again without taking anything over, gives the same bytes."""
+    """Check that a sample of the files, executed again without reuse, gives the same bytes."""
     batch = subject.batch
     verified = verify(subject.execution, subject.store, batch, SAMPLE_SHARE, subject.listener)
     if verified.signal_status:
         raise Stopped("stopped while executing a sample again", exit_status=verified.signal_status)
     findings.count("files", verified.files)
     findings.count("results", verified.results)
-    for task, each in verified.differences:
+    for task, difference in verified.differences:
         findings.fail(
             f"{task} gives a different result for a file when executed again",
-            location=each.path,
-            expected=each.first,
-            actual=each.second,
+            location=difference.path,
+            expected=difference.first,
+            actual=difference.second,
             suggestion=f"see: codebatch verify {batch.id}",
         )
     if verified.failed:

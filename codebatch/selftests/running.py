@@ -1,4 +1,4 @@
-"""Running gates: what fails one, and what has it skipped."""
+"""The execution of self-tests, and the conditions under which they fail or are skipped."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from codebatch.system.clock import running_ns
 
 
 def run_gate(gate: Gate, subject: Subject) -> GateResult:
-    """Hold a gate against what there is.
+    """Run a self-test.
 
-    It is skipped where what it needs is not there, is empty or may not be touched. A store that cannot be read
-    fails it. Raises Stopped.
+    It is skipped if what it needs does not exist, is empty or may not be accessed. It fails if the store cannot be
+    read. Raises Stopped.
     """
     began_ns = running_ns()
     findings = SelftestFindings()
@@ -54,14 +54,16 @@ def run_gate(gate: Gate, subject: Subject) -> GateResult:
 
 
 def run_all(name: str, subject: Subject, *, is_stopping: bool) -> BundleResult:
-    """All gates, in their order, up to the first that fails where it `is_stopping`. Raises Stopped."""
+    """Run all self-tests in order. If `is_stopping`, end after the first that fails. Raises Stopped."""
     began_ns = running_ns()
     results: list[GateResult] = []
     for gate in GATES:
         results.append(run_gate(gate, subject))
         if is_stopping and results[-1].outcome == "failed":
             break
-    counts = {outcome: sum(each.outcome == outcome for each in results) for outcome in ("passed", "failed", "skipped")}
+    counts = {
+        outcome: sum(result.outcome == outcome for result in results) for outcome in ("passed", "failed", "skipped")
+    }
     return BundleResult(
         bundle_name=name,
         passed=not counts["failed"] and bool(counts["passed"]),

@@ -1,4 +1,4 @@
-"""What gates are held against: a store, a batch in it, and this program."""
+"""The subjects of self-tests: a store, a batch in it, and this program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from codebatch.store.batches.store import StoreDir
 
 
 class SubjectCommand(NamedTuple):
-    """A command as its user sees it: its words, its help, its options."""
+    """A command of the command line: its words, its help, its options."""
 
     name: str
     help: str
@@ -25,22 +25,22 @@ class SubjectCommand(NamedTuple):
 
 
 class Program(NamedTuple):
-    """The commands that there are, and the names of those that are told of. `broken`: why others cannot be had.
+    """The commands that exist, and the names of documented ones. `broken` has reasons why others cannot be loaded.
 
-    `described` are those of `api --json`, by name, with the options that it says each has; None where some are broken.
+    `described` maps the commands in `api --json` to their options there. It is None if any command is broken.
     """
 
     commands: tuple[SubjectCommand, ...]
-    told: tuple[str, ...]
+    documented: tuple[str, ...]
     broken: tuple[str, ...] = ()
     described: Mapping[str, frozenset[str]] | None = None
 
 
 class Subject:
-    """What is looked at, each when it is first asked for.
+    """The subject of self-tests. Each part is opened at first use.
 
-    `reference` names the batch, by default the latest. `execution` and `program` are made for those gates that need
-    them.
+    `reference` names the batch, which is the latest by default. `execution` and `program` are only called by self-tests
+    that need them.
     """
 
     def __init__(
@@ -59,9 +59,9 @@ class Subject:
         self._program = program
 
     def check_names(self) -> None:
-        """Raises what a store or a batch raises that was named and is not there. What is damaged is for the gates."""
+        """Raise an error if a store or batch that was named does not exist. Damage is left to the self-tests."""
         try:
-            self.store  # noqa: B018 - it is kept
+            self.store  # noqa: B018 - opens and caches the store
             if self.reference is not None:
                 self.batch  # noqa: B018
         except StoreNotFound:
@@ -77,14 +77,17 @@ class Subject:
 
     @property
     def batch(self) -> BatchDir:
-        """The batch. Raises as the store does, and InvalidInput where there is none of that name."""
+        """The batch. Raises the errors of `store`, and InvalidInput if there is no such batch."""
         if isinstance(self._batch, CodebatchError):
             raise self._batch
         return self._batch
 
     @cached_property
     def _batch(self) -> BatchDir | CodebatchError:
-        """Looked for once, so that all gates are of the same one, and that there is none is told once."""
+        """The batch or the error.
+
+        It is resolved once, so that all self-tests check the same batch and notes are not repeated.
+        """
         try:
             return resolve_batch(self.store, self.reference, self.listener.note)
         except CodebatchError as error:
@@ -92,19 +95,19 @@ class Subject:
 
     @cached_property
     def execution(self) -> ExecutionSettings:
-        """How batches are executed here. Raises InvalidConfiguration."""
+        """The settings for executing batches. Raises InvalidConfiguration."""
         return self._execution()
 
     @cached_property
     def program(self) -> Program:
-        """What this program can be asked."""
+        """The commands of this program."""
         return self._program()
 
     def context(self, *, with_batch: bool) -> GateContext:
-        """What a gate was held against, with the batch where it is of one."""
+        """Return the context of a self-test, with the batch if the self-test needs one."""
         store: StoreDir | None = None
         batch: BatchDir | None = None
-        with contextlib.suppress(CodebatchError):  # The gate has told it.
+        with contextlib.suppress(CodebatchError):  # The self-test has reported the error.
             store = self.store
             batch = self.batch if with_batch else None
         return GateContext(

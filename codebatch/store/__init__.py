@@ -1,1 +1,1 @@
-"""What lies on disk: packs, snapshots, batches with their leases, outcomes and outputs (SPEC.md "Store layout")."""
+"""The data on disk: packs, snapshots, and batches with their leases, outcomes and outputs (SPEC.md "Store layout")."""

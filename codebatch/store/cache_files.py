@@ -1,4 +1,4 @@
-"""Files in `cache/` that prove themselves: what is kept there is speed, and made anew where it is damaged or gone."""
+"""Checksummed files in `cache/`. They only save time, and are recreated if damaged or missing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CRC_BYTES = 4
 
 
 def read_kept(store: StoreDir, name: str, magic: bytes) -> bytes | None:
-    """What was kept under a name, with the same magic; None where nothing sound is."""
+    """Return the cached bytes under a name, or None if the file is missing, damaged or has another magic."""
     try:
         data = store.files.read(store.root / layout.CACHE / name)
     except (FileNotFoundError, StoreError):
@@ -24,7 +24,7 @@ def read_kept(store: StoreDir, name: str, magic: bytes) -> bytes | None:
 
 
 def write_kept(store: StoreDir, name: str, magic: bytes, body: bytes) -> None:
-    """Keep something for `read_kept`. A store that cannot be written goes without."""
+    """Cache bytes for `read_kept`. If the store cannot be written, nothing happens."""
     with contextlib.suppress(StoreError, OSError):
         store.files.write_volatile(store.root / layout.CACHE / name, magic + _crc(body) + body)
 

@@ -1,4 +1,4 @@
-"""What of an older batch cannot be read."""
+"""Tolerance of damage in older batches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from codebatch.errors import StoreError, StoreUnwritable, UnknownId
 
 @contextlib.contextmanager
 def treating_damage_as_missing() -> Iterator[None]:
-    """What of a base cannot be read is not there. Raises StoreUnwritable."""
+    """Suppress errors of reading a base, so that unreadable results count as missing.
+
+    StoreUnwritable is not suppressed.
+    """
     try:
         yield
     except StoreUnwritable:

@@ -1,7 +1,7 @@
-"""Documents on disk that nothing can stand in for: what is wrong with one is `store_corrupt` and names it.
+"""Reading of documents that have no substitute: damage is reported as `store_corrupt` with the path.
 
-So are read the documents of snapshots, batches and outputs, and plans. Damaged holders and commits count as the dead's
-or as lost (batches/holders.py, results/outcomes.py). The store's own document is read in batches/store.py.
+This holds for documents of snapshots, batches, outputs and plans. Damaged holders count as dead, and damaged commits as
+missing (batches/holders.py, results/outcomes.py). store.json is read by batches/store.py.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ T = TypeVar("T")
 
 
 def read_document(files: FileReader, path: Path, decode: Callable[[bytes], T], *, hint: str) -> T:
-    """Read a file through its decoder, which raises ValueError for what it refuses (model/documents.py).
+    """Read a file and decode it. `decode` raises ValueError for invalid data (model/documents.py).
 
-    Raises CorruptFile with the hint, or FileNotFoundError: what a missing file means is the caller's to say.
+    Raises CorruptFile with the hint, or FileNotFoundError, which the caller interprets.
     """
     try:
         return decode(read_document_bytes(files, path))
@@ -31,7 +31,7 @@ def read_document(files: FileReader, path: Path, decode: Callable[[bytes], T], *
 
 
 def read_document_bytes(files: FileReader, path: Path | str) -> bytes:
-    """The bytes of a document's file. Raises FileNotFoundError, and DocumentError where it is too long for one."""
+    """Return the bytes of a document. Raises FileNotFoundError, and DocumentError if the file is too long."""
     data = files.read_range(path, 0, DOCUMENT_BYTES_MAX + 1)
     if len(data) > DOCUMENT_BYTES_MAX:
         raise DocumentError(f"it is longer than {DOCUMENT_BYTES_MAX} bytes")

@@ -1,4 +1,4 @@
-"""Ids from outside: validated before any path is made of them, then resolved by unique prefix or `latest`."""
+"""IDs from users: validated before they become part of a path, then resolved by unique prefix or `latest`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _LATEST = re.compile(r"latest(?:~(\d{1,6}))?\Z", re.ASCII)
 CANDIDATES_SHOWN_MAX = 10
 
 PassedOver = Callable[[str], None]
-"""Told of each thing that cannot be read while another one is looked for, in a sentence for people."""
+"""A callback that receives a sentence for each thing that is skipped because it cannot be read."""
 
 
 def latest_offset(reference: str) -> int | None:
-    """How many steps back `latest~N` goes; None where the reference is no `latest`."""
+    """Return N of a reference `latest~N`, 0 for `latest`, and None for any other reference."""
     match = _LATEST.match(reference)
     return int(match[1] or 0) if match else None
 
 
 def resolve_prefix(reference: str, known: Sequence[str], *, noun: str, prefix: str) -> str:
-    """The one known id that a reference names: in full, or by a unique prefix with or without `prefix`.
+    """Return the one known ID that a reference names: in full, or by a unique prefix with or without `prefix`.
 
     Raises InvalidId, UnknownId or AmbiguousId.
     """
@@ -34,10 +34,10 @@ def resolve_prefix(reference: str, known: Sequence[str], *, noun: str, prefix: s
         )
     if reference in known:
         return reference
-    found = [id_ for id_ in known if id_.startswith((reference, prefix + reference))]
-    if not found:
+    matches = [id_ for id_ in known if id_.startswith((reference, prefix + reference))]
+    if not matches:
         raise NotInStore(noun, reference)
-    if len(found) > 1:
-        shown = ", ".join(found[:CANDIDATES_SHOWN_MAX])
-        raise AmbiguousId(f"{reference!r} matches {len(found)} {noun} ids", hint=f"one of: {shown}")
-    return found[0]
+    if len(matches) > 1:
+        shown = ", ".join(matches[:CANDIDATES_SHOWN_MAX])
+        raise AmbiguousId(f"{reference!r} matches {len(matches)} {noun} ids", hint=f"one of: {shown}")
+    return matches[0]

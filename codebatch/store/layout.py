@@ -1,4 +1,4 @@
-"""Names of all files in a store, both ways (SPEC.md "Store layout"). Parsing refuses whatever is not ours."""
+"""Names of all files in a store: building and parsing (SPEC.md "Store layout"). Parsers reject any other name."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from codebatch.model.outcome import Register
 
 STORE_DIRECTORY = ".codebatch"
+"""The default name of a store. It is searched for from the current directory upwards."""
 REPORT_FILE = "codebatch-report.html"
-"""The file that `report` writes by default. No snapshot takes one: it would make each batch stale."""
-"""Where a store is looked for, from the current directory upwards."""
+"""The default output file of `report`. Snapshots exclude it, because it would make each batch stale."""
 
 STORE_FILE = "store.json"
 UNTRUSTED_FILE = "untrusted.json"
@@ -40,21 +40,21 @@ SNAPSHOT_FILE = "snapshot.json"
 SNAPSHOT_INDEX = "files.index.jsonl.zst"
 
 OBJECTS_COLLECTED = "objects-collected"
-"""A file in `cache/`: when it was written, packs were last rid of what nobody names."""
+"""A file in `cache/` whose modification time is the last garbage collection of packs."""
 
 SNAPSHOT_ID_PATTERN = re.compile(r"snap-[0-9a-f]{16}\Z")
 STAT_CACHE_PATTERN = re.compile(r"stat-[0-9a-f]{16}\.bin\Z")
-KEPT_PATTERN = re.compile(r"(?:churn|durations|headline|importers|numbers)-[0-9a-f]{16}\.bin\Z")
-"""Files in `cache/` that hold what takes long to find out."""
+RESULT_CACHE_PATTERN = re.compile(r"(?:churn|durations|headline|importers|numbers)-[0-9a-f]{16}\.bin\Z")
+"""Files in `cache/` with results that are expensive to compute."""
 
 TERMS = "terms"
-"""In `indexes/`, beside a directory for each batch that has an index."""
+"""The directory of terms in `indexes/`, next to a directory for each indexed batch."""
 
 INDEX_FILE = "index.json"
 INDEX_BASE = "base"
 INDEX_OVERLAY = "overlay"
 INDEX_PART_PATTERN = re.compile(rf"({INDEX_BASE}|{INDEX_OVERLAY})-\d{{6,}}\.lmdb\.zst", re.ASCII)
-"""A part of one of these layers of an index."""
+"""The name of a part of a layer of an index."""
 
 BATCH_FILE = "batch.json"
 PLAN_FILE = "plan.json"
@@ -88,92 +88,92 @@ HOLDER_PATTERN = re.compile(r"[0-9a-f]{32}\Z")
 
 
 def stat_cache_name(source: Digest) -> str:
-    """The name of the stat cache of a source, by the digest of what says which."""
+    """Return the name of the stat cache of a source, from the digest that identifies the source."""
     return f"stat-{source[:16]}.bin"
 
 
 def churn_cache_name(directory: Digest) -> str:
-    """The name of what is kept of the history of a work tree, by the digest of where it lies."""
+    """Return the name of the cached history of a work tree, from the digest of its path."""
     return f"churn-{directory[:16]}.bin"
 
 
 def durations_cache_name(directory: Digest) -> str:
-    """The name of what is kept of how long the commands of a directory took, by the digest of its path."""
+    """Return the name of the cached durations of the commands of a directory, from the digest of its path."""
     return f"durations-{directory[:16]}.bin"
 
 
 def headline_cache_name(batch: Digest) -> str:
-    """The name of what is kept of the headline of a batch, by the digest of its id."""
+    """Return the name of the cached headline of a batch, from the digest of its ID."""
     return f"headline-{batch[:16]}.bin"
 
 
 def numbers_cache_name(result: Digest) -> str:
-    """The name of what is kept of the files of a merged batch, by the digest of its results."""
+    """Return the name of the cached file numbers of a merged batch, from the digest of its results."""
     return f"numbers-{result[:16]}.bin"
 
 
 def importers_cache_name(result: Digest) -> str:
-    """The name of what is kept of who imports whom in a merged batch, by the digest of its results."""
+    """Return the name of the cached import graph of a merged batch, from the digest of its results."""
     return f"importers-{result[:16]}.bin"
 
 
 def lease_name(shard: ShardId, start: int, epoch: int) -> str:
-    """The name of the lease of the unit that begins at an item of a shard."""
+    """Return the name of the lease of the unit that begins at an item of a shard."""
     return f"{shard}.{start}.{epoch}"
 
 
 def parse_lease(name: str) -> tuple[ShardId, int, int] | None:
-    """(shard, start, epoch) of a lease's name; None where it is no such name."""
+    """Parse the name of a lease into (shard, start, epoch). Return None for any other name."""
     match = _LEASE.match(name)
     return (ShardId(match[1]), int(match[2]), int(match[3])) if match else None
 
 
 def coordinator_lease_name(epoch: int) -> str:
-    """The name of the lease of a work batch as a whole, in `leases/`."""
+    """Return the name in `leases/` of the lease of a work batch as a whole."""
     return f"coordinator.{epoch}"
 
 
 def parse_coordinator_lease(name: str) -> int | None:
-    """The epoch of a lease of a work batch as a whole; None where it is no such name."""
+    """Return the epoch in the name of a lease of a work batch as a whole, or None for any other name."""
     match = _COORDINATOR_LEASE.match(name)
     return int(match[1]) if match else None
 
 
 def request_name(n: int) -> str:
-    """The name of the `n`th request, in `requests/`."""
+    """Return the name in `requests/` of the `n`th request."""
     return f"{n:06d}.json"
 
 
 def parse_request(name: str) -> int | None:
-    """The number of a request; None where it is no such name."""
+    """Return the number in the name of a request, or None for any other name."""
     match = _REQUEST.match(name)
     return int(match[1]) if match and request_name(int(match[1])) == name else None
 
 
 def events_name(epoch: int) -> str:
-    """The name of what who conducted a work batch under an epoch told, in `events/`."""
+    """Return the name in `events/` of the events of the coordinator with an epoch."""
     return f"{epoch}.jsonl"
 
 
 def parse_events(name: str) -> int | None:
-    """The epoch of a file of events; None where it is no such name."""
+    """Return the epoch in the name of a file of events, or None for any other name."""
     match = _EVENTS.match(name)
     return int(match[1]) if match else None
 
 
 def log_name(shard: ShardId, item: int, round_: int, epoch: int) -> str:
-    """The name of an attempt's log, in `logs/`."""
+    """Return the name in `logs/` of the log of an attempt."""
     return f"{shard}.{item}.r{round_}.{epoch}.log"
 
 
 def parse_log(name: str) -> tuple[ShardId, int, int, int] | None:
-    """(shard, item, round, epoch) of a log's name; None where it is no such name."""
+    """Parse the name of a log into (shard, item, round, epoch). Return None for any other name."""
     match = _LOG.match(name)
     return (ShardId(match[1]), int(match[2]), int(match[3]), int(match[4])) if match else None
 
 
 class QuestionPlace(NamedTuple):
-    """What a question's name says: which attempt asked, and which of its questions it is, from 1."""
+    """The parts of a question's name: the attempt that asked, and the number of the question in it, from 1."""
 
     shard: ShardId
     item: int
@@ -183,71 +183,71 @@ class QuestionPlace(NamedTuple):
 
 
 def question_name(place: QuestionPlace) -> str:
-    """The name of a question, in `questions/`."""
+    """Return the name in `questions/` of a question."""
     return f"{place.shard}.{place.item}.r{place.round}.{place.epoch}.{place.number}.json"
 
 
 def parse_question(name: str) -> QuestionPlace | None:
-    """What a question's name says; None where it is no such name."""
+    """Parse the name of a question. Return None for any other name."""
     match = _QUESTION.match(name)
     return QuestionPlace(ShardId(match[1]), *map(int, match.groups()[1:])) if match else None
 
 
 def register_name(shard: ShardId, start: int, task: str, round_: int) -> str:
-    """The name of an outcome register."""
+    """Return the name of an outcome register."""
     return f"{shard}.{start}.{task}.r{round_}"
 
 
 def is_register_name(name: str) -> bool:
-    """Whether a name stands for a register: each has one name."""
+    """Return whether a name is that of a register. Each register has exactly one name."""
     return _REGISTER.match(name) is not None
 
 
 def parse_register(name: str) -> Register | None:
-    """The register that a name stands for; None where it is no such name."""
+    """Parse the name of a register. Return None for any other name."""
     match = _REGISTER.match(name)
     if match is None:
         return None
-    from codebatch.model.outcome import Register  # 5 ms of who reads none
+    from codebatch.model.outcome import Register  # Most callers never get here, and importing the module is slow.
 
     return Register(ShardId(match[1]), int(match[2]), match[3], int(match[4]))
 
 
 def segment_name(holder: str) -> str:
-    """The name of a holder's result segment."""
+    """Return the name of a holder's result segment."""
     return f"{holder}.seg"
 
 
 def adopted_name(digest: Digest) -> str:
-    """The name in `results/` of a shard file that was taken over, by the digest of its trailer."""
+    """Return the name in `results/` of a shard file reused from a base, from the digest of its trailer."""
     return f"{digest}.shard"
 
 
 def journal_name(holder: str) -> str:
-    """The name of a holder's journal."""
+    """Return the name of a holder's journal."""
     return f"{holder}.jsonl"
 
 
 def cell_name(holder: str) -> str:
-    """The name of a holder's progress cell."""
+    """Return the name of a holder's progress cell."""
     return f"{holder}.cell"
 
 
 def is_shard_id(text: str) -> bool:
-    """Whether a text is the id of some work."""
+    """Return whether a text is a shard ID."""
     return _SHARD_ALONE.match(text) is not None
 
 
 def shard_file_name(place: int, shard: ShardId) -> str:
-    """The name of a shard's file in a task's outputs. Names sort as places in the plan do."""
+    """Return the name of a shard's file in the outputs of a task. Names sort in plan order."""
     return f"{place:06d}-{shard}.jsonl.zst"
 
 
 def index_part_name(layer: str, number: int) -> str:
-    """The name of a part of a layer of an index. Names sort as numbers do."""
+    """Return the name of a part of a layer of an index. Names sort in numeric order."""
     return f"{layer}-{number:06d}.lmdb.zst"
 
 
 def parse_generation(name: str) -> int | None:
-    """The number of an index of a batch, by its directory's name; None where it is no such name."""
+    """Return the number in the directory name of an index of a batch, or None for any other name."""
     return int(name) if _GENERATION.match(name) else None

@@ -1,12 +1,13 @@
-"""Whether a store that was found, and that nobody named, was made by us and where it lies (SPEC.md "Threat model").
+"""Verification that a store, found and not named by the user, was created by this user at this place.
 
-Whoever sends a tree may send a store in it, whose answers are what he likes. So a store holds a symbolic link that is
-made with it and never touched, and its document says that link's inode and time of change (ctime). No clone, copy or
-archive brings these along: the kernel gives them, and nobody can set a ctime. It is a link because what people do to
-whole directories (chmod -R) leaves a link's ctime alone; it is never followed.
+See SPEC.md "Threat model". A source tree from elsewhere may contain a store with forged answers. So each store has a
+symbolic link, the witness, which is created with the store and never changed. store.json records the inode and the time
+of change (ctime) of this link. No clone, copy or archive preserves them: the kernel assigns both, and no program can
+set a ctime. The witness is a link because recursive changes of a directory (chmod -R) do not change the ctime of a
+link. It is never followed.
 
-What lies here may still be a store of ours that git wrote into: it overwrites ignored files without a word. So nothing
-in it may be tracked.
+git may still write into a store that was created here, because it overwrites ignored files without a warning. So no
+file of the store may be tracked.
 """
 
 from __future__ import annotations
@@ -30,16 +31,17 @@ _NAME_LENGTH_MAX = 0xFFF
 
 
 class StoreOrigin(msgspec.Struct, frozen=True, kw_only=True):
-    """What the kernel says of a store's witness: its inode, and its time of change in nanoseconds."""
+    """The identity of a store's witness: its inode and its ctime in nanoseconds."""
 
     inode: int
     changed_ns: int
 
 
 def make_origin(files: Files, root: Path, document: str) -> StoreOrigin:
-    """Make the witness, or take the one that another maker of the same store made; what it says.
+    """Create the witness of a new store and return its identity.
 
-    Raises StoreUntrusted where its name is another's.
+    If another process that creates the same store has already created the witness, its identity is returned. Raises
+    StoreUntrusted if the name is taken by another file.
     """
     with contextlib.suppress(FileExistsError):
         files.make_link(document, root / layout.WITNESS)
@@ -53,13 +55,10 @@ def make_origin(files: Files, root: Path, document: str) -> StoreOrigin:
 
 
 def check_origin(files: Files, root: Path, origin: StoreOrigin, document: str) -> None:
-    """Refuse a store that was found where it was not made, or that another user or git had a hand in.
-
-    Raises StoreUntrusted.
-    """
+    """Raise StoreUntrusted unless a store was created at this place by this user and git tracks no file of it."""
     for path in (root, root / document):
-        found = files.stat(path)
-        if found is None or found.st_uid != os.geteuid():
+        status = files.stat(path)
+        if status is None or status.st_uid != os.geteuid():
             raise _foreign(root, "belongs to another user")
     if _origin(files, root) != origin:
         raise _foreign(root, "was not created here: it was cloned, copied or unpacked")
@@ -67,15 +66,15 @@ def check_origin(files: Files, root: Path, origin: StoreOrigin, document: str) -
 
 
 def refuse_link(root: Path) -> None:
-    """Raise StoreUntrusted where what was found for a store is a symbolic link."""
+    """Raise StoreUntrusted if the path that was found for a store is a symbolic link."""
     if root.is_symlink():
         raise _foreign(root, "is a symbolic link")
 
 
 def refuse_tracked(root: Path) -> None:
-    """Raise StoreUntrusted where git tracks anything below a place that was found for a store, be it there or not."""
+    """Raise StoreUntrusted if git tracks anything at or below the path of a store, even if the store does not exist."""
     if _git_tracks(root):
-        import shlex  # for a hint, as wherever it is named
+        import shlex  # Only the hint needs this import.
 
         top = "" if root.parent == Path.cwd() else f" -C {shlex.quote(os.path.relpath(root.parent))}"
         raise StoreUntrusted(
@@ -86,10 +85,10 @@ def refuse_tracked(root: Path) -> None:
 
 
 def _origin(files: Files, root: Path) -> StoreOrigin | None:
-    found = files.stat(root / layout.WITNESS)
-    if found is None or not stat.S_ISLNK(found.st_mode):
+    status = files.stat(root / layout.WITNESS)
+    if status is None or not stat.S_ISLNK(status.st_mode):
         return None
-    return StoreOrigin(inode=found.st_ino, changed_ns=found.st_ctime_ns)
+    return StoreOrigin(inode=status.st_ino, changed_ns=status.st_ctime_ns)
 
 
 def _foreign(root: Path, problem: str) -> StoreUntrusted:
@@ -100,9 +99,9 @@ def _foreign(root: Path, problem: str) -> StoreUntrusted:
 
 
 def _git_tracks(root: Path) -> bool:
-    """Whether the nearest work tree's index holds anything of the store.
+    """Return whether the index of the nearest work tree contains anything of the store.
 
-    git itself is asked only where the index may hold it, or is of a kind whose paths do not stand in it as they are.
+    git itself runs only if the index may contain a path of the store, or has a format without whole paths.
     """
     top = next((directory for directory in root.parents if os.path.lexists(directory / ".git")), None)
     if top is None:
@@ -114,9 +113,9 @@ def _git_tracks(root: Path) -> bool:
         seen = None
     if seen is False:
         return False
-    from codebatch.git.repository import GitError, find_git, is_tracked  # brings subprocess, and is hardly ever needed
+    from codebatch.git.repository import GitError, find_git, is_tracked  # Rarely needed, and imports subprocess.
 
-    # A repository that git cannot read, as a submodule's that is mounted alone, is not one that it wrote from.
+    # If git cannot read the repository (a submodule mounted without its parent), git has not written to the store.
     git = find_git()
     try:
         return is_tracked(git, os.fsencode(top), path) if git is not None else bool(seen)
@@ -125,9 +124,9 @@ def _git_tracks(root: Path) -> bool:
 
 
 def is_in_index(git: Path, path: bytes) -> bool | None:
-    """Whether a path, or one below it, may stand in the index; None where the index does not hold paths as they are.
+    """Return whether a path, or one below it, may be in the index. None if the index does not contain whole paths.
 
-    Raises OSError, ValueError.
+    Raises OSError or ValueError.
     """
     if not git.is_dir():
         with _open_plain(git) as file:
@@ -144,14 +143,19 @@ def is_in_index(git: Path, path: bytes) -> bool | None:
         index = file.read()
     if index[:4] != b"DIRC" or int.from_bytes(index[4:8], "big") not in (2, 3):
         return None
-    # Not entry by entry, for how long one is depends on the repository's hash. 10 MB take 15 ms.
-    return any(_is_name(index, found.start()) for found in re.finditer(re.escape(path) + rb"[/\0]", index))
+    # The index is searched, not parsed: the length of an entry depends on the hash algorithm of the repository.
+    return any(_is_name(index, match.start()) for match in re.finditer(re.escape(path) + rb"[/\0]", index))
 
 
 def _is_name(index: bytes, start: int) -> bool:
-    """Whether an entry's name may begin there: its length stands before it, or before more flags (gitformat-index)."""
+    """Return whether the name of an entry may begin at a position.
+
+    The length of the name precedes it directly, or precedes the extended flags (gitformat-index).
+    """
     length = min(index.find(b"\0", start) - start, _NAME_LENGTH_MAX)
-    lengths = (int.from_bytes(index[start - back : start - back + 2], "big") & _NAME_LENGTH_MAX for back in (2, 4))
+    lengths = (
+        int.from_bytes(index[start - distance : start - distance + 2], "big") & _NAME_LENGTH_MAX for distance in (2, 4)
+    )
     return length in lengths
 
 

@@ -1,4 +1,4 @@
-"""Sharing: a write-once file has several names, in one batch or in several, by link(2)."""
+"""Sharing of write-once files, within a batch or between batches, by hard links."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import Path
 from codebatch.errors import StoreError, StoreUntrusted, StoreUnwritable
 from codebatch.system.files.files import Files
 
-# Of one file: it has as many names as the file system gives, is another user's, or of another part of the disk.
+# Errors that concern one source file: it has the maximum number of links, another owner, or another file system.
 _NO_LINK = {errno.EMLINK, errno.EPERM, errno.EXDEV}
-# Of one name: its directory may not be written, or what has it may not go.
+# Errors that concern one target name: its directory is not writable, or the existing file may not be replaced.
 _NO_NAME = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 def hardlink_or_copy(files: Files, source: Path, target: Path) -> bool:
-    """Give a write-once file a further name, or where it gets none a copy; False where another file has the name.
+    """Link a write-once file to a further name, or copy it if no link is possible.
 
-    The name is durable after `sync_directory`.
+    Return False if another file has the name. The name is durable after `sync_directory`.
     """
     is_ours = try_link(files, source, target)
     if is_ours is None:
@@ -29,27 +29,30 @@ def hardlink_or_copy(files: Files, source: Path, target: Path) -> bool:
 
 
 def try_link(files: Files, source: Path, target: Path) -> bool | None:
-    """`create_exclusive`; None where it is refused for the file alone: it gets no further name, and other files may."""
+    """Call `create_exclusive`. Return None if the file cannot get a further link, which does not affect other files."""
     try:
         return files.create_exclusive(source, target)
     except (OSError, StoreUntrusted, StoreUnwritable) as error:
-        if _number(error) not in _NO_LINK:
+        if _error_number(error) not in _NO_LINK:
             raise
         return None
 
 
 @contextlib.contextmanager
-def ignoring_link_refusals(told: Callable[[StoreError], object] | None = None) -> Iterator[None]:
-    """Pass over that a name is refused for itself alone, which is `told`: others may be had. Raises StoreUnwritable."""
+def ignoring_link_refusals(on_refusal: Callable[[StoreError], object] | None = None) -> Iterator[None]:
+    """Ignore an error that affects only one target name, and pass it to `on_refusal`. Other names may still work.
+
+    Any other StoreUnwritable is raised.
+    """
     try:
         yield
     except (StoreUntrusted, StoreUnwritable) as error:
-        if isinstance(error, StoreUnwritable) and _number(error) not in _NO_NAME:
+        if isinstance(error, StoreUnwritable) and _error_number(error) not in _NO_NAME:
             raise
-        if told is not None:
-            told(error)
+        if on_refusal is not None:
+            on_refusal(error)
 
 
-def _number(error: OSError | StoreUntrusted | StoreUnwritable) -> int | None:
-    refused = error if isinstance(error, OSError) else error.__cause__
-    return refused.errno if isinstance(refused, OSError) else None
+def _error_number(error: OSError | StoreUntrusted | StoreUnwritable) -> int | None:
+    cause = error if isinstance(error, OSError) else error.__cause__
+    return cause.errno if isinstance(cause, OSError) else None

@@ -68,11 +68,11 @@ def test_a_program_that_lacks_what_it_tells_of_fails_its_gate(pristine: Stored) 
     assert described is not None
     (status,) = (command for command in program.commands if command.name == "status")
     for planted, said in (
-        (Program(tuple({*program.commands} - {status}), program.told), "the documented command does not exist"),
-        (Program((*program.commands, SubjectCommand("odd", "", status.options)), program.told), "has no help"),
-        (Program((*program.commands, status._replace(options=frozenset())), program.told), "lacks options"),
-        (Program((*program.commands, status._replace(help="`codebatch odd`")), program.told), "does not exist"),
-        (Program(program.commands, program.told, ("x cannot be had",)), "cannot be had"),
+        (Program(tuple({*program.commands} - {status}), program.documented), "the documented command does not exist"),
+        (Program((*program.commands, SubjectCommand("odd", "", status.options)), program.documented), "has no help"),
+        (Program((*program.commands, status._replace(options=frozenset())), program.documented), "lacks options"),
+        (Program((*program.commands, status._replace(help="`codebatch odd`")), program.documented), "does not exist"),
+        (Program(program.commands, program.documented, ("x cannot be had",)), "cannot be had"),
         (program._replace(described={**described, "odd": frozenset()}), "a command that does not exist"),
         (program._replace(described={**described, "status": frozenset()}), "and the command have different options"),
         (program._replace(described={name: described[name] for name in described if name != "gc"}), "does not list"),

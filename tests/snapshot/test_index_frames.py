@@ -130,7 +130,7 @@ def test_an_index_that_is_damaged_is_not_spliced() -> None:
 
 
 def test_parts_are_what_the_whole_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshots, "_FRAMES_KEPT", 2)
+    monkeypatch.setattr(snapshots, "_FRAMES_CACHED_MAX", 2)
     snapshot = _publish(tmp_path, WHOLE)
     items = [MANY[path] for path in PATHS if MANY[path].kind == "file"]
     chance = random.Random(2)

@@ -1,1 +1,1 @@
-"""Batches, their holders and journals, and the store that holds them."""
+"""Batches, their holders and journals, and the store that contains them."""

@@ -1,4 +1,4 @@
-"""Batches on disk: made whole, opened by id, and described without reading their outputs."""
+"""Batches on disk: atomic creation, opening by ID, and descriptions that do not need the outputs."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ from codebatch.store.ids import PassedOver
 from codebatch.system.files.file_reader import FileReader
 from codebatch.system.files.files import Files
 
-if TYPE_CHECKING:  # Who opens a batch may ask for neither.
+if TYPE_CHECKING:  # Opening a batch does not need these modules at run time.
     from codebatch.model.plan import Plan
     from codebatch.store.snapshots.snapshots import Snapshot
 
 BATCH_FORMAT = 1
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
-"""A name that is given to a batch; referred to as `@` and the name."""
+"""A name that a user gives to a batch. References to it are `@` followed by the name."""
 
 BatchKind = Literal["analysis", "work", "any"]
-"""Which batches are meant (SPEC.md "Kinds of batches"): those that analyse files, or that run commands."""
+"""The kind of batch: one that analyzes files, one that runs commands, or either (SPEC.md "Kinds of batches")."""
 
 _SUBDIRECTORIES = (
     layout.HOLDERS,
@@ -61,7 +61,7 @@ _SUBDIRECTORIES = (
 
 
 class Checkout(msgspec.Struct, frozen=True):
-    """Of which commit a tree is, empty where that is not known, and whether it is that commit's and nothing else."""
+    """The git commit of a tree, or empty if unknown, and whether the tree has exactly the files of this commit."""
 
     commit: str
     is_clean: bool
@@ -107,15 +107,15 @@ class BatchFile(Document, frozen=True, kw_only=True):
 
     @property
     def project_root(self) -> bytes:
-        """The root of its project: as recorded, else its source or the directory that all its sources lie in."""
+        """The root of the project: as recorded, otherwise the source or the common parent directory of all sources."""
         try:
             return self.project or os.path.commonpath(self.sources)
-        except ValueError:  # It has none, or one that is not absolute.
+        except ValueError:  # There is no source, or one of them is not absolute.
             return b""
 
     @property
     def place(self) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
-        """What the batch is of: one tree, or the same paths of it."""
+        """The sources and the paths of the batch. Batches with equal places cover the same part of the same tree."""
         return self.sources, self.paths
 
 
@@ -132,18 +132,18 @@ class BatchDir(msgspec.Struct, frozen=True):
         return self.about.batch_id
 
     def plan(self) -> Plan:
-        """The plan of the batch. Raises StoreCorrupt."""
+        """Return the plan of the batch. Raises StoreCorrupt."""
         from codebatch.model.plan import decode_plan
 
         path = self.root / layout.PLAN_FILE
         try:
-            plan = read_document(self.files, path, decode_plan, hint=_lost(self.root))
+            plan = read_document(self.files, path, decode_plan, hint=_unrecoverable_hint(self.root))
         except FileNotFoundError as error:
             check_is_there(self.files, self.root)
-            raise CorruptFile(str(path), "is missing", hint=_lost(self.root)) from error
+            raise CorruptFile(str(path), "is missing", hint=_unrecoverable_hint(self.root)) from error
         about = self.about
         if (plan.digest, plan.paths, plan.pipeline) != (about.plan_digest, about.paths, about.pipeline):
-            raise CorruptFile(str(path), "belongs to another batch", hint=_lost(self.root))
+            raise CorruptFile(str(path), "belongs to another batch", hint=_unrecoverable_hint(self.root))
         return plan
 
 
@@ -151,26 +151,27 @@ NEW_BATCH_HINT = "make a new batch with: codebatch run PATH; for a task list: co
 
 
 def check_is_there(files: FileReader, batch_root: Path) -> None:
-    """Look again for a batch of which something is missing. Raises CollectedMeanwhile where all of it is.
+    """Raise BatchRemoved if the directory of a batch no longer exists.
 
-    Readers hold no lock, and gc takes a batch's name away before it removes anything of it.
+    To be called if a file of the batch is missing. Readers hold no lock, and garbage collection hides a batch before it
+    removes its files.
     """
     if files.stat(batch_root) is None:
         raise BatchRemoved(batch_root.name)
 
 
 def new_batch_id(store: StoreDir, at_ns: int, before: BatchId | None = None) -> BatchId:
-    """A new id, which sorts behind those that there are, be it that the clock was set back since.
+    """Return a new batch ID, which sorts after all existing IDs even if the clock was set back.
 
-    One `before` another sorts ahead of it, where that is of an instant.
+    If `before` is given and is a valid ID, the new ID sorts before it.
     """
     if before is not None:
         with contextlib.suppress(ValueError, OverflowError):
             return id_at(instant_of(before) - MICROSECOND)
     at = instant_after_1970(at_ns)
-    for known in reversed(batch_ids(store)):
-        with contextlib.suppress(ValueError, OverflowError):  # Names that look like ids may be a stranger's.
-            at = max(at, instant_of(known) + MICROSECOND)
+    for existing_id in reversed(batch_ids(store)):
+        with contextlib.suppress(ValueError, OverflowError):  # A name may match the pattern without being a valid date.
+            at = max(at, instant_of(existing_id) + MICROSECOND)
             break
     return id_at(at)
 
@@ -190,10 +191,11 @@ def create_batch(
     project: bytes = b"",
     documents: Mapping[str, bytes] = MappingProxyType({}),
 ) -> BatchDir:
-    """Make a batch directory, whole or not at all. On return it is on disk.
+    """Create a batch directory atomically. On return it is on disk.
 
-    One that `is_hidden` is found by nobody, and a leftover once its maker is dead. One `before` another sorts ahead of
-    it, and so is not the latest. `documents`, by their names, are made with it. `project` is as in BatchFile.
+    If `is_hidden`, no reader finds the batch, and a later sweep removes it once its creator is dead. A batch with
+    `before` sorts ahead of that batch, so it does not become the latest one. `documents` maps file names to contents
+    that are created with the batch. `project` is as in BatchFile.
     """
     from codebatch.model.analysis.imports import imports_in
     from codebatch.model.plan import encode_plan
@@ -227,7 +229,10 @@ def create_batch(
 def hidden_batch(
     store: StoreDir, plan: Plan, *, sources: Sequence[bytes], bases: Sequence[BatchId] = (), at_ns: int
 ) -> Iterator[BatchDir]:
-    """A batch that nobody finds, for the time being. Who is killed leaves it to the next one that writes."""
+    """Create a temporary batch that no reader finds, and remove it at the end.
+
+    If the process is killed, the next writer removes the batch.
+    """
     batch = create_batch(store, plan, sources=sources, bases=bases, at_ns=at_ns, is_hidden=True)
     try:
         yield batch
@@ -237,9 +242,9 @@ def hidden_batch(
 
 @contextlib.contextmanager
 def hidden_directory(store: StoreDir) -> Iterator[Path]:
-    """A directory among the batches that nobody finds, for the time being. What is in it at the end goes.
+    """Create a temporary directory among the batches that no reader finds, and remove it at the end.
 
-    Who is killed, or may not remove it, leaves it to the next one that writes.
+    If the process is killed or may not remove the directory, the next writer does.
     """
     root = store.batches / _hidden_name()
     store.files.make_directory(root)
@@ -252,9 +257,9 @@ def hidden_directory(store: StoreDir) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def building_batch(store: StoreDir, about: BatchFile) -> Iterator[Path]:
-    """A hidden directory with those of a batch, to put the plan and what else it has in; then the batch is published.
+    """Yield a hidden directory to write the plan and other files of a batch into, then publish it as the batch.
 
-    On return it is on disk. What is put there must have come from `write_new`, or be durable already.
+    On return the batch is on disk. Files in the directory must have been written by `write_new` or be durable already.
     """
     files = store.files
     root = store.batches / _hidden_name()
@@ -275,9 +280,10 @@ def _hidden_name() -> str:
 
 
 def make_batch_directories(batch: BatchDir) -> None:
-    """Make what a copy left out for being empty. Before anybody works on the batch here.
+    """Create the subdirectories of a batch that a copy omitted because they were empty.
 
-    On return the names of all are on disk, and the batch's own: who made them may have died before that.
+    To be called before any work on the batch. On return the names of the batch and its subdirectories are on disk, even
+    if their creator died before it synced them.
     """
     for name in _SUBDIRECTORIES:
         batch.files.make_directory(batch.root / name)
@@ -286,24 +292,21 @@ def make_batch_directories(batch: BatchDir) -> None:
 
 
 def open_batch(store: StoreDir, batch_id: str) -> BatchDir:
-    """Open a batch by its full id. Raises UnknownId or StoreCorrupt.
-
-    A batch becomes visible with its document in it, so where the directory is there without it, it was lost.
-    """
+    """Open a batch by its full ID. Raises UnknownId, or StoreCorrupt if batch.json is damaged or missing."""
     path = store.batches / batch_id / layout.BATCH_FILE
     try:
-        about = read_document(store.files, path, decode_batch, hint=_lost(path.parent))
+        about = read_document(store.files, path, decode_batch, hint=_unrecoverable_hint(path.parent))
     except (FileNotFoundError, NotADirectoryError) as error:
         if store.files.size(path.parent) is not None:
-            raise CorruptFile(str(path), "is missing", hint=_lost(path.parent)) from error
+            raise CorruptFile(str(path), "is missing", hint=_unrecoverable_hint(path.parent)) from error
         raise NotInStore("batch", batch_id) from error
     if about.batch_id != batch_id:
-        raise CorruptFile(str(path), "belongs to another batch", hint=_lost(path.parent))
+        raise CorruptFile(str(path), "belongs to another batch", hint=_unrecoverable_hint(path.parent))
     return BatchDir(store.files, store.batches / batch_id, about)
 
 
 def snapshot_of(store: StoreDir, batch: BatchDir) -> Snapshot:
-    """The snapshot that a batch works on. Raises StoreCorrupt, also where it is gone."""
+    """Return the snapshot of a batch. Raises StoreCorrupt if it is damaged or missing."""
     from codebatch.store.snapshots.snapshots import SNAPSHOT_HINT, load_snapshot
 
     try:
@@ -314,12 +317,12 @@ def snapshot_of(store: StoreDir, batch: BatchDir) -> Snapshot:
 
 
 def batch_ids(store: StoreDir) -> list[str]:
-    """The ids of all batches, oldest first."""
+    """Return the IDs of all batches, oldest first."""
     return [name for name in store.files.listing(store.batches) if BATCH_ID_PATTERN.match(name)]
 
 
 def is_work(batch: BatchDir) -> bool:
-    """Whether a batch is of commands."""
+    """Return whether a batch runs commands."""
     return batch.about.pipeline == WORK_PIPELINE
 
 
@@ -329,7 +332,7 @@ def is_of_kind(batch: BatchDir, kind: BatchKind) -> bool:
 
 
 def check_kind(batch: BatchDir, kind: BatchKind) -> None:
-    """Raise WrongBatchKind where a batch is of the other kind than is meant."""
+    """Raise WrongBatchKind if a batch is not of the required kind."""
     if kind == "analysis" and is_work(batch):
         raise WrongBatchKind(
             f"batch {batch.id} is a `work` batch, not an analysis",
@@ -346,7 +349,7 @@ def check_kind(batch: BatchDir, kind: BatchKind) -> None:
 def iter_batches(
     store: StoreDir, passed_over: PassedOver | None = None, *, kind: BatchKind = "analysis"
 ) -> Iterator[BatchDir]:
-    """Every batch of a kind that can be read, latest first. A damaged one hides no other."""
+    """Yield every readable batch of a kind, latest first. Others are reported to `passed_over`."""
     for batch_id in reversed(batch_ids(store)):
         try:
             batch = open_batch(store, batch_id)
@@ -359,17 +362,20 @@ def iter_batches(
 
 
 def given_names(store: StoreDir) -> dict[str, BatchId]:
-    """The names that were given to batches, be these there or not. Where several have one it is the latest's."""
-    found = sorted(name.partition("@") for name in store.files.listing(store.root / layout.PINS))
+    """Map each batch name to the batch that has it, which may no longer exist.
+
+    If several batches have the same name, the latest one wins.
+    """
+    pins = sorted(name.partition("@") for name in store.files.listing(store.root / layout.PINS))
     return {
         name: BatchId(batch_id)
-        for batch_id, _, name in found
+        for batch_id, _, name in pins
         if BATCH_ID_PATTERN.match(batch_id) and NAME_PATTERN.match(name)
     }
 
 
 def check_name(name: str | None) -> None:
-    """Raises InvalidId where there is a name and a batch cannot be given it."""
+    """Raise InvalidId if `name` is set and is not a valid batch name."""
     if name is not None and not NAME_PATTERN.match(name):
         hint = "names have at most 64 letters, digits, '.', '-' and '_', and start with a letter or digit"
         raise InvalidId(f"{name!r} is not a valid batch name", hint=hint)
@@ -382,10 +388,12 @@ def decode_batch(data: bytes) -> BatchFile:
         raise DocumentError("it has paths without a source")
     if not layout.SNAPSHOT_ID_PATTERN.match(about.snapshot_id):
         raise DocumentError(f"its snapshot id {about.snapshot_id!r} is invalid")
-    if not all(TASK_NAME_PATTERN.match(name) and DIGEST_PATTERN.match(each) for name, each in about.imports.items()):
+    if not all(
+        TASK_NAME_PATTERN.match(name) and DIGEST_PATTERN.match(digest) for name, digest in about.imports.items()
+    ):
         raise DocumentError("its list of imports is invalid")
     return about
 
 
-def _lost(directory: Path) -> str:
+def _unrecoverable_hint(directory: Path) -> str:
     return f"this batch cannot be recovered: remove {directory}, and {NEW_BATCH_HINT}"

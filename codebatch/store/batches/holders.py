@@ -1,9 +1,11 @@
-"""Holders: processes that may hold leases. A holder is alive as long as its flock is held (SPEC.md "Leases").
+"""Holders: processes that may own leases. A holder is alive while its flock is held (SPEC.md "Leases").
 
-The file is locked before it is linked into view, so no one ever sees an unlocked file of a live process. The kernel
-gives the lock up when the process dies, however it dies: no clock, no pid that another process could get. That needs
-none of the file's bytes, so where they are damaged the lock alone decides, and a lease, which is a name of the same
-file, leads to its holder by the inode. Only a holder on another host is then taken for dead: work may be done twice.
+The file is locked before it is linked into view, so no process ever sees an unlocked file of a live holder. The kernel
+releases the lock when the process dies in any way. This needs no clock and is not affected by reused pids.
+
+The lock does not depend on the bytes of the file. If they are damaged, the lock decides. A lease leads to its holder by
+the inode, because it is a hard link to the holder file. Only a holder on another host is then taken for dead, and work
+may be done twice.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ HOLDER_FORMAT = 1
 ATTEMPTS_MAX = 100
 
 NOBODY = HolderId("0" * 32)
+"""The ID that stands for an unknown lease owner, which is never alive."""
 
 
 class HolderFile(Document, frozen=True, kw_only=True):
@@ -45,25 +48,31 @@ class HolderFile(Document, frozen=True, kw_only=True):
 
 
 def decode_holder(data: bytes) -> HolderFile:
-    """Read a holder's file, or a lease, which is a link to one. Raises DocumentError."""
+    """Decode a holder file, or a lease, which is a link to one. Raises DocumentError."""
     return decode_document(data, HolderFile, HOLDER_FORMAT)
 
 
 def _unreadable(holder: HolderId) -> HolderFile:
-    """What is known of a holder whose file cannot be read. That it is of this host makes its lock decide."""
+    """Return a substitute for an unreadable holder file.
+
+    It has this host, so the lock decides whether the holder is alive.
+    """
     return HolderFile(holder=holder, role="worker", pid=0, host=this_host(), since_ns=0)
 
 
 def new_holder_id() -> HolderId:
-    """A fresh id."""
+    """Return a new random ID."""
     return HolderId(uuid.uuid4().hex)
 
 
 class Holder:
-    """This process as a holder in one batch, until `close` or death."""
+    """The registration of this process as a holder in one batch, until `close` or death."""
 
     def __init__(self, files: Files, batch_root: Path, about: HolderFile, *, is_durable: bool = False) -> None:
-        """`is_durable`: on return of whatever takes a lease it is on disk, and so is who took it."""
+        """Register this process.
+
+        If `is_durable`, each lease and the holder file are on disk before a lease is returned.
+        """
         self._files = files
         self._is_durable = is_durable
         self._root = batch_root
@@ -71,18 +80,18 @@ class Holder:
         self._path = batch_root / layout.HOLDERS / about.holder
         self._leases = batch_root / layout.LEASES
         self._lease_source = self._path
-        self._lock = self._appear()
+        self._lock = self._register()
 
     @property
     def id(self) -> HolderId:
         """The ID of the holder."""
         return self.about.holder
 
-    def _appear(self) -> Lock:
-        """Lock our file and link it into view.
+    def _register(self) -> Lock:
+        """Lock the holder file and link it into view.
 
-        Between our writing it and our locking it a sweeper may take it for a dead process's. Then either the sweeper
-        has the lock, or the file has no name any more: in both cases we write another.
+        Between the write and the lock, a sweeper may take the file for an orphan. Then either the sweeper holds the
+        lock or the file has no name any more. In both cases another file is written.
         """
         hidden = self._path.with_name(f".{self.id}.tmp")
         for _ in range(ATTEMPTS_MAX):
@@ -108,30 +117,32 @@ class Holder:
         raise StoreUnwritable(f"cannot register this process with batch {self._root.name}: {self._path} already exists")
 
     def try_lease(self, shard: ShardId, start: int, epoch: int, *, may_be_forgotten: bool = False) -> bool:
-        """Take a lease; False where another process took that epoch before. Those of analyses only save double work.
+        """Take the lease of a unit for an epoch. Return False if another process has taken this epoch.
 
-        A lease is a further name of the holder's file, so that its inode tells the holder. A file system bounds the
-        names of one file (ext4: 65,000): then a copy takes over as the source of links, as where the file was deleted.
-        One that `may_be_forgotten` when the machine dies is not waited for, be this holder durable.
+        In analyses, leases only avoid duplicate work. A lease is a hard link to the holder file, so its inode
+        identifies the holder. File systems limit the number of links of a file (ext4: 65,000). At the limit, or if the
+        holder file was deleted, a copy becomes the source of further links.
+
+        A lease that `may_be_forgotten` in a power loss is not synced, even if this holder is durable.
         """
         name = layout.lease_name(shard, start, epoch)
-        return self._name(name) if may_be_forgotten else self._link(name)
+        return self._try_link(name) if may_be_forgotten else self._take(name)
 
     def try_lead(self, epoch: int) -> bool:
-        """Take the lease of a work batch as a whole; False where another process took that epoch before."""
-        return self._link(layout.coordinator_lease_name(epoch))
+        """Take the lease of a work batch as a whole for an epoch. Return False if another process has taken it."""
+        return self._take(layout.coordinator_lease_name(epoch))
 
     def sync(self) -> None:
-        """On return every lease that was taken is on disk."""
+        """Sync the directory of leases. On return every lease that was taken is on disk."""
         self._files.sync_directory(self._leases)
 
-    def _link(self, name: str) -> bool:
-        is_ours = self._name(name)
+    def _take(self, name: str) -> bool:
+        is_ours = self._try_link(name)
         if is_ours and self._is_durable:
             self.sync()
         return is_ours
 
-    def _name(self, name: str) -> bool:
+    def _try_link(self, name: str) -> bool:
         path = f"{self._leases}/{name}"
         try:
             return self._files.create_exclusive(self._lease_source, path)
@@ -148,7 +159,7 @@ class Holder:
         )
 
     def close(self) -> None:
-        """Give up every lease. The file stays: it says who held what."""
+        """Release every lease. The file stays as a record of past owners."""
         self._lock.release()
 
 
@@ -163,10 +174,10 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeaseReader:
-    """Reads who holds what in a batch."""
+    """A reader of the holders and leases of a batch."""
 
     def __init__(self, files: Files, batch_root: Path, *, take_over: bool = False) -> None:
-        """`take_over`: leases of other hosts count as those of the dead."""
+        """Open the reader. If `take_over`, leases of holders on other hosts count as expired."""
         self._files = files
         self._root = batch_root
         self._holders = f"{batch_root}/{layout.HOLDERS}"
@@ -174,8 +185,8 @@ class LeaseReader:
         self._by_inode: dict[int, HolderFile] = {}
 
     def holders(self) -> list[tuple[HolderFile, bool]]:
-        """Every holder there ever was, and whether it is alive."""
-        found: list[tuple[HolderFile, bool]] = []
+        """Return every holder that was ever registered, and whether it is alive."""
+        holders: list[tuple[HolderFile, bool]] = []
         directory = self._root / layout.HOLDERS
         with self._files.keeping_open(directory):
             for name, inode in self._files.listing(directory).items():
@@ -184,15 +195,15 @@ class LeaseReader:
                     if holder is None or holder.holder != name:
                         holder = _unreadable(HolderId(name))
                     self._by_inode[inode] = holder
-                    found.append((holder, self.is_live(holder)))
-        return found
+                    holders.append((holder, self.is_live(holder)))
+        return holders
 
     def listed(self) -> dict[str, int]:
-        """What lies in `leases/` now, as `Files.listing` tells it."""
+        """Return the current names in `leases/` with their inodes, as `Files.listing` does."""
         return self._files.listing(self._root / layout.LEASES)
 
     def leases(self, listed: Mapping[str, int] | None = None) -> dict[tuple[ShardId, int], Lease]:
-        """The highest lease of every unit that was ever leased, be it of what was `listed`."""
+        """Return the lease with the highest epoch of every unit, from the names in `listed` or from a new listing."""
         highest: dict[tuple[ShardId, int], tuple[int, int, str]] = {}
         for name, inode in (self.listed() if listed is None else listed).items():
             parsed = layout.parse_lease(name)
@@ -213,9 +224,9 @@ class LeaseReader:
         return leases
 
     def leader(self, listed: Mapping[str, int] | None = None) -> tuple[int, HolderFile | None]:
-        """The highest epoch of the lease of a work batch as a whole, and its holder where that lives; 0 without one.
+        """Return the highest epoch of the lease of a work batch as a whole, and its holder if it is alive.
 
-        Of what was `listed`, where that is given.
+        The epoch is 0 if there is no such lease. Names are taken from `listed`, or from a new listing.
         """
         highest = (0, 0, "")
         for name, inode in (self.listed() if listed is None else listed).items():
@@ -230,31 +241,37 @@ class LeaseReader:
         return epoch, holder if is_live else None
 
     def is_live(self, holder: HolderFile) -> bool:
-        """Whether a holder may still be at work. One on another host counts as alive: its flock cannot be seen here."""
+        """Return whether a holder may still be at work.
+
+        A holder on another host counts as alive, because its flock is not visible on this one.
+        """
         if is_here(holder.host):
             try:
                 return self._files.is_locked(f"{self._holders}/{holder.holder}")
-            except UnsupportedEntry:  # No process of ours holds the lock of what it did not make.
+            except UnsupportedEntry:  # A file of another type was not created by codebatch, so no holder locks it.
                 return False
         return holder.host.name != this_host().name
 
     def _holder(self, inode: int, lease: str) -> HolderFile:
-        """Whose lease it is. One that tells neither by its bytes nor by its inode is of nobody who lives."""
+        """Return the owner of a lease.
+
+        If neither the bytes nor the inode of the lease identify the owner, the result is never alive.
+        """
         if inode not in self._by_inode:
-            found = self._read(self._root / layout.LEASES / lease)
-            if found is None:
+            holder = self._read(self._root / layout.LEASES / lease)
+            if holder is None:
                 self.holders()
-            self._by_inode.setdefault(inode, found or _unreadable(NOBODY))
+            self._by_inode.setdefault(inode, holder or _unreadable(NOBODY))
         return self._by_inode[inode]
 
     def _read(self, path: Path | str) -> HolderFile | None:
         try:
-            found = decode_holder(read_document_bytes(self._files, path))
+            holder = decode_holder(read_document_bytes(self._files, path))
         except (FileNotFoundError, DocumentError, UnsupportedEntry):
             return None
-        return found if layout.HOLDER_PATTERN.match(found.holder) else None
+        return holder if layout.HOLDER_PATTERN.match(holder.holder) else None
 
 
 def is_held(batch: BatchDir) -> bool:
-    """Whether some process may be at work on a batch."""
+    """Return whether any holder of a batch may be at work."""
     return any(is_live for _, is_live in LeaseReader(batch.files, batch.root).holders())

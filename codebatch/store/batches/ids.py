@@ -1,4 +1,4 @@
-"""Ids of batches: they sort by the instants that they say, and so in the order in which batches were made."""
+"""IDs of batches. Each contains the time of its creation, so IDs sort by creation time."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 def id_at(at: datetime.datetime) -> BatchId:
-    """A new id that says an instant."""
+    """Return a new ID that contains a time."""
     return BatchId(f"batch-{at:%Y%m%d-%H%M%S}-{at.microsecond:06d}-{os.urandom(3).hex()}")
 
 
 def instant_of(batch_id: str) -> datetime.datetime:
-    """The instant that an id says. Raises ValueError or OverflowError: what looks like an id may be a stranger's."""
+    """Return the time in an ID.
+
+    Raises ValueError or OverflowError if a name matches the pattern but is not a valid date.
+    """
     return datetime.datetime.fromisoformat(BATCH_ID_PATTERN.sub(r"\1-\2-\3T\4:\5:\6.\7+00:00", batch_id))
 
 
 def instant_after_1970(at_ns: int) -> datetime.datetime:
-    """An instant, to the microsecond."""
+    """Convert nanoseconds since the epoch to a time with microsecond precision."""
     return _EPOCH + MICROSECOND * (at_ns // 1000)

@@ -1,8 +1,8 @@
-"""Journals: what happened when, for people and tests. One append-only file a holder; no truth depends on them.
+"""Journals: logs of events for users and tests, which do not affect correctness. Each holder appends to its own file.
 
-Each line is a document, for `errors` shows as evidence what it says: who wrote it when, then the event. Who reads on
-where it stopped keeps an offset for each holder; a last line without its end is still being written, or its writer is
-dead, and it is looked at again.
+Each line is a document, because `errors` shows its content as evidence: the head (writer and time), then the event. A
+reader that continues keeps an offset for each holder. A last line without a line feed is still being written, or its
+writer is dead. It is read again the next time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class JournalHead(Document, frozen=True, kw_only=True):
 
 
 class _Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="event", tag=str.lower):
-    """Base of the events. The order of their fields is that on disk."""
+    """Base of the events. The order of their fields is the order on disk."""
 
 
 class Started(_Event, frozen=True, kw_only=True):
@@ -200,7 +200,7 @@ JournalEvent = (
 
 
 class JournalLine(msgspec.Struct, frozen=True, kw_only=True):
-    """An event, and who wrote it when."""
+    """An event with its writer and time."""
 
     seq: int
     at_ns: InstantNs
@@ -209,7 +209,7 @@ class JournalLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Journal:
-    """The journal of this process. Lines are handed to the kernel by `write` and `flush`, and never synced."""
+    """The journal of this process. `write` and `flush` pass lines to the kernel and never sync them."""
 
     def __init__(self, files: Files, batch_root: Path, holder: HolderId, now_ns: Callable[[], int]) -> None:
         self._appender = files.open_append(batch_root / layout.JOURNAL / layout.journal_name(holder))
@@ -219,32 +219,32 @@ class Journal:
         self._lines: list[bytes] = []
 
     def write(self, event: JournalEvent) -> None:
-        """Add a line, at once."""
+        """Append a line immediately."""
         self.add(event)
         self.flush()
 
     def add(self, event: JournalEvent) -> None:
-        """Add a line with the next `flush`. It says what time it is now."""
+        """Buffer a line until the next `flush`. It gets the current time."""
         head = JournalHead(seq=self._seq, at_ns=self._now_ns(), holder=self._holder)
         self._seq += 1
         self._lines.append(encode_members(head, event))
 
     def flush(self) -> None:
-        """Write what was added. Raises StoreUnwritable; then it is left out."""
+        """Write the buffered lines. If this raises StoreUnwritable, the lines are dropped."""
         lines, self._lines = self._lines, []
         if lines:
             self._appender.append(b"".join(lines))
 
     def close(self) -> None:
-        """Release the file."""
+        """Close the file."""
         self._appender.close()
 
 
 class JournalReader:
-    """Reads the journals of a batch, and goes on where it stopped."""
+    """A reader of the journals of a batch that continues at its last position."""
 
     def __init__(self, files: FileReader, batch_root: Path, since: Mapping[str, int] | None = None) -> None:
-        """`since`: that of a reader before, to go on from; without it from the beginning."""
+        """Start at `since`, the position of an earlier reader, or at the beginning."""
         self._files = files
         self._directory = batch_root / layout.JOURNAL
         self._read = dict(since or {})
@@ -252,14 +252,14 @@ class JournalReader:
 
     @property
     def since(self) -> Mapping[str, int]:
-        """How many bytes of each journal have been read, by its file's name."""
+        """The number of bytes read from each journal, by file name."""
         return dict(self._read)
 
     def read(self, passed_over: PassedOver | None = None) -> list[JournalLine]:
-        """What every holder wrote since, by time.
+        """Return the lines that all holders have added since the last call, sorted by time.
 
-        Lines that are damaged, or of a later version's events, are passed over. So is a last one without its end, each
-        time until it has one.
+        Damaged lines and events of later versions are skipped and reported to `passed_over`. A last line without a line
+        feed is skipped too, and is read again by each call until it is complete.
         """
         lines: list[JournalLine] = []
         for name in self._files.listing(self._directory):
@@ -283,5 +283,5 @@ class JournalReader:
 
 
 def read_journal(files: FileReader, batch_root: Path, passed_over: PassedOver | None = None) -> list[JournalLine]:
-    """Every line of every holder, by time. Lines that are damaged, or of a later version's events, are passed over."""
+    """Return every line of every holder, sorted by time. Damaged lines and events of later versions are skipped."""
     return JournalReader(files, batch_root).read(passed_over)

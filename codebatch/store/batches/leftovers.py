@@ -1,13 +1,15 @@
-"""What the dead left behind: found by whoever writes next, and removed where nobody who lives can hold it.
+"""Orphaned temporary files of a batch: found by the next writer, and removed if no live process can own them.
 
-Unfinished things have names `.….tmp`, parts of packs `.part`. Three rules tell the dead's:
+Unfinished files have names `.….tmp`, unfinished packs `.part`. Three rules identify orphans:
 
-- A part is under flock for as long as its writer lives.
-- All else outside of batches is written under the store's lock, shared. Who has it alone is alone.
-- In a batch everything is made by a holder, or for a worker by its coordinator, who is a holder before and until after.
-  So what is listed *before* the holders are, and whose maker is not among the living then, is the dead's.
+- An unfinished pack is under flock while its writer lives.
+- Everything else outside of batches is written under the shared lock of the store. The exclusive lock excludes
+  all writers.
+- In a batch, everything is written by a holder, or by its coordinator for a worker. This coordinator is registered
+  before and afterwards. So a file that is listed *before* the holders, and whose creator is not among the live holders,
+  is an orphan.
 
-Readers write too, without a lock (an index of a pack that lacked one): they take it that their file may go.
+Readers also write without a lock (a missing index of a pack). They tolerate that their file is removed.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ _HOLDER_IN_NAME = re.compile(r"\.+([0-9a-f]{32})\.")
 
 
 class BatchLeftovers:
-    """What may be left over in a batch, as it is listed now. Ask who holds the batch after that, then sweep."""
+    """Candidates for orphans in a batch, listed at construction. Read the holders afterwards, then sweep."""
 
     def __init__(self, files: Files, batch_root: Path) -> None:
         self._files = files
@@ -34,23 +36,26 @@ class BatchLeftovers:
         self._commits = _unfinished_in(files, batch_root / layout.OUTCOMES)
         self._holders = _unfinished_in(files, batch_root / layout.HOLDERS)
         scratch = batch_root / layout.SCRATCH
-        found = files.listing(scratch)
-        self._scratch = [scratch / name for name in found if layout.HOLDER_PATTERN.match(name)]
+        names = files.listing(scratch)
+        self._scratch = [scratch / name for name in names if layout.HOLDER_PATTERN.match(name)]
 
     def sweep(self, holders: Sequence[tuple[HolderFile, bool]], own: HolderId) -> int:
-        """Remove what is of none of the living; how much there was. `own` is the coordinator that sweeps."""
+        """Remove files that belong to no live holder, and return their number.
+
+        `own` is the ID of the sweeping coordinator.
+        """
         live = {holder.holder for holder, is_live in holders if is_live}
-        known = {holder.holder for holder, _ in holders}
-        # Another one may be merging, and a worker that it starts has its directory before it is a holder.
+        registered = {holder.holder for holder, _ in holders}
+        # Another coordinator may be merging. Its workers have a scratch directory before they register as holders.
         is_alone = not any(
             is_live and holder.role == "coordinator" and holder.holder != own for holder, is_live in holders
         )
-        dead = [path for path in self._scratch if path.name not in live and (is_alone or path.name in known)]
+        dead = [path for path in self._scratch if path.name not in live and (is_alone or path.name in registered)]
         dead += [path for path in self._commits if _holder_of(path) not in live]
         dead += self._merging if is_alone else []
-        becoming = [path for path in self._holders if _holder_of(path) not in live]
+        registering = [path for path in self._holders if _holder_of(path) not in live]
         return sum(remove_unfinished(self._files, path) for path in dead) + sum(
-            remove_unlocked(self._files, path) for path in becoming
+            remove_unlocked(self._files, path) for path in registering
         )
 
 
@@ -59,6 +64,6 @@ def _unfinished_in(files: Files, directory: Path) -> list[Path]:
 
 
 def _holder_of(path: Path) -> str:
-    """The holder whose id the name of an unfinished file begins with."""
+    """Return the holder ID at the start of the name of an unfinished file, or an empty string."""
     match = _HOLDER_IN_NAME.match(path.name)
     return match[1] if match else ""

@@ -1,6 +1,6 @@
-"""Pins: batches and snapshots that are kept until they are unpinned. An empty file `pins/<id>` each.
+"""Pins: batches and snapshots that are kept until they are unpinned. Each pin is an empty file `pins/<id>`.
 
-A name that a batch is given is a pin too, `pins/<id>@<name>`. It moves in one step, so that it is always somebody's.
+The name of a batch is a pin too, `pins/<id>@<name>`. A name moves by one rename, so it belongs to a batch at all times.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ from codebatch.store.snapshots.snapshots import snapshot_ids
 
 
 def pinned_ids(store: StoreDir) -> list[str]:
-    """What is pinned, be it there or not; sorted."""
+    """Return the IDs of all pinned batches and snapshots, sorted. They may no longer exist."""
     names = store.files.listing(store.root / layout.PINS)
     return [name for name in names if BATCH_ID_PATTERN.match(name) or layout.SNAPSHOT_ID_PATTERN.match(name)]
 
 
 def pin(store: StoreDir, reference: str, passed_over: PassedOver | None = None) -> str:
-    """Pin the batch or snapshot that a reference names; returns its id. On return the pin is on disk. Idempotent.
+    """Pin the batch or snapshot that a reference names, and return its ID. On return the pin is on disk. Idempotent.
 
-    To be called by who writes. Raises InvalidId, UnknownId or AmbiguousId.
+    The caller holds the shared lock of the store. Raises InvalidId, UnknownId or AmbiguousId.
     """
     if latest_offset(reference) is not None or reference.startswith("@"):
-        found = str(resolve_batch(store, reference, passed_over).id)
+        pinned = str(resolve_batch(store, reference, passed_over).id)
     else:
-        found = _resolve(reference, batch_ids(store), snapshot_ids(store.files, store.root))
-    store.files.write_atomic(store.root / layout.PINS / found, b"")
-    return found
+        pinned = _resolve(reference, batch_ids(store), snapshot_ids(store.files, store.root))
+    store.files.write_atomic(store.root / layout.PINS / pinned, b"")
+    return pinned
 
 
-def kept_ids(store: StoreDir) -> set[str]:
-    """What is pinned or has a name, be it there or not."""
+def protected_ids(store: StoreDir) -> set[str]:
+    """Return the IDs that are pinned or have a name. They may no longer exist."""
     return {*pinned_ids(store), *given_names(store).values()}
 
 
 def give_name(store: StoreDir, batch_id: BatchId, name: str) -> BatchId | None:
-    """Give a batch a name; returns the batch that had it until now, None where no other had. On return it is on disk.
+    """Give a batch a name. Return the other batch that had the name before, or None. On return the name is on disk.
 
-    To be called by who writes. Raises InvalidId.
+    The caller holds the shared lock of the store. Raises InvalidId.
     """
     check_name(name)
     pins = store.root / layout.PINS
@@ -57,26 +57,26 @@ def give_name(store: StoreDir, batch_id: BatchId, name: str) -> BatchId | None:
 
 
 def unpin(store: StoreDir, reference: str, passed_over: PassedOver | None = None) -> str:
-    """Take a pin away, or a name, `@NAME`; returns whose it was, or the name. On return that is on disk.
+    """Remove a pin, or a name given as `@NAME`. Return the ID that was pinned, or the reference.
 
-    Raises InvalidId, UnknownId or AmbiguousId.
+    On return the removal is on disk. Raises InvalidId, UnknownId or AmbiguousId.
     """
     if reference.startswith("@"):
-        return _take_name(store, reference)
-    known = pinned_ids(store)
+        return _remove_name(store, reference)
+    all_pinned = pinned_ids(store)
     if latest_offset(reference) is not None:
         reference = resolve_batch(store, reference, passed_over).id
-    batches = [name for name in known if BATCH_ID_PATTERN.match(name)]
+    batches = [name for name in all_pinned if BATCH_ID_PATTERN.match(name)]
     try:
-        found = _resolve(reference, batches, [name for name in known if name not in batches])
+        pinned = _resolve(reference, batches, [name for name in all_pinned if name not in batches])
     except UnknownId as error:
         raise UnknownId(f"{reference!r} is not pinned", hint="see: codebatch store-stats") from error
-    store.files.remove(store.root / layout.PINS / found)
+    store.files.remove(store.root / layout.PINS / pinned)
     store.files.sync_directory(store.root / layout.PINS)
-    return found
+    return pinned
 
 
-def _take_name(store: StoreDir, reference: str) -> str:
+def _remove_name(store: StoreDir, reference: str) -> str:
     name = reference[1:]
     check_name(name)
     with store.making_batch():
@@ -89,17 +89,17 @@ def _take_name(store: StoreDir, reference: str) -> str:
 
 
 def _resolve(reference: str, batches: list[str], snapshots: list[str]) -> str:
-    found = []
-    for noun, known, prefix in (("batch", batches, "batch-"), ("snapshot", snapshots, "snap-")):
+    matches = []
+    for noun, ids, prefix in (("batch", batches, "batch-"), ("snapshot", snapshots, "snap-")):
         try:
-            found.append(resolve_prefix(reference, known, noun=noun, prefix=prefix))
+            matches.append(resolve_prefix(reference, ids, noun=noun, prefix=prefix))
         except UnknownId:
             continue
-    if not found:
+    if not matches:
         raise UnknownId(
             f"no batch or snapshot {reference!r} in this store",
             hint="see: codebatch batch list; codebatch snapshot list",
         )
-    if len(found) > 1:
-        raise AmbiguousId(f"{reference!r} matches a batch and a snapshot", hint=f"one of: {', '.join(found)}")
-    return found[0]
+    if len(matches) > 1:
+        raise AmbiguousId(f"{reference!r} matches a batch and a snapshot", hint=f"one of: {', '.join(matches)}")
+    return matches[0]

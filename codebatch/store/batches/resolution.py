@@ -1,4 +1,7 @@
-"""Which batch is meant: by an id, a name, `latest`, or by none, which is the latest one of the current project."""
+"""Resolution of references to batches.
+
+A reference is an ID, a name or `latest`. The default is the latest batch of the current project.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ from codebatch.store.batches.store import StoreDir
 from codebatch.store.ids import PassedOver, latest_offset, resolve_prefix
 
 OTHERS_SHOWN_MAX = 5
-"""Other projects of the store that an error names."""
+"""Maximum number of other projects of the store that an error lists."""
 
 
 def resolve_batch(
@@ -42,16 +45,19 @@ def resolve_batch(
 ) -> BatchDir:
     """Return the batch that a reference names, or the latest one of the project that the store was opened for.
 
-    A reference is an id, a unique prefix of one, `@NAME`, `latest` or `latest~N`, the Nth before it of the same source,
-    paths and pipeline. If there is none, `whole` is set and the latest is restricted to paths, it is the latest of the
-    same source that is not and says no less, if there is one. Raises InvalidId, UnknownId or AmbiguousId;
-    NoBatch if the project has none; WrongBatchKind if the batch that is named is of another kind; StoreCorrupt if
-    it cannot be read, or no batch can.
+    A reference is an ID, a unique prefix of one, `@NAME`, `latest`, or `latest~N`, the Nth older batch of the same
+    source, paths and pipeline.
+
+    `whole` applies if there is no reference and the latest batch is restricted to paths. Then the result is the latest
+    batch of the whole source with at least the same tasks, if there is one.
+
+    Raises InvalidId, UnknownId or AmbiguousId; NoBatch if the project has no batch; WrongBatchKind if the named batch
+    is of another kind; StoreCorrupt if it cannot be read, or no batch can.
     """
     offset = 0 if reference is None else latest_offset(reference)
     if offset is None:
         assert reference is not None
-        named = _named(store, reference) if reference.startswith("@") else None
+        named = _resolve_name(store, reference) if reference.startswith("@") else None
         batch = open_batch(store, named or resolve_prefix(reference, batch_ids(store), noun="batch", prefix="batch-"))
         check_kind(batch, kind)
         return batch
@@ -61,11 +67,13 @@ def resolve_batch(
         raise _no_batch(store, kind)
     if offset == 0:
         is_restricted = whole and reference is None and latest.about.paths
-        return _whole_one(candidates, latest, passed_over) if is_restricted else latest
-    alike = (batch for batch in iter_batches(store, kind=kind) if batch.id < latest.id and _is_alike(batch, latest))
-    found = next(itertools.islice(alike, offset - 1, None), None)
-    if found is not None:
-        return found
+        return _prefer_unrestricted(candidates, latest, passed_over) if is_restricted else latest
+    alike = (
+        batch for batch in iter_batches(store, kind=kind) if batch.id < latest.id and _has_same_scope(batch, latest)
+    )
+    earlier = next(itertools.islice(alike, offset - 1, None), None)
+    if earlier is not None:
+        return earlier
     raise UnknownId(
         f"no batch {reference}: there are fewer earlier batches with the same source and pipeline",
         hint="see: codebatch batch list",
@@ -77,39 +85,39 @@ def iter_project_batches(
 ) -> Iterator[BatchDir]:
     """Yield the batches of a kind of the project that the store was opened for, latest first.
 
-    Outside git, if a project has none but just one directory below it has, that one's are meant: a user who ran
-    `codebatch run DIRECTORY` goes on to ask from where that was typed.
+    Outside git, if a project has no batch but exactly one directory below it has one, the batches of this directory are
+    meant. This is the case after `codebatch run DIRECTORY` in the parent directory.
     """
     root = None if store.project is None else _current_root(store, store.project, kind)
     for batch in iter_batches(store, passed_over, kind=kind):
-        if not batch.about.for_comparison and (root is None or _is_of(batch, root)):
+        if not batch.about.for_comparison and (root is None or _belongs_to(batch, root)):
             yield batch
 
 
 def iter_batches_of(store: StoreDir, sources: tuple[bytes, ...]) -> Iterator[BatchDir]:
-    """Yield the analyses of some sources, of all paths or of a part, latest first."""
+    """Yield the analyses of given sources, latest first, including those restricted to paths."""
     for batch in iter_batches(store):
         if batch.about.sources == sources and not batch.about.for_comparison:
             yield batch
 
 
 def default_batch(store: StoreDir, sources: tuple[bytes, ...]) -> BatchDir | None:
-    """Return the analysis of some sources that questions without a batch go to, None if there is none."""
+    """Return the analysis of given sources that a query without a batch uses, or None if there is none."""
     candidates = iter_batches_of(store, sources)
     latest = next(candidates, None)
-    return latest if latest is None or not latest.about.paths else _whole_one(candidates, latest, None)
+    return latest if latest is None or not latest.about.paths else _prefer_unrestricted(candidates, latest, None)
 
 
 def is_of_other_project(store: StoreDir, batch: BatchDir) -> bool:
-    """Return whether a batch is of another project than the one that the store was opened for."""
+    """Return whether a batch belongs to another project than the one that the store was opened for."""
     project = store.project
-    if project is None or project.kind == "removed" or _is_of(batch, project.root):
+    if project is None or project.kind == "removed" or _belongs_to(batch, project.root):
         return False
     return not project.has_source(batch.about.project_root)
 
 
 def _current_root(store: StoreDir, project: ProjectRoot, kind: BatchKind) -> bytes:
-    """Return the root of the project that is meant: outside git the nearest directory that has a batch of a kind."""
+    """Return the root of the current project: outside git, the nearest directory with a batch of the kind."""
     if project.kind == "git":
         return project.root
     roots: set[bytes] = set()
@@ -119,14 +127,14 @@ def _current_root(store: StoreDir, project: ProjectRoot, kind: BatchKind) -> byt
             return root
         roots.add(root)
     root = project.root_among(roots)
-    below = [each for each in roots - {b""} if project.holds(each)]
+    below = [below_root for below_root in roots - {b""} if project.holds(below_root)]
     return below[0] if root not in roots and len(below) == 1 else root
 
 
-def _is_of(batch: BatchDir, root: bytes) -> bool:
-    """Return whether a batch belongs to the project at a root, as does one whose project is not known.
+def _belongs_to(batch: BatchDir, root: bytes) -> bool:
+    """Return whether a batch belongs to the project at a root, or its project is unknown.
 
-    The list of a batch that runs commands may lie deeper.
+    The directory of a task list may be below the root of its project.
     """
     return batch.about.project_root in (root, b"") or batch.about.sources == (root,)
 
@@ -163,7 +171,7 @@ def _run_command(project: ProjectRoot | None) -> str:
     return shlex.join(["codebatch", "run", path])
 
 
-def _named(store: StoreDir, reference: str) -> BatchId:
+def _resolve_name(store: StoreDir, reference: str) -> BatchId:
     name = reference[1:]
     check_name(name)
     batch_id = given_names(store).get(name)
@@ -174,27 +182,28 @@ def _named(store: StoreDir, reference: str) -> BatchId:
     return batch_id
 
 
-def _whole_one(older: Iterator[BatchDir], latest: BatchDir, passed_over: PassedOver | None) -> BatchDir:
-    """Return the latest batch that answers for all of the restricted one's source, else the restricted one."""
-    found = next((each for each in older if _stands_for(each, latest)), None)
-    if found is not None and passed_over is not None:
-        of = ", ".join(map(display_path, latest.about.paths))
+def _prefer_unrestricted(older: Iterator[BatchDir], latest: BatchDir, passed_over: PassedOver | None) -> BatchDir:
+    """Return the latest batch that covers the whole source of the restricted one, or else the restricted one."""
+    covering = next((batch for batch in older if _covers(batch, latest)), None)
+    if covering is not None and passed_over is not None:
+        paths = ", ".join(map(display_path, latest.about.paths))
         passed_over(
-            f"using batch {found.id} (whole project); a newer batch {latest.id} covers only {of}, query it with --batch"
+            f"using batch {covering.id} (whole project); a newer batch {latest.id} covers only {paths}, "
+            "query it with --batch"
         )
-    return found or latest
+    return covering or latest
 
 
-def _stands_for(one: BatchDir, other: BatchDir) -> bool:
-    """Return whether one is of all of the other's source, has every task of its pipeline, and was worked to its end."""
-    if one.about.paths or one.about.for_comparison or one.about.sources != other.about.sources:
+def _covers(batch: BatchDir, other: BatchDir) -> bool:
+    """Return whether a batch covers the whole source of another, has all its tasks, and has merged outputs."""
+    if batch.about.paths or batch.about.for_comparison or batch.about.sources != other.about.sources:
         return False
-    mine, others = PIPELINES.get(one.about.pipeline), PIPELINES.get(other.about.pipeline)
+    mine, others = PIPELINES.get(batch.about.pipeline), PIPELINES.get(other.about.pipeline)
     if mine is None or others is None or not set(others.tasks) <= set(mine.tasks):
         return False
-    return any(DIGEST_PATTERN.match(name) for name in one.files.listing(one.root / layout.OUTPUTS))
+    return any(DIGEST_PATTERN.match(name) for name in batch.files.listing(batch.root / layout.OUTPUTS))
 
 
-def _is_alike(one: BatchDir, other: BatchDir) -> bool:
-    one_of = (one.about.place, one.about.pipeline)
-    return one_of == (other.about.place, other.about.pipeline) and not one.about.for_comparison
+def _has_same_scope(batch: BatchDir, other: BatchDir) -> bool:
+    scope = (batch.about.place, batch.about.pipeline)
+    return scope == (other.about.place, other.about.pipeline) and not batch.about.for_comparison

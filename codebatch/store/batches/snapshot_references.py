@@ -1,4 +1,4 @@
-"""Snapshots by reference."""
+"""Resolution of references to snapshots."""
 
 from __future__ import annotations
 
@@ -14,27 +14,26 @@ from codebatch.store.snapshots.snapshots import Snapshot, SnapshotDocument, list
 
 
 def resolve_snapshot(store: StoreDir, reference: str, passed_over: PassedOver | None = None) -> Snapshot:
-    """The snapshot that an id, a unique prefix or `latest` names. Raises InvalidId, UnknownId or AmbiguousId.
+    """Return the snapshot that an ID, a unique prefix or `latest` names.
 
-    `latest` is the one first taken last of those of the current project that can be read; `latest~N` counts back from
-    it. A work list is none of these: it is WrongBatchKind where it is named. Raises StoreCorrupt where the one that is
-    named
-    cannot be read.
+    `latest` is the readable snapshot of the current project that was first taken last; `latest~N` counts back from it.
+    Task lists are not counted, and raise WrongBatchKind if named. Raises InvalidId, UnknownId or AmbiguousId, and
+    StoreCorrupt if the named snapshot cannot be read.
     """
     offset = latest_offset(reference)
     if offset is None:
-        found = resolve_prefix(reference, snapshot_ids(store.files, store.root), noun="snapshot", prefix="snap-")
-        snapshot = load_snapshot(store.files, store.root, found)
+        snapshot_id = resolve_prefix(reference, snapshot_ids(store.files, store.root), noun="snapshot", prefix="snap-")
+        snapshot = load_snapshot(store.files, store.root, snapshot_id)
         if _is_work_list(snapshot.document):
             raise WrongBatchKind(
-                f"{found} is a task list, not a snapshot of files",
+                f"{snapshot_id} is a task list, not a snapshot of files",
                 hint="list the batches that run task lists with: codebatch batch list --pipeline work",
             )
         return snapshot
-    known = list_snapshots(store.files, store.root, passed_over)
-    readable = _of_project(store, [one for one in known if not _is_work_list(one)])
-    ordered = sorted(readable, key=lambda one: (one.created_at, one.snapshot_id), reverse=True)
-    if not known and (names := snapshot_ids(store.files, store.root)):
+    documents = list_snapshots(store.files, store.root, passed_over)
+    readable = _of_project(store, [document for document in documents if not _is_work_list(document)])
+    ordered = sorted(readable, key=lambda document: (document.created_at, document.snapshot_id), reverse=True)
+    if not documents and (names := snapshot_ids(store.files, store.root)):
         return load_snapshot(store.files, store.root, names[-1])
     if offset >= len(ordered):
         root = "" if store.project is None else display_path(store.project.root)
@@ -44,19 +43,19 @@ def resolve_snapshot(store: StoreDir, reference: str, passed_over: PassedOver | 
     return load_snapshot(store.files, store.root, ordered[offset].snapshot_id)
 
 
-def _of_project(store: StoreDir, known: list[SnapshotDocument]) -> list[SnapshotDocument]:
-    """Return the snapshots that were taken in the current project, or that a batch of it is of.
+def _of_project(store: StoreDir, documents: list[SnapshotDocument]) -> list[SnapshotDocument]:
+    """Return the snapshots that were taken in the current project or are used by a batch of it.
 
-    Equal trees have one snapshot, which says where it was taken first.
+    Equal trees share one snapshot, which records only the source of the first one.
     """
     if store.project is None:
-        return known
+        return documents
     project = store.project
     used = {batch.about.snapshot_id for batch in iter_project_batches(store)}
     return [
-        one
-        for one in known
-        if one.snapshot_id in used or any(project.has_source(os.fsencode(root)) for root in one.source.roots)
+        document
+        for document in documents
+        if document.snapshot_id in used or any(project.has_source(os.fsencode(root)) for root in document.source.roots)
     ]
 
 

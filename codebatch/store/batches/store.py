@@ -1,4 +1,4 @@
-"""A store: a directory with `store.json` that holds everything."""
+"""A store: the directory with `store.json` and all data of codebatch."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class _StoreFile(Document, frozen=True, kw_only=True):
 
 
 class _AnyStoreFile(msgspec.Struct, frozen=True, kw_only=True):
-    """Enough to tell a store of any version, CodeBatch 1.x included, from something else."""
+    """The members of store.json that identify a store of any version, including CodeBatch 1.x."""
 
     format: int | None = None
     schema_name: str | None = None
@@ -86,7 +86,7 @@ class StoreDir(msgspec.Struct, frozen=True):
         return self.root / layout.BATCHES
 
     def objects(self) -> ObjectStore:
-        """The objects of the store, in all packs that are sealed now."""
+        """Return the objects of the store, in all packs that are sealed now."""
         from codebatch.store.objects.object_store import ObjectStore
 
         return ObjectStore(self.files, self.root / layout.OBJECTS)
@@ -123,7 +123,7 @@ class StoreDir(msgspec.Struct, frozen=True):
             lock.release()
 
     def _is_removed(self) -> bool:
-        """Return whether the store is gone, or another one is in its place."""
+        """Return whether the store no longer exists, or another store has replaced it."""
         try:
             data = self.files.read_range(self.root / layout.STORE_FILE, 0, _STORE_FILE_BYTES_MAX)
             return _decode(self.root, data).id != self.id
@@ -149,7 +149,7 @@ class StoreDir(msgspec.Struct, frozen=True):
             lock.release()
 
     def _sweep(self, *, is_alone: bool) -> None:
-        from codebatch.store.batches.unfinished import (  # 1 ms, and who reads does not sweep
+        from codebatch.store.batches.unfinished import (  # Only writers need this import.
             sweep_parts,
             sweep_unfinished,
         )
@@ -157,7 +157,7 @@ class StoreDir(msgspec.Struct, frozen=True):
         sweep_parts(self.files, self.root / layout.OBJECTS)
         if not is_alone:
             return
-        if self.files.unfinished(self.root):  # A maker died who had perhaps not brought the document's name to disk.
+        if self.files.unfinished(self.root):  # A creator may have died before it synced the name of store.json.
             self.files.sync_directory(self.root)
         sweep_unfinished(self.files, [self.root / name for name in ("", *_DIRECTORIES, _TERMS)])
 
@@ -175,9 +175,10 @@ class StoreDir(msgspec.Struct, frozen=True):
 
 
 def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[StoreDir, bool]:
-    """Make a store, or open the one that is there as `open_store` does; tells whether it was made.
+    """Create a store, or open an existing one like `open_store`. Return it and whether it was created.
 
-    Raises StoreUntrusted where the directory holds something else, StoreError where its file system cannot link(2).
+    Raises StoreUntrusted if the directory contains anything else, and StoreError if its file system does not support
+    link(2).
     """
     root = Path(os.path.abspath(root))
     files.confine(root)
@@ -188,9 +189,9 @@ def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[St
     if _is_file(files, root):
         raise StoreUntrusted(f"{root} is a file", hint="give a directory that does not exist yet")
     if not all(_is_leftover(files, root, name) for name in _names(root)):
-        if files.stat(root / layout.STORE_FILE) is not None:  # Another process has just made it.
+        if files.stat(root / layout.STORE_FILE) is not None:  # Another process has just created the store.
             return open_store(files, root, is_named=is_named), False
-        import shlex  # for the hint alone
+        import shlex  # Only the hint needs this import.
 
         raise StoreUntrusted(
             f"{root} is not empty and is not a codebatch store",
@@ -202,52 +203,54 @@ def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[St
     try:
         for name in ("", *_DIRECTORIES):
             files.make_directory(root / name)
-    except FileNotFoundError as error:  # The file system makes no directories: /proc, /sys.
+    except FileNotFoundError as error:  # The file system does not support mkdir: /proc, /sys.
         raise StoreError(
             f"cannot create {root}: {error.strerror}", hint="put the store on a local disk with --store PATH"
         ) from error
     _probe_link(files, root)
-    # Without its document this is no store yet, so nobody reads these; their names come to disk with the document's.
+    # Readers ignore these files until store.json exists. Their names are synced together with its name.
     for name, content in _CONTENTS.items():
         _write_once(files, root / name, content)
     origin = make_origin(files, root, layout.STORE_FILE)
     store_id = uuid.uuid4().hex
-    _sync_parents(files, parents)  # Before anybody can open it: so no one works in a store whose name could be lost.
+    _sync_parents(files, parents)  # The path is durable before store.json makes the store visible.
     if not _publish(files, root, encode_document(_StoreFile(id=store_id, origin=origin))):
-        return open_store(files, root, is_named=is_named), False  # Another process made it meanwhile.
+        return open_store(files, root, is_named=is_named), False  # Another process won the race.
     return StoreDir(files, root, store_id), True
 
 
 def holds_only_a_store(root: Path) -> bool:
     """Return whether every name in a directory is one that a store has. True for an empty directory."""
-    known = {*_DIRECTORIES, *_CONTENTS, layout.STORE_FILE, layout.WITNESS, layout.UNTRUSTED_FILE}
-    return all(name in known or _UNFINISHED.match(name) for name in _names(root))
+    expected = {*_DIRECTORIES, *_CONTENTS, layout.STORE_FILE, layout.WITNESS, layout.UNTRUSTED_FILE}
+    return all(name in expected or _UNFINISHED.match(name) for name in _names(root))
 
 
 _UNFINISHED = re.compile(r"\.store\.json\.[0-9a-f]{32}\.tmp\Z")
 
 
 def _is_leftover(files: Files, root: Path, name: str) -> bool:
-    """Whether a name in a directory without a document is what `create_store` leaves that is killed, and ours.
+    """Return whether a killed `create_store` of this user may have left a name in a directory without store.json.
 
-    Directories without a name that anybody reads; our own content, or the beginning of it with zeros behind, as after
-    power loss; the witness; a document that was not published.
+    Leftovers are empty directories of the store, files of `_CONTENTS` (possibly cut or padded with zeros after power
+    loss), the witness, and an unpublished store.json.
     """
-    found = files.stat(root / name)
-    if found is None:
-        return True  # Another process that makes the same store has removed it.
-    if found.st_uid != os.geteuid():
+    status = files.stat(root / name)
+    if status is None:
+        return True  # Another process that creates the same store has removed it.
+    if status.st_uid != os.geteuid():
         return False
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         return name in _DIRECTORIES and not files.listing(root / name)
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         return name == layout.WITNESS
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return False
     if name in _CONTENTS:
-        ours = _CONTENTS[name]
-        there = files.read_range(root / name, 0, len(ours) + 1)
-        return len(there) <= len(ours) and all(one in (0, right) for one, right in zip(there, ours, strict=False))
+        expected = _CONTENTS[name]
+        actual = files.read_range(root / name, 0, len(expected) + 1)
+        return len(actual) <= len(expected) and all(
+            byte in (0, expected_byte) for byte, expected_byte in zip(actual, expected, strict=False)
+        )
     return _UNFINISHED.match(name) is not None
 
 
@@ -255,15 +258,15 @@ def _write_once(files: Files, path: Path, content: bytes) -> None:
     if files.size(path) is not None:
         if files.read_range(path, 0, len(content) + 1) == content:
             return
-        files.remove(path)  # A leftover that was cut.
-    with contextlib.suppress(FileExistsError):  # Another process makes the same store at this moment.
+        files.remove(path)  # A truncated leftover.
+    with contextlib.suppress(FileExistsError):  # Another process creates the same store.
         files.write_new(path, content)
 
 
 def _publish(files: Files, root: Path, document: bytes) -> bool:
-    """Give a store its document, once; False where it has one. On return its name is on disk, whoever gave it.
+    """Publish store.json unless it exists, and return whether this process did. On return its name is on disk.
 
-    Where we die before that, our hidden file tells `Store.writing` to do it.
+    After a crash before that, the hidden file makes `StoreDir.writing` sync the directory.
     """
     hidden = root / f".{layout.STORE_FILE}.{uuid.uuid4().hex}.tmp"
     try:
@@ -271,7 +274,7 @@ def _publish(files: Files, root: Path, document: bytes) -> bool:
         try:
             is_ours = files.create_exclusive(hidden, root / layout.STORE_FILE)
         except FileNotFoundError:
-            is_ours = False  # Who works in the store that another has just made swept it.
+            is_ours = False  # A writer in the store that another process has just created swept the file.
         files.sync_directory(root)
     finally:
         files.remove(hidden)
@@ -279,9 +282,9 @@ def _publish(files: Files, root: Path, document: bytes) -> bool:
 
 
 def open_store(files: Files, root: Path, *, is_named: bool = True) -> StoreDir:
-    """Open a store. One that was found, and not named, must be where we made it (store/ownership.py).
+    """Open a store. Raises StoreNotFound, StoreUntrusted or StoreCorrupt.
 
-    Raises StoreNotFound, StoreUntrusted or StoreCorrupt.
+    A store that was found, not named by the user, must be where it was created (store/ownership.py).
     """
     root = Path(os.path.abspath(root))
     files.confine(root)
@@ -296,7 +299,7 @@ def open_store(files: Files, root: Path, *, is_named: bool = True) -> StoreDir:
             raise StoreUntrusted(
                 f"{root} is not a codebatch store", hint="the directory has no store.json; check --store"
             ) from error
-        import shlex  # for the hint alone
+        import shlex  # Only the hint needs this import.
 
         raise StoreNotFound(
             f"no store at {root}", hint=f"create one with: codebatch init {shlex.quote(str(root))}"
@@ -308,13 +311,13 @@ def open_store(files: Files, root: Path, *, is_named: bool = True) -> StoreDir:
 
 
 def check_made_here(store: StoreDir) -> None:
-    """Raise StoreUntrusted where a store, be it that it was named, is not one that we made where it lies."""
+    """Raise StoreUntrusted if a store was not created by this user at this place, even if the user named it."""
     data = store.files.read_range(store.root / layout.STORE_FILE, 0, _STORE_FILE_BYTES_MAX)
     check_origin(store.files, store.root, _decode(store.root, data).origin, layout.STORE_FILE)
 
 
 def _decode(root: Path, data: bytes) -> _StoreFile:
-    """store.json. Raises StoreUntrusted for what another version or program wrote, StoreCorrupt for what is damaged."""
+    """Decode store.json. Raises StoreUntrusted if another program or version wrote it, or StoreCorrupt."""
     try:
         any_version = decode_json(data, partial(msgspec.json.decode, type=_AnyStoreFile))
         if any_version.schema_name == "codebatch.store":
@@ -338,17 +341,17 @@ def _decode(root: Path, data: bytes) -> _StoreFile:
 
 
 def looks_like_store(path: Path) -> bool:
-    """Return whether a path is a store, or was made to look like one; opening it tells."""
+    """Return whether a path is a store or resembles one, which only opening it decides."""
     return path.is_symlink() or os.path.lexists(path / layout.STORE_FILE)
 
 
 def _is_file(files: Files, root: Path) -> bool:
-    found = files.stat(root)
-    return found is not None and not stat.S_ISDIR(found.st_mode)
+    status = files.stat(root)
+    return status is not None and not stat.S_ISDIR(status.st_mode)
 
 
 def _names(root: Path) -> list[str]:
-    """Everything in a directory that is to be a store, hidden names included; nothing where there is none."""
+    """Return all names in a directory, including hidden ones, or an empty list if it does not exist."""
     try:
         return os.listdir(root)
     except FileNotFoundError:
@@ -358,7 +361,7 @@ def _names(root: Path) -> list[str]:
 
 
 def _parents(files: Files, root: Path) -> list[Path]:
-    """The directories that will get a new name when `root` is made, the nearest first; last, the one above those."""
+    """Return the directories that get a new name when `root` is created, nearest first, then their existing parent."""
     parents = [root.parent]
     while files.stat(root) is None and root != root.parent:
         root = root.parent
@@ -367,9 +370,10 @@ def _parents(files: Files, root: Path) -> list[Path]:
 
 
 def _sync_parents(files: Files, parents: list[Path]) -> None:
-    """Bring to disk the names on the way to a store. The last was there: a maker who died may have made what is in it.
+    """Sync the directories on the path to a store.
 
-    Such a one can be read. Of others that may not be so.
+    The last one already existed. If a process that died created its entry on this path, it can be synced. Otherwise a
+    failure to sync it does not matter.
     """
     for parent in parents[:-1]:
         files.sync_directory(parent)
@@ -378,15 +382,15 @@ def _sync_parents(files: Files, parents: list[Path]) -> None:
 
 
 def _probe_link(files: Files, root: Path) -> None:
-    """Refuse a file system on which link(2) does not work: every promise of the protocol rests on it."""
+    """Raise UnsupportedFileSystem if link(2) does not work here. The protocol depends on it."""
     source, target = (root / layout.LOCKS / f".probe-{uuid.uuid4().hex}.tmp" for _ in range(2))
     files.write_new(source, b"")
     try:
         files.create_exclusive(source, target)
     except FileNotFoundError:
-        return  # Who works in the store that another has just made swept it.
+        return  # A writer in the store that another process has just created swept the file.
     except (OSError, StoreUnwritable) as error:
-        # FAT says EPERM, as a disk that refuses every write does: but the source was just written.
+        # FAT returns EPERM, like a disk that refuses every write. But the source has just been written.
         if isinstance(error, StoreUnwritable) and getattr(error.__cause__, "errno", None) != errno.EPERM:
             raise
         raise UnsupportedFileSystem(str(root), "make hard links") from error

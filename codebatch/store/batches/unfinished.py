@@ -1,4 +1,4 @@
-"""Removal of unfinished files outside of batches, which dead processes left."""
+"""Removal of orphaned temporary files outside of batches."""
 
 from __future__ import annotations
 
@@ -13,19 +13,25 @@ from codebatch.system.files.files import Files
 
 
 def sweep_parts(files: Files, objects: Path) -> int:
-    """Remove the parts of packs that no living writer holds; how many there were."""
+    """Remove unfinished packs that no live writer locks, and return their number."""
     parts = [objects / name for name in files.listing(objects) if name.endswith(layout.PART_SUFFIX)]
     return sum(remove_unlocked(files, part) for part in parts)
 
 
 def sweep_unfinished(files: Files, directories: Sequence[Path]) -> int:
-    """Remove what is unfinished in some directories outside of batches. Only for who has the store's lock alone."""
+    """Remove unfinished files in directories outside of batches.
+
+    The caller holds the exclusive lock of the store.
+    """
     paths = (directory / name for directory in directories for name in files.unfinished(directory))
     return sum(remove_unfinished(files, path) for path in paths)
 
 
 def remove_unlocked(files: Files, path: Path) -> bool:
-    """Remove a file that no process has locked. Who made it and has not locked it yet makes another."""
+    """Remove a file if no process has locked it. Return whether it was removed.
+
+    A writer that has created the file but not yet locked it notices the removal and creates another.
+    """
     try:
         lock = files.try_lock(path, create=False)
     except (FileNotFoundError, StoreUnwritable, StoreUntrusted):
@@ -39,11 +45,14 @@ def remove_unlocked(files: Files, path: Path) -> bool:
 
 
 def remove_unfinished(files: Files, path: Path) -> bool:
-    """Remove a file, a link or a directory. A refusal is for those to tell who write what is needed."""
+    """Remove a file, link or directory. Return whether it was removed.
+
+    A refusal is ignored: if it matters, the next write fails and reports it.
+    """
     with contextlib.suppress(StoreUnwritable, StoreUntrusted):
-        found = files.stat(path)
-        # Asked for, as unlink(2) refuses a directory with one error here and with another there.
-        if found is not None and stat.S_ISDIR(found.st_mode):
+        status = files.stat(path)
+        # unlink(2) of a directory fails with different errors on different systems, so the type is checked first.
+        if status is not None and stat.S_ISDIR(status.st_mode):
             files.remove_tree(path)
         else:
             files.remove(path)

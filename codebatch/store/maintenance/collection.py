@@ -1,18 +1,19 @@
-"""Collecting what nobody needs any more: old batches, then snapshots, then objects (SPEC.md "Garbage collection").
+"""Garbage collection of batches, then snapshots, then objects (SPEC.md "Garbage collection").
 
-Chosen is first, by reading alone, and all of it: what is unsound or foreign ends the command before anything has gone.
-Then, for who has the store alone (`Store.alone`), in this order, each step on disk before the next one begins:
+First everything is chosen by reading only. If anything is damaged or foreign, the command ends before it removes
+anything. Then the caller, which holds the exclusive lock of the store (`StoreDir.alone`), performs these steps. Each is
+on disk before the next begins:
 
-1. Batches get hidden names. Nothing that is left names them.
-2. So do snapshots that no batch which is left names.
-3. What is hidden is removed; whoever is killed before leaves it to the next one that writes (batches/leftovers.py).
+1. Batches are renamed to hidden names. Nothing that remains refers to them.
+2. Snapshots that no remaining batch refers to are renamed in the same way.
+3. The hidden directories are removed. After a kill, the next writer removes them (batches/leftovers.py).
 4. Batches are settled (store/results/compaction.py).
-5. Equal shard files become one (store/results/relinking.py).
-6. Packs go, or are written anew (store/objects/repacking.py).
-7. Stat caches go, and indexes of batches that are gone. They are only ever a loss of speed.
+5. Equal shard files are linked to each other (store/results/relinking.py).
+6. Packs are removed or rewritten (store/objects/repacking.py).
+7. Stat caches, and indexes of removed batches, are removed. They only save time.
 
-So at every instant, and after power loss, what is left names only what is there. What a batch or snapshot names that
-cannot be read is not known: then no snapshot and no object goes.
+So at any time, and after power loss, everything that remains refers only to existing data. If a batch or snapshot
+cannot be read, its references are unknown. Then no snapshot and no object is removed.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from codebatch.scheduling.lifecycle import BatchState, batch_state
 from codebatch.store import layout
 from codebatch.store.batches.batches import BATCH_ID_PATTERN, BatchDir, batch_ids, is_work, open_batch
 from codebatch.store.batches.holders import is_held
-from codebatch.store.batches.pins import kept_ids
+from codebatch.store.batches.pins import protected_ids
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.ids import PassedOver
 from codebatch.store.objects.referenced_objects import may_name_objects, objects_named_in
@@ -46,20 +47,20 @@ from codebatch.store.snapshots.snapshots import load_snapshot, snapshot_ids
 
 DAY_NS = 24 * 3600 * 10**9
 UNNAMED_DAYS_MAX = 14
-"""How old a snapshot gets, or a stat cache, that no batch names."""
+"""Maximum age in days of a snapshot or stat cache that no batch refers to."""
 
-HowItEnded = Callable[[BatchDir], BatchState | None]
-"""Tells the state of a work batch that nobody holds and that waits for no answer; None of one that is not over."""
+EndStateReader = Callable[[BatchDir], BatchState | None]
+"""A reader of the state of a work batch that has ended. It returns None if the batch is held or waits for an answer."""
 
 
-def _not_known(_: BatchDir) -> None:
+def _unknown_state(_: BatchDir) -> None:
     return None
 
 
 class CollectionPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What nobody needs. `packs` is None where objects were not looked at, or it is not known which are needed.
+    """The data to remove. `packs` is None if objects were not examined, or the needed objects are unknown.
 
-    Of the batches to settle, their outputs are all that stays. `copies` need not be there twice.
+    `to_settle` has the batches of which only the outputs stay. `copies` are duplicates of shard files.
     """
 
     to_settle: list[tuple[BatchDir, Digest]] = msgspec.field(default_factory=list)
@@ -82,61 +83,63 @@ def choose(
     of: tuple[bytes, ...] | None = None,
     with_objects: bool | None = True,
     with_copies: bool = False,
-    work_ended: HowItEnded = _not_known,
+    work_ended: EndStateReader = _unknown_state,
 ) -> CollectionPlan:
-    """What may go: a look, which changes nothing.
+    """Choose what to remove, without changing anything. Raises StoreUntrusted.
 
-    Of batches that have ended, those stay that are among the `keep` latest COMPLETED of their source, paths and
-    pipeline, or among as many others; that are pinned or named, held, bases of one that is not over, or `spared` by
-    their ids; and, where it is given, those that are not `of` a source. All others stay. COMPLETED ones are settled,
-    but for those that are spared. Batches that were run for a comparison are counted apart.
-    `with_objects`: None is once a day. `with_copies`: equal shard files are found too, which takes reading them.
-    `work_ended` judges work batches, which are never settled.
-    `passed_over` is told what is damaged. Raises StoreUntrusted.
+    Of each group with equal sources, paths and pipeline, the `keep` latest COMPLETED batches stay, and as many others.
+    Batches that were run for a comparison form groups of their own. These batches also stay: those that have not ended;
+    those that are pinned, named or held; bases of a batch that has not ended; those with an ID in `spared`; and, if
+    `of` is given, those of other sources. COMPLETED batches that stay are settled, unless they are in `spared`.
+
+    `with_objects`: None means once a day. `with_copies`: also find equal shard files, which requires reading them.
+    `work_ended` returns the state of work batches, which are never settled. `passed_over` receives reports of damage.
     """
-    pinned = kept_ids(store)
+    pinned = protected_ids(store)
     batches, is_all_known = _read_batches(store, passed_over)
     old = _old_batches(batches, keep, pinned, of, work_ended)
-    going = [batch for batch in old if batch.id not in spared]
-    left = [batch for batch in batches if batch not in going]
-    to_settle = [(each, digest) for each in left if each.id not in spared and (digest := _settled_digest(each))]
-    found = CollectionPlan(
-        batches=[batch.root for batch in going],
+    removed = [batch for batch in old if batch.id not in spared]
+    remaining = [batch for batch in batches if batch not in removed]
+    to_settle = [
+        (batch, digest) for batch in remaining if batch.id not in spared and (digest := _settled_digest(batch))
+    ]
+    plan = CollectionPlan(
+        batches=[batch.root for batch in removed],
         to_settle=to_settle,
-        copies=find_copies(store.files, _shard_names(left, to_settle)) if with_copies else [],
-        indexes=list(_indexes_but_of(store, {*batch_ids(store)} - {batch.id for batch in going})),
+        copies=find_copies(store.files, _shard_names(remaining, to_settle)) if with_copies else [],
+        indexes=list(_indexes_to_remove(store, {*batch_ids(store)} - {batch.id for batch in removed})),
     )
     if not is_all_known:
-        return found
-    named = {batch.about.snapshot_id for batch in left} | pinned
-    staying = []
+        return plan
+    referenced = {batch.about.snapshot_id for batch in remaining} | pinned
+    remaining_snapshots = []
     for name in snapshot_ids(store.files, store.root):
         path = store.root / layout.SNAPSHOTS / name
-        if name not in named and _is_old(store, path, now_ns):
-            found.snapshots.append(path)
+        if name not in referenced and _is_old(store, path, now_ns):
+            plan.snapshots.append(path)
         else:
-            staying.append(name)
-    found.stat_caches.extend(_old_stat_caches(store, {batch.about.stat_cache for batch in left}, now_ns))
+            remaining_snapshots.append(name)
+    plan.stat_caches.extend(_old_stat_caches(store, {batch.about.stat_cache for batch in remaining}, now_ns))
     if with_objects is None:
         with_objects = _is_due(store, now_ns)
     if with_objects:
-        found.terms.extend(_terms_but_of(store, left))
-    needed = _needed_objects(store, left, staying, passed_over) if with_objects else None
+        plan.terms.extend(_terms_to_remove(store, remaining))
+    needed = _needed_objects(store, remaining, remaining_snapshots, passed_over) if with_objects else None
     if needed is None:
-        return found
-    return replace(found, packs=choose_packs(store.objects(), needed))
+        return plan
+    return replace(plan, packs=choose_packs(store.objects(), needed))
 
 
 def collect(store: StoreDir, going: CollectionPlan, passed_over: PassedOver) -> None:
-    """Remove it. Only for who has had the store alone since it was chosen.
+    """Remove what was chosen. The caller has held the exclusive lock of the store since it was chosen.
 
-    On return it is gone, and will not come back with power. What somebody removes by hand meanwhile is passed over.
-    Raises StoreUnwritable: then a part of it is gone.
+    On return everything is removed durably. Files that are removed by other programs meanwhile are ignored. If
+    StoreUnwritable is raised, a part has been removed.
     """
     files = store.files
     hidden = []
     for paths in (going.batches, going.snapshots):
-        hidden += [gone for path in paths if (gone := files.retire(path)) is not None]
+        hidden += [hidden_path for path in paths if (hidden_path := files.retire(path)) is not None]
         if paths:
             files.sync_directory(paths[0].parent)
     for path in hidden:
@@ -155,12 +158,12 @@ def collect(store: StoreDir, going: CollectionPlan, passed_over: PassedOver) -> 
     for path in (*going.stat_caches, *going.terms):
         files.remove(path)
     for path in going.indexes:
-        if (gone := files.retire(path)) is not None:  # Whoever reads it finds all of it or nothing.
-            files.remove_tree(gone)
+        if (hidden_path := files.retire(path)) is not None:  # Readers find the index complete or not at all.
+            files.remove_tree(hidden_path)
 
 
 def _read_batches(store: StoreDir, passed_over: PassedOver) -> tuple[list[BatchDir], bool]:
-    """Every batch that can be read, latest first, and whether that is all there are."""
+    """Return every readable batch, latest first, and whether all batches are readable."""
     batches = []
     names = batch_ids(store)
     for batch_id in reversed(names):
@@ -174,13 +177,17 @@ def _read_batches(store: StoreDir, passed_over: PassedOver) -> tuple[list[BatchD
 
 
 def _old_batches(
-    batches: list[BatchDir], keep: int, pinned: Collection[str], of: tuple[bytes, ...] | None, work_ended: HowItEnded
+    batches: list[BatchDir],
+    keep: int,
+    pinned: Collection[str],
+    of: tuple[bytes, ...] | None,
+    work_ended: EndStateReader,
 ) -> list[BatchDir]:
     def group(batch: BatchDir) -> tuple[object, ...]:
         return batch.about.sources, batch.about.paths, batch.about.pipeline, batch.about.for_comparison
 
     bases = {
-        base for batch in batches if batch.about.bases and _how_it_ended(batch) is None for base in batch.about.bases
+        base for batch in batches if batch.about.bases and _state_if_ended(batch) is None for base in batch.about.bases
     }
     sizes = Counter(map(group, batches))
     ended: Counter[tuple[object, ...]] = Counter()
@@ -193,24 +200,27 @@ def _old_batches(
             or of not in (None, batch.about.sources)
         ):
             continue
-        state = work_ended(batch) if is_work(batch) else _how_it_ended(batch)
+        state = work_ended(batch) if is_work(batch) else _state_if_ended(batch)
         if state is None:
             continue
-        alike = (*group(batch), state is BatchState.COMPLETED)
-        ended[alike] += 1
-        if ended[alike] > keep:
+        group_and_success = (*group(batch), state is BatchState.COMPLETED)
+        ended[group_and_success] += 1
+        if ended[group_and_success] > keep:
             old.append(batch)
     return old
 
 
 def _shard_names(left: list[BatchDir], to_settle: list[tuple[BatchDir, Digest]]) -> Iterator[ShardName]:
-    """The names of shard files that stay: what a batch took over goes as it is settled, and its outputs have it."""
+    """Yield the names of shard files that stay.
+
+    Reused files of a batch to be settled are omitted, because they are removed and its outputs have them.
+    """
     settling = {batch.id for batch, _ in to_settle}
     return (name for name in shard_names_of(left) if name.size is not None or name.batch.id not in settling)
 
 
-def _how_it_ended(batch: BatchDir) -> BatchState | None:
-    """The state of an analysis that is merged and that nobody holds; None of any other, and of what cannot be read."""
+def _state_if_ended(batch: BatchDir) -> BatchState | None:
+    """Return the state of a merged analysis that no process holds. None for other and for unreadable batches."""
     try:
         if is_held(batch):
             return None
@@ -223,61 +233,64 @@ def _how_it_ended(batch: BatchDir) -> BatchState | None:
 
 
 def _settled_digest(batch: BatchDir) -> Digest | None:
-    """The result digest of a batch of which something goes with settling; None of any other."""
-    if not can_compact(batch) or _how_it_ended(batch) is not BatchState.COMPLETED:
+    """Return the result digest of a batch that can be settled, or None."""
+    if not can_compact(batch) or _state_if_ended(batch) is not BatchState.COMPLETED:
         return None
     settled = read_compacted(batch)
     if settled is not None:
         return settled.result_digest
     with contextlib.suppress(UnknownId):
         outputs = current_outputs(batch)
-        return outputs.manifest.result_digest if outputs is not None and outputs.is_all_there() else None
+        return outputs.manifest.result_digest if outputs is not None and outputs.is_complete() else None
     return None
 
 
 def _is_old(store: StoreDir, path: Path, now_ns: int) -> bool:
-    """Whether nothing was changed there for so long that who wants it named it since. A link is nobody's of ours."""
-    found = store.files.stat(path)
+    """Return whether a path has not changed for so long that no process will still refer to it. False for links."""
+    status = store.files.stat(path)
     return (
-        found is not None and not stat.S_ISLNK(found.st_mode) and now_ns - found.st_mtime_ns > UNNAMED_DAYS_MAX * DAY_NS
+        status is not None
+        and not stat.S_ISLNK(status.st_mode)
+        and now_ns - status.st_mtime_ns > UNNAMED_DAYS_MAX * DAY_NS
     )
 
 
 def _old_stat_caches(store: StoreDir, named: Collection[str], now_ns: int) -> Iterator[Path]:
     for name in store.files.listing(store.root / layout.CACHE):
         path = store.root / layout.CACHE / name
-        is_ours = layout.STAT_CACHE_PATTERN.match(name) or layout.KEPT_PATTERN.match(name)
+        is_ours = layout.STAT_CACHE_PATTERN.match(name) or layout.RESULT_CACHE_PATTERN.match(name)
         if is_ours and name not in named and _is_old(store, path, now_ns):
             yield path
 
 
-def _indexes_but_of(store: StoreDir, staying: Collection[str]) -> Iterator[Path]:
+def _indexes_to_remove(store: StoreDir, staying: Collection[str]) -> Iterator[Path]:
     for name in store.files.listing(store.root / layout.INDEXES):
         if BATCH_ID_PATTERN.match(name) and name not in staying:
             yield store.root / layout.INDEXES / name
 
 
-def _terms_but_of(store: StoreDir, batches: list[BatchDir]) -> Iterator[Path]:
-    """What is kept of shard files that no batch has any more; of one that cannot be read it is made anew."""
+def _terms_to_remove(store: StoreDir, batches: list[BatchDir]) -> Iterator[Path]:
+    """Return the terms files of shard files that no batch has. Files of unreadable batches are rebuilt when needed."""
     directory = store.root / layout.INDEXES / layout.TERMS
     names = [name for name in store.files.listing(directory) if DIGEST_PATTERN.match(name)]
-    needed = {each.digest for each in shard_names_of(batches)} if names else set()
+    needed = {name.digest for name in shard_names_of(batches)} if names else set()
     return (directory / name for name in names if name not in needed)
 
 
 def _is_due(store: StoreDir, now_ns: int) -> bool:
-    """Whether objects were looked at a day ago or longer, or the store was made then; a time to come, after which a
-    clock was set back, is none.
+    """Return whether objects were last examined, or the store was created, at least a day ago.
+
+    Also true if that time is in the future, because the clock was set back.
     """
-    looked_at = store.files.stat(store.root / layout.CACHE / layout.OBJECTS_COLLECTED)
-    since = looked_at or store.files.stat(store.root / layout.STORE_FILE)
+    last_collection = store.files.stat(store.root / layout.CACHE / layout.OBJECTS_COLLECTED)
+    since = last_collection or store.files.stat(store.root / layout.STORE_FILE)
     return since is None or not 0 <= now_ns - since.st_mtime_ns < DAY_NS
 
 
 def _needed_objects(
     store: StoreDir, batches: list[BatchDir], snapshots: list[str], passed_over: PassedOver
 ) -> set[bytes] | None:
-    """What snapshots and records name; None where one of them cannot be read."""
+    """Return the objects that snapshots and records name, or None if one of these cannot be read."""
     names: set[str] = set()
     try:
         for snapshot_id in snapshots:
@@ -287,29 +300,30 @@ def _needed_objects(
         return {bytes.fromhex(name) for name in names}
     except (StoreError, UnknownId) as error:
         passed_over(f"no objects were removed, because it is unknown which are needed: {error.message}")
-    except ValueError as error:  # A name that is no digest.
+    except ValueError as error:  # A name is not a digest.
         passed_over(f"no objects were removed, because it is unknown which are needed: {error}")
     return None
 
 
 def objects_of_records(batch: BatchDir) -> Iterator[str]:
-    """The objects that `ast` records name: merged ones, and where work is open or may be done again, all others too.
+    """Yield the objects that `ast` records and imports of a batch name. Raises StoreCorrupt.
 
-    So are the files that were imported: what is executed again is made of them. Raises StoreCorrupt.
+    If all work of the batch has results, only merged records are read. Otherwise the records of all outcomes are read
+    too, because work may be continued or repeated. Imported files are needed to repeat their tasks.
     """
     yield from batch.about.imports.values()
     try:
-        yield from _named_by_records(batch)
+        yield from _iter_objects_of_records(batch)
     except ValueError as error:
         raise StoreCorrupt(f"records of batch {batch.id} cannot be read: {error}") from error
 
 
-def _named_by_records(batch: BatchDir) -> Iterator[str]:
-    if is_work(batch):  # Its outcomes have no records.
+def _iter_objects_of_records(batch: BatchDir) -> Iterator[str]:
+    if is_work(batch):  # Outcomes of commands have no records.
         return
     outputs = current_outputs(batch)
     if outputs is not None:
-        yield from _named_by_outputs(outputs)
+        yield from _iter_objects_of_outputs(outputs)
         tally = outputs.manifest.tally()
         if tally.results == tally.planned:
             return
@@ -317,11 +331,11 @@ def _named_by_records(batch: BatchDir) -> Iterator[str]:
     for commit in outcomes.scan().commits:
         for outcome in commit.outcomes:
             if may_name_objects(outcome.counts):
-                for one in outcome.parts or (outcome,):
-                    yield from objects_named_in(b"".join(outcomes.iter_items(commit.segment, one)))
+                for part in outcome.parts or (outcome,):
+                    yield from objects_named_in(b"".join(outcomes.iter_items(commit.segment, part)))
 
 
-def _named_by_outputs(outputs: Outputs) -> Iterator[str]:
+def _iter_objects_of_outputs(outputs: Outputs) -> Iterator[str]:
     for task in outputs.manifest.tasks:
         for index, shard in enumerate(task.shards):
             if may_name_objects(shard.counts):

@@ -1,1 +1,1 @@
-"""Objects, and the packs that hold them."""
+"""Objects, and the packs that contain them."""

@@ -1,7 +1,7 @@
-"""zstd frames: how long one is, and what it holds. A pack or a compressed file is frames one after the other.
+"""zstd frames: their lengths and contents. A pack or a compressed file is a sequence of frames.
 
-zstandard's one-shot `decompress()` returns the first frame of several and says nothing of the rest, so nothing in
-codebatch calls it on data that may hold more than one: `decompress_all` reads across frames.
+The one-shot `decompress()` of zstandard returns only the first of several frames and ignores the rest without an error.
+So codebatch never calls it on data with more than one frame: `decompress_all` reads all frames.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import IO, cast
 import msgspec
 import zstandard
 
-# Level 3 makes packs of source text 3 % smaller and takes 23 % longer (Django 5.2.8, zstandard 0.25, bench/).
+# Level 3 makes packs of source text only 3 % smaller and takes 23 % longer (Django 5.2.8, zstandard 0.25, bench/).
 LEVEL = 1
 CHUNK_BYTES = 1 << 20
 
@@ -25,11 +25,11 @@ _RESERVED_BLOCK = 3
 _CHECKSUM_BYTES = 4
 
 ReadAt = Callable[[int, int], bytes]
-"""Up to so many bytes (second) from an offset (first); fewer only at the end."""
+"""A function (offset, length) that returns `length` bytes, or fewer only at the end."""
 
 
 class Frame(msgspec.Struct, frozen=True, order=True):
-    """Where a frame lies and how many bytes it holds uncompressed."""
+    """The offset and length of a frame, and the size of its content."""
 
     offset: int
     length: int
@@ -37,20 +37,21 @@ class Frame(msgspec.Struct, frozen=True, order=True):
 
 
 class FrameError(ValueError):
-    """The bytes are no whole sound zstd frame with a content size."""
+    """An error of bytes that are not a complete, undamaged zstd frame with a content size."""
 
 
 def compress(data: bytes, level: int = LEVEL) -> bytes:
-    """One frame, its content size in the header."""
+    """Return one frame with the content size in its header."""
     return zstandard.ZstdCompressor(level=level).compress(data)
 
 
 def decompress_one(
     data: bytes | memoryview, size: int, decompressor: zstandard.ZstdDecompressor | None = None
 ) -> bytes:
-    """The content of exactly one frame that says it holds `size` bytes. Raises FrameError.
+    """Return the content of exactly one frame with `size` bytes of content. Raises FrameError.
 
-    Whoever reads thousands brings a decompressor: making one takes longer than to decompress a small file.
+    A caller that reads thousands of frames passes a decompressor, because creating one takes longer than decompressing
+    a small file.
     """
     try:
         if zstandard.frame_content_size(data) != size:
@@ -64,7 +65,7 @@ def decompress_one(
 
 
 def decompress_all(data: bytes) -> bytes:
-    """The content of all frames, one after the other. Raises FrameError where one is torn or unsound."""
+    """Return the concatenated content of all frames. Raises FrameError if one is truncated or damaged."""
     parts = []
     end = 0
     for frame in iter_frames(lambda offset, length: data[offset : offset + length], len(data)):
@@ -76,7 +77,10 @@ def decompress_all(data: bytes) -> bytes:
 
 
 def iter_frames(read_at: ReadAt, total: int) -> Iterator[Frame]:
-    """Walk the frames by their block headers (RFC 8878 3.1.1), decompressing nothing; stops before a torn one."""
+    """Yield the frames by walking their block headers (RFC 8878 3.1.1), without decompression.
+
+    Stops before the first truncated frame.
+    """
     window = _ReadWindow(read_at)
     offset = 0
     while offset < total:
@@ -88,21 +92,21 @@ def iter_frames(read_at: ReadAt, total: int) -> Iterator[Frame]:
 
 
 def content_digest(read_at: ReadAt, frame: Frame) -> bytes:
-    """sha256 of a frame's content, in constant memory. Raises FrameError."""
-    whole = hashlib.sha256()
+    """Return the sha256 of a frame's content. Uses constant memory. Raises FrameError."""
+    hasher = hashlib.sha256()
     size = 0
     source = _FileStretch(read_at, frame.offset, frame.length)
     try:
-        # The stub asks for a whole IO[bytes]; the implementation calls nothing but `read`.
+        # The type stub requires IO[bytes], but the implementation calls only `read`.
         with zstandard.ZstdDecompressor().stream_reader(cast("IO[bytes]", source), closefd=False) as reader:
             while chunk := reader.read(CHUNK_BYTES):
-                whole.update(chunk)
+                hasher.update(chunk)
                 size += len(chunk)
     except zstandard.ZstdError as error:
         raise FrameError(str(error)) from error
     if size != frame.size:
         raise FrameError("the frame has the wrong size")
-    return whole.digest()
+    return hasher.digest()
 
 
 def _frame_at(window: _ReadWindow, start: int, total: int) -> Frame | None:
@@ -130,7 +134,7 @@ def _frame_at(window: _ReadWindow, start: int, total: int) -> Frame | None:
 
 
 class _ReadWindow:
-    """Small reads out of one big one."""
+    """A buffer that serves small reads from one large read."""
 
     def __init__(self, read_at: ReadAt) -> None:
         self._read_at = read_at
@@ -146,7 +150,7 @@ class _ReadWindow:
 
 
 class _FileStretch:
-    """A stretch of a file as a stream."""
+    """A range of a file as a stream."""
 
     def __init__(self, read_at: ReadAt, offset: int, length: int) -> None:
         self._read_at = read_at

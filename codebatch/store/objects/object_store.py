@@ -1,7 +1,7 @@
-"""Objects: immutable bytes by the sha256 of their content, read back out of packs.
+"""Objects: immutable bytes named by the sha256 of their content, read from packs.
 
-A read has two outcomes: the bytes that have the hash, or ObjectMissing. Bytes that do not have the hash are remembered
-beside their pack (packs.py, `.bad`), so the object counts as missing and the next snapshot stores it again.
+A read returns the bytes with this hash or raises ObjectMissing. If the bytes have another hash, the object is listed
+next to its pack (packs.py, `.bad`). It then counts as missing, and the next snapshot stores it again.
 """
 
 from __future__ import annotations
@@ -22,24 +22,25 @@ from codebatch.store.objects.frames import CHUNK_BYTES, Frame, FrameError, decom
 from codebatch.store.objects.packs import PackIndex, decode_bad, decode_index, encode_bad, encode_index, index_from_pack
 from codebatch.system.files.files import Files
 
-# Objects are written in the order of their paths and mostly read in it: one read brings in the neighbours. What lies
-# elsewhere, for another path had the same content first, has neighbours that come next as well: the last few stay.
+# Objects are written in path order and mostly read in path order, so each read also fetches the neighbors. An object
+# elsewhere (its content first appeared under another path) often has its neighbors requested next as well. So the last
+# few windows are cached.
 _WINDOW_BYTES = 64 * 1024
 _WINDOWS = 4
 
 _SEARCHED_MAX = 64
-"""So many objects are searched for in each index; who asks for more is worth a dictionary of all that there are."""
+"""Number of searches in each index after which a dictionary of all objects is built instead."""
 
 
 class ObjectLocation(msgspec.Struct, frozen=True):
-    """Where an object lies: the pack's name without suffix, and the frame in it."""
+    """The location of an object: the name of its pack without suffix, and its frame in the pack."""
 
     pack: str
     frame: Frame
 
 
 class _PackWindow(msgspec.Struct, frozen=True):
-    """A stretch of a pack that was read."""
+    """A range of a pack that was read."""
 
     pack: str
     start: int
@@ -52,10 +53,10 @@ class _Pack(msgspec.Struct, frozen=True):
 
 
 class ObjectStore:
-    """The objects below one `objects` directory, which need not exist yet.
+    """The objects in one `objects` directory, which need not exist yet.
 
-    Indexes are loaded at first use and kept; packs that others seal later are found when a digest is asked for that no
-    known pack holds. Not for use by several threads at once.
+    Indexes are loaded at first use and cached. If a digest is in no known pack, packs that other processes have sealed
+    since are loaded. Not thread-safe.
     """
 
     def __init__(self, files: Files, root: Path) -> None:
@@ -63,27 +64,27 @@ class ObjectStore:
         self.files = files
         self._packs: list[_Pack] = []
         self._searched = 0
-        self._holders: dict[bytes, _Pack] | None = None
+        self._pack_by_key: dict[bytes, _Pack] | None = None
         self._bad: dict[str, set[bytes]] = {}
         self._loaded = False
         self._decompressor = zstandard.ZstdDecompressor()
         self._windows: deque[_PackWindow] = deque(maxlen=_WINDOWS)
 
     def read(self, digest: Digest, size: int | None = None) -> bytes:
-        """The bytes of an object; `size`, where it is known, must be theirs. Raises ObjectMissing, naming the pack."""
+        """Return the bytes of an object. Raises ObjectMissing, also if it does not have the given size."""
         key = bytes.fromhex(digest)
         bad_pack: str | None = None
-        # Two rounds: between the listing that we know and this read, gc may have moved the object to another pack.
+        # Two rounds: since the last listing, garbage collection may have moved the object to another pack.
         for _ in range(2):
             while (location := self.location(digest)) is not None:
                 data = self._try_read(key, location)
                 if data is not None:
-                    # The hash is right, so it is whoever remembers another size that is wrong: the object stays.
+                    # The hash matches, so the expected size is wrong and the object is not damaged.
                     if size not in (None, len(data)):
                         raise ObjectMissing(f"object {digest} has {len(data)} bytes instead of {size}")
                     return data
                 bad_pack = location.pack
-                self._condemn(key, location.pack)
+                self._record_damage(key, location.pack)
             self.refresh()
         if bad_pack is None:
             raise ObjectMissing(f"object {digest} is not in any pack in {self.root}", hint=_HINT)
@@ -92,31 +93,34 @@ class ObjectStore:
         )
 
     def has_key(self, key: bytes) -> bool:
-        """Whether a sealed pack that this process knows of holds the object, and nobody found it unsound there.
+        """Return whether a known sealed pack contains an object that is not known to be damaged there.
 
-        `key` is the digest as 32 bytes: there are those who ask 80,000 times.
+        `key` is the digest as 32 bytes, which saves the conversion in loops over many objects.
         """
         if not self._loaded:
             self.refresh()
-        return key in self._known_holders()
+        return key in self._load_pack_by_key()
 
     def location(self, digest: Digest) -> ObjectLocation | None:
-        """Where an object lies, looked up in packs sealed since as well; None where no pack holds it."""
+        """Return the location of an object, or None if no pack contains it.
+
+        Packs that were sealed since the last listing are searched too.
+        """
         key = bytes.fromhex(digest)
-        pack = self._holder(key)
+        pack = self._find_pack(key)
         if pack is None:
             self.refresh()
-            pack = self._holder(key)
+            pack = self._find_pack(key)
         row = None if pack is None else pack.content.find(key)
         return None if pack is None or row is None else ObjectLocation(pack.name, pack.content.frame(row))
 
     def packs(self) -> list[tuple[str, PackIndex, Collection[bytes]]]:
-        """Every sealed pack by name: its index, and the objects that somebody found unsound in it."""
+        """Return each sealed pack, sorted by name: its name, its index, and the objects known to be damaged in it."""
         self.refresh()
         return [(pack.name, pack.content, self._bad.get(pack.name, ())) for pack in self._packs]
 
     def pack_sizes(self) -> list[tuple[str, int]] | None:
-        """Name and size of every pack on disk, sorted; None where some object is known to be unsound."""
+        """Return name and size of every pack on disk, sorted. None if any object is known to be damaged."""
         names = self.files.listing(self.root)
         if any(name.endswith(layout.BAD_SUFFIX) for name in names):
             return None
@@ -124,64 +128,64 @@ class ObjectStore:
         return [(name, self.files.size(self.root / name) or 0) for name in packs]
 
     def refresh(self) -> None:
-        """Look at the directory again: load what is new, forget packs that are gone."""
+        """List the directory again, load new packs and drop removed ones."""
         names = self.files.listing(self.root)
         packs = {name.removesuffix(layout.PACK_SUFFIX) for name in names if name.endswith(layout.PACK_SUFFIX)}
         bad = {name.removesuffix(layout.BAD_SUFFIX) for name in names if name.endswith(layout.BAD_SUFFIX)} & packs
-        known = {pack.name: pack.content for pack in self._packs}
+        known_indexes = {pack.name: pack.content for pack in self._packs}
         self._loaded = True
-        if packs == known.keys() and bad <= self._bad.keys():
+        if packs == known_indexes.keys() and bad <= self._bad.keys():
             return
         for name in bad:
             with contextlib.suppress(FileNotFoundError, UnsupportedEntry):
                 lines = self.files.read(self.root / f"{name}{layout.BAD_SUFFIX}")
                 self._bad.setdefault(name, set()).update(decode_bad(lines))
-        indexes = ((name, known.get(name) or self._load(name)) for name in sorted(packs))
-        self._adopt_all([(name, index) for name, index in indexes if index is not None])
+        indexes = ((name, known_indexes.get(name) or self._load(name)) for name in sorted(packs))
+        self._replace_packs([(name, index) for name, index in indexes if index is not None])
 
     def adopt(self, name: str, index: PackIndex) -> None:
-        """Take in a pack that this process just sealed. What was said against a pack of that name is past."""
+        """Add a pack that this process has just sealed. It replaces a damaged pack with the same name."""
         self._bad.pop(name, None)
         if any(pack.name == name for pack in self._packs):
-            self._adopt_all([(pack.name, pack.content) for pack in self._packs])
+            self._replace_packs([(pack.name, pack.content) for pack in self._packs])
         else:
             self._add_pack(name, index)
 
-    def _adopt_all(self, packs: list[tuple[str, PackIndex]]) -> None:
-        """Know exactly these packs."""
-        self._packs, self._holders = [_Pack(name, index) for name, index in packs], None
+    def _replace_packs(self, packs: list[tuple[str, PackIndex]]) -> None:
+        """Replace the known packs."""
+        self._packs, self._pack_by_key = [_Pack(name, index) for name, index in packs], None
 
     def _add_pack(self, name: str, index: PackIndex) -> None:
         self._packs.append(_Pack(name, index))
-        if self._holders is not None:
-            self._hold(self._packs[-1], self._holders)
+        if self._pack_by_key is not None:
+            self._index_pack(self._packs[-1], self._pack_by_key)
 
-    def _holder(self, key: bytes) -> _Pack | None:
-        """The last of the packs that are known that holds an object soundly."""
-        if self._holders is None and self._searched < _SEARCHED_MAX:
+    def _find_pack(self, key: bytes) -> _Pack | None:
+        """Return the last known pack with an undamaged copy of an object, or None."""
+        if self._pack_by_key is None and self._searched < _SEARCHED_MAX:
             self._searched += 1
             return self._search(key)
-        return self._known_holders().get(key)
+        return self._load_pack_by_key().get(key)
 
     def _search(self, key: bytes) -> _Pack | None:
-        holders = (pack for pack in reversed(self._packs) if pack.content.find(key) is not None)
-        return next((pack for pack in holders if key not in self._bad.get(pack.name, ())), None)
+        packs = (pack for pack in reversed(self._packs) if pack.content.find(key) is not None)
+        return next((pack for pack in packs if key not in self._bad.get(pack.name, ())), None)
 
-    def _known_holders(self) -> dict[bytes, _Pack]:
-        if self._holders is None:
-            self._holders = {}
+    def _load_pack_by_key(self) -> dict[bytes, _Pack]:
+        if self._pack_by_key is None:
+            self._pack_by_key = {}
             for pack in self._packs:
-                self._hold(pack, self._holders)
-        return self._holders
+                self._index_pack(pack, self._pack_by_key)
+        return self._pack_by_key
 
-    def _hold(self, pack: _Pack, holders: dict[bytes, _Pack]) -> None:
+    def _index_pack(self, pack: _Pack, pack_by_key: dict[bytes, _Pack]) -> None:
         bad, keys = self._bad.get(pack.name), pack.content.all_keys
-        holders.update(dict.fromkeys([key for key in keys if key not in bad] if bad else keys, pack))
+        pack_by_key.update(dict.fromkeys([key for key in keys if key not in bad] if bad else keys, pack))
 
     def _load(self, name: str) -> PackIndex | None:
-        """The index of a pack: the one on disk if it is sound and fits, else a new one; None if the pack is gone.
+        """Return the index of a pack: the one on disk if it is valid, otherwise a new one.
 
-        So it is if something else than a file has the name.
+        Return None if the pack is missing or is not a regular file.
         """
         path = self.root / f"{name}{layout.PACK_SUFFIX}"
         pack_bytes = self.files.size(path)
@@ -197,25 +201,25 @@ class ObjectStore:
             index = index_from_pack(lambda offset, length: self.files.read_range(path, offset, length), pack_bytes)
         except (FileNotFoundError, UnsupportedEntry):
             return None
-        # A store that cannot be written can still be read: then every process makes the index for itself. So it is
-        # where a writer took the unfinished one for a dead reader's, and of a damaged pack: the index would outlive
-        # the damage where somebody puts a sound pack in its place.
+        # The index is only written if possible. In a read-only store, every process builds its own. The same holds if a
+        # writer took the unfinished index for an orphan. The index of a damaged pack is not written, because it would
+        # remain after the pack is replaced by an undamaged one.
         with contextlib.suppress(StoreUnwritable, UnsupportedEntry, FileNotFoundError):
-            if self._is_what_its_name_says(name, pack_bytes):
+            if self._matches_name(name, pack_bytes):
                 self.files.write_volatile(self.root / f"{name}{layout.INDEX_SUFFIX}", encode_index(index))
         return index
 
-    def _is_what_its_name_says(self, name: str, pack_bytes: int) -> bool:
-        whole = hashlib.sha256()
+    def _matches_name(self, name: str, pack_bytes: int) -> bool:
+        hasher = hashlib.sha256()
         path = self.root / f"{name}{layout.PACK_SUFFIX}"
         for offset in range(0, pack_bytes, CHUNK_BYTES):
-            whole.update(self.files.read_range(path, offset, CHUNK_BYTES))
-        return whole.hexdigest() == name
+            hasher.update(self.files.read_range(path, offset, CHUNK_BYTES))
+        return hasher.hexdigest() == name
 
     def _try_read(self, key: bytes, location: ObjectLocation) -> bytes | None:
         data = self._content(key, location)
         if data is None:
-            # What was read ahead may be of a pack that has been replaced since.
+            # The cached windows may be from a pack that has been replaced since.
             self._windows.clear()
             data = self._content(key, location)
         return data
@@ -239,21 +243,21 @@ class ObjectStore:
             self._windows.appendleft(_PackWindow(pack, start, data))
         return data[:length]
 
-    def _condemn(self, key: bytes, pack: str) -> None:
-        """Remember that a pack's copy of an object is unsound, and fall back to another pack's copy if there is one.
+    def _record_damage(self, key: bytes, pack: str) -> None:
+        """Record that a pack's copy of an object is damaged, and use another pack's copy if there is one.
 
-        Two readers that condemn two objects of one pack at the same time may lose one line; the object lost from the
-        list is found unsound again by whoever reads it next.
+        If two readers do this for one pack at the same time, one line may be lost from the list. The next reader of
+        this object finds the damage again.
         """
         bad = self._bad.setdefault(pack, set())
         bad.add(key)
-        if self._holders is not None:
-            self._holders.pop(key, None)
-            other = self._search(key)
-            if other is not None:
-                self._holders[key] = other
+        if self._pack_by_key is not None:
+            self._pack_by_key.pop(key, None)
+            other_pack = self._search(key)
+            if other_pack is not None:
+                self._pack_by_key[key] = other_pack
         if self.files.size(self.root / f"{pack}{layout.PACK_SUFFIX}") is None:
-            return  # gc took the pack: nothing is unsound, and the next `refresh` forgets it
+            return  # Garbage collection removed the pack. Nothing is damaged, and the next `refresh` drops it.
         with contextlib.suppress(StoreUnwritable, UnsupportedEntry, FileNotFoundError):
             self.files.write_volatile(self.root / f"{pack}{layout.BAD_SUFFIX}", encode_bad(bad))
 

@@ -1,8 +1,8 @@
-"""Writing packs. A pack grows under `<uuid>.part`, which its writer holds an flock on, and is sealed under its name.
+"""Writing of packs. A pack grows in a file `<uuid>.part` under its writer's flock, and is sealed under its final name.
 
-Order: frames appended -> fsync -> link to `<sha256>.pack` -> unlink the part -> index -> (in `seal`) fsync of the
-directory. Whoever publishes something that names an object calls `seal` first. A part that nobody holds is what a dead
-writer left, and is swept (store/batches/leftovers.py).
+Order: append frames, fsync, link to `<sha256>.pack`, unlink the part, write the index, and (in `seal`) fsync of the
+directory. `seal` must be called before any document that names an object is published. A part that no process locks is
+an orphan and is swept (store/batches/leftovers.py).
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ PART_ATTEMPTS_MAX = 100
 
 
 class SizeChangedError(ValueError):
-    """A stream gave more or fewer bytes than were announced; nothing of it was kept."""
+    """An error of a stream with more or fewer bytes than announced. None of it was stored."""
 
 
 class PackPart:
-    """A pack in the making: the file, its lock, its running hash. `bytes` is how long it is."""
+    """An unsealed pack: its file, lock and running hash. `bytes` is its current length."""
 
     def __init__(self, files: Files, root: Path) -> None:
         self._files = files
@@ -49,7 +49,7 @@ class PackPart:
         self.path, self._appender, self._lock = self._open()
         self._hash = hashlib.sha256()
         self._frames: list[tuple[bytes, Frame]] = []
-        self._open_still = True
+        self._is_open = True
         self.bytes = 0
 
     def append(self, data: bytes) -> None:
@@ -61,48 +61,48 @@ class PackPart:
         self._frames.append((key, frame))
 
     def seal(self) -> tuple[str, PackIndex]:
-        """Give the pack its name, and return it with the index. It is durable once the directory is synced."""
+        """Publish the pack under its name and return the name with the index. Durable once the directory is synced."""
         self._appender.sync()
         name = self._hash.hexdigest()
         root = self._root
         target = root / f"{name}{layout.PACK_SUFFIX}"
-        if not self._files.create_exclusive(self.path, target) and not self._is_sound(name):
-            # The name says the same bytes as ours, but the file that has it lost them: ours takes its place. Whoever
-            # looks in between finds no pack, which is what the old one was worth; dying in between loses nothing more.
+        if not self._files.create_exclusive(self.path, target) and not self._is_undamaged(name):
+            # The existing file has the same name but is damaged, so this one replaces it. A reader in between finds no
+            # pack, which is no worse than a damaged one. A crash in between loses nothing more.
             self._files.remove(target)
             self._files.create_exclusive(self.path, target)
         self._files.remove(root / f"{name}{layout.BAD_SUFFIX}")
         index = build_index(self.bytes, self._frames)
-        with contextlib.suppress(UnsupportedEntry):  # Readers of the pack make an index of their own.
+        with contextlib.suppress(UnsupportedEntry):  # Without an index file, readers build the index.
             self._files.write_volatile(root / f"{name}{layout.INDEX_SUFFIX}", encode_index(index))
         self.discard()
         return name, index
 
     def discard(self) -> None:
-        """Remove the part; a sealed pack stays under its own name. A second call does nothing."""
-        if not self._open_still:
+        """Remove the part. A sealed pack keeps its final name. Idempotent."""
+        if not self._is_open:
             return
-        self._open_still = False
+        self._is_open = False
         self._appender.close()
         try:
             self._files.remove(self.path)
         finally:
             self._lock.release()
 
-    def _is_sound(self, name: str) -> bool:
+    def _is_undamaged(self, name: str) -> bool:
         path = self._root / f"{name}{layout.PACK_SUFFIX}"
         if self._files.size(path) != self.bytes:
             return False
-        whole = hashlib.sha256()
+        hasher = hashlib.sha256()
         for offset in range(0, self.bytes, CHUNK_BYTES):
-            whole.update(self._files.read_range(path, offset, CHUNK_BYTES))
-        return whole.hexdigest() == name
+            hasher.update(self._files.read_range(path, offset, CHUNK_BYTES))
+        return hasher.hexdigest() == name
 
     def _open(self) -> tuple[Path, Appender, Lock]:
-        """A new part under lock.
+        """Create a new part and lock it.
 
-        Between our making the file and our locking it a sweeper may take it for a dead writer's and remove it. Then
-        either it still has the lock, or we locked a file that has no name any more: in both cases we take another name.
+        Between the creation and the lock, a sweeper may take the part for an orphan and remove it. Then either the
+        sweeper still holds the lock, or the locked file has no name any more. In both cases another name is tried.
         """
         if self._files.make_directory(self._root):
             self._files.sync_directory(self._root.parent)
@@ -122,11 +122,12 @@ class PackPart:
 
 
 class PackWriter:
-    """Adds objects to the store; one per process. Use as a context manager: an exception drops what is unsealed.
+    """A writer that adds objects to the store, one per process.
 
-    An object that the store or this writer holds already is not written again. Once there is more than one batch to
-    write, a thread compresses and writes while the caller reads on (zstd, sha256 and write(2) let go of the GIL); one
-    batch at a time, so the packs do not depend on timing. Everything else happens in the caller's thread.
+    To be used as a context manager: an exception discards unsealed objects. Objects that are already in the store or in
+    this writer are not written again. From the second batch on, a thread compresses and writes while the caller reads
+    on (zstd, sha256 and write(2) release the GIL). It processes one batch at a time, so packs do not depend on timing.
+    Everything else happens in the caller's thread.
     """
 
     def __init__(self, objects: ObjectStore) -> None:
@@ -134,8 +135,8 @@ class PackWriter:
         self._objects = objects
         self._compressor = zstandard.ZstdCompressor(level=LEVEL)
         self._part: PackPart | None = None
-        self._waiting: list[tuple[bytes, bytes]] = []
-        self._waiting_bytes = 0
+        self._pending: list[tuple[bytes, bytes]] = []
+        self._pending_bytes = 0
         self._keys: set[bytes] = set()
         self._unsynced = False
         self._thread: Threads | None = None
@@ -153,53 +154,56 @@ class PackWriter:
             self.discard()
 
     def add(self, data: bytes) -> Digest:
-        """Take in an object. It can be read, and is on disk, after `seal`."""
+        """Add an object and return its digest. After `seal` it is readable and on disk."""
         return Digest(self.add_key(data).hex())
 
     def add_key(self, data: bytes) -> bytes:
-        """`add`, with the digest as 32 bytes: for those who add 80,000."""
+        """Add an object like `add`, but return its digest as 32 bytes, which saves the conversion in long loops."""
         key = hashlib.sha256(data).digest()
         if not self._is_stored(key):
             self._keys.add(key)
-            self._waiting.append((key, data))
-            self._waiting_bytes += len(data)
-            if self._waiting_bytes >= BATCH_BYTES or len(self._waiting) >= BATCH_OBJECTS:
-                self._hand_over()
+            self._pending.append((key, data))
+            self._pending_bytes += len(data)
+            if self._pending_bytes >= BATCH_BYTES or len(self._pending) >= BATCH_OBJECTS:
+                self._submit()
         return key
 
     def add_stream(self, chunks: Iterable[bytes], size: int) -> Digest:
-        """Take in a big object, in constant memory, as a pack of one. Raises SizeChangedError unless `size` fits."""
+        """Add a large object as a pack of its own, in constant memory.
+
+        Raises SizeChangedError if the stream does not have `size` bytes.
+        """
         part = PackPart(self._files, self._objects.root)
-        whole = hashlib.sha256()
+        hasher = hashlib.sha256()
         compressor = self._compressor.compressobj(size=size)
-        left = size
+        remaining = size
         try:
             for chunk in chunks:
-                left -= len(chunk)
-                if left < 0:
+                remaining -= len(chunk)
+                if remaining < 0:
                     break
-                whole.update(chunk)
+                hasher.update(chunk)
                 part.append(compressor.compress(chunk))
-            if left:
-                raise SizeChangedError(f"announced {size} bytes, got {size - left}")
+            if remaining:
+                raise SizeChangedError(f"announced {size} bytes, got {size - remaining}")
             part.append(compressor.flush())
         except BaseException:
             part.discard()
             raise
-        key = whole.digest()
+        key = hasher.digest()
         if self._is_stored(key):
             part.discard()
         else:
             part.add_frame(key, Frame(0, part.bytes, size))
             self._keys.add(key)
             self._seal_part(part)
-        return Digest(whole.hexdigest())
+        return Digest(hasher.hexdigest())
 
     def seal(self) -> None:
-        """On return every object added so far is on disk, can be read, and has a durable name."""
+        """Seal all packs. On return every added object is readable and on disk under a durable name."""
         self._wait(0)
-        if self._waiting:
-            self._write(self._take_waiting())
+        if self._pending:
+            self._write(self._take_pending())
         if self._part is not None:
             part, self._part = self._part, None
             self._seal_part(part)
@@ -212,9 +216,9 @@ class PackWriter:
         self._sealed = []
 
     def discard(self) -> None:
-        """Forget what is unsealed and remove its file; what is sealed stays."""
+        """Drop unsealed objects and remove their file. Sealed packs stay."""
         self._stop_thread()
-        self._take_waiting()
+        self._take_pending()
         self._running.clear()
         self._keys = set()
         if self._part is not None:
@@ -222,16 +226,19 @@ class PackWriter:
             part.discard()
 
     def holds(self, digest: str) -> bool:
-        """Whether the store or this writer has an object. It is on disk, if so, after `seal`."""
+        """Return whether the store or this writer has an object. If so, it is on disk after `seal`."""
         if not DIGEST_PATTERN.match(digest):
             return False
         key = bytes.fromhex(digest)
         if not self._is_stored(key):
-            self._objects.refresh()  # Another worker may have sealed it since.
+            self._objects.refresh()  # Another worker may have sealed it since the last listing.
         return self._is_stored(key)
 
     def _is_stored(self, key: bytes) -> bool:
-        """Whether an object need not be written. Who sealed its pack may have died before the name was on disk."""
+        """Return whether an object need not be written.
+
+        If another process sealed its pack, it may have died before it synced the name. So the directory must be synced.
+        """
         if key in self._keys:
             return True
         if self._objects.has_key(key):
@@ -239,18 +246,18 @@ class PackWriter:
             return True
         return False
 
-    def _hand_over(self) -> None:
-        """Let the thread write what is waiting; wait for it where it is too far behind, which bounds memory."""
+    def _submit(self) -> None:
+        """Submit the pending objects to the thread. Wait first if too many batches are pending, which bounds memory."""
         if self._thread is None:
-            from codebatch.system.threads import Threads  # a small snapshot needs no thread
+            from codebatch.system.threads import Threads  # A small snapshot needs no thread.
 
             self._thread = Threads(1)
         self._wait(BATCHES_BEHIND_MAX - 1)
-        self._running.append(self._thread.submit(self._write, self._take_waiting()))
+        self._running.append(self._thread.submit(self._write, self._take_pending()))
 
-    def _wait(self, left: int) -> None:
-        """Until so few batches are in the thread's hands. Raises what went wrong there."""
-        while len(self._running) > left:
+    def _wait(self, pending_max: int) -> None:
+        """Wait until at most `pending_max` batches are pending in the thread. Raises errors of the thread."""
+        while len(self._running) > pending_max:
             self._running.popleft().result()
 
     def _stop_thread(self) -> None:
@@ -259,12 +266,12 @@ class PackWriter:
             self._thread.end()
             self._thread = None
 
-    def _take_waiting(self) -> list[tuple[bytes, bytes]]:
-        waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
-        return waiting
+    def _take_pending(self) -> list[tuple[bytes, bytes]]:
+        pending, self._pending, self._pending_bytes = self._pending, [], 0
+        return pending
 
     def _write(self, batch: list[tuple[bytes, bytes]]) -> None:
-        """Compress a batch into the current pack. Runs in the thread, or in the caller's while the thread is idle."""
+        """Compress a batch into the current pack. Runs in the thread, or in the caller's thread while it is idle."""
         if self._part is None:
             self._part = PackPart(self._files, self._objects.root)
         part = self._part
@@ -287,10 +294,13 @@ class PackWriter:
             raise
 
     def _compress(self, contents: list[bytes]) -> list[bytes]:
-        """One frame each. Only zstandard's C backend has the batch call, which refuses contents without a byte."""
+        """Return one frame for each content.
+
+        Only the C backend of zstandard has the batch call, which rejects a batch of only empty contents.
+        """
         if any(contents) and "multi_compress_to_buffer" in zstandard.backend_features:
             frames = self._compressor.multi_compress_to_buffer(
                 cast("list[bytes | bytearray | memoryview[int]]", contents)
             )
-            return [frames[at].tobytes() for at in range(len(frames))]
+            return [frames[i].tobytes() for i in range(len(frames))]
         return [self._compressor.compress(content) for content in contents]

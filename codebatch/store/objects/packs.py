@@ -1,11 +1,11 @@
-"""Packs: objects in one file, and the index that finds them (SPEC.md "Packs").
+"""Packs: files with many objects, and the index that finds them (SPEC.md "Packs").
 
-`<sha256 of the pack's bytes>.pack` is zstd frames one after the other, one per object, each with its content size, and
-nothing else: the pack alone says everything, and the index is only a faster way to know it.
+`<sha256 of the pack's bytes>.pack` is a sequence of zstd frames, one per object, each with its content size. A pack is
+self-contained: its index only makes it faster to search.
 
-`<the same name>.idx` holds, little-endian and without padding:
+`<the same name>.idx` has, little-endian and without padding:
 
-    offset      bytes   what
+    offset      bytes   content
     0           8       magic `cbidx` 0 0 and the format, 1
     8           8       count: objects in the pack
     16          8       pack_bytes: size of the pack
@@ -15,10 +15,10 @@ nothing else: the pack alone says everything, and the index is only a faster way
     ..          8 * n   size: uncompressed bytes of each object
     ..          32      sha256 of everything before
 
-An index that is missing, fails its sha256 or states another size than the pack has is made anew from the pack.
+An index that is missing, fails its sha256 or has another pack size is rebuilt from the pack.
 
-`<the same name>.bad` names objects of the pack that somebody read and found unsound: their digests in hex, one a line.
-They count as missing, so that the next snapshot that meets the content stores it again.
+`<the same name>.bad` lists objects of the pack that a reader found damaged: their digests in hex, one per line. They
+count as missing, so the next snapshot with this content stores it again.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _ROW_BYTES = KEY_BYTES + 3 * 8
 
 
 class PackIndex(msgspec.Struct, frozen=True, dict=True):
-    """What lies where in a pack: columns, in ascending order of the digests."""
+    """The index of a pack as columns, in ascending order of the digests."""
 
     pack_bytes: int
     keys: bytes
@@ -56,23 +56,23 @@ class PackIndex(msgspec.Struct, frozen=True, dict=True):
         return len(self.offsets)
 
     def key(self, row: int) -> bytes:
-        """The digest of a row, as 32 bytes."""
+        """Return the digest of a row as 32 bytes."""
         return self.keys[row * KEY_BYTES : (row + 1) * KEY_BYTES]
 
     @cached_property
     def all_keys(self) -> list[bytes]:
-        """Every digest, ascending."""
+        """All digests, ascending."""
         keys = self.keys
         return [keys[start : start + KEY_BYTES] for start in range(0, len(keys), KEY_BYTES)]
 
     def frame(self, row: int) -> Frame:
-        """Where the object of a row lies."""
+        """Return the frame of the object in a row."""
         return Frame(self.offsets[row], self.lengths[row], self.sizes[row])
 
     def find(self, key: bytes) -> int | None:
-        """The row of a digest, None where the pack does not hold it."""
+        """Return the row of a digest, or None if the pack does not contain it."""
         keys: list[bytes] | None = self.__dict__.get("all_keys")
-        if keys is not None:  # Who has them finds one in a tenth of the time.
+        if keys is not None:  # With the decoded digests, a search is ten times as fast.
             row = bisect_left(keys, key)
             return row if row < len(keys) and keys[row] == key else None
         row = bisect_left(range(len(self)), key, key=self.key)
@@ -80,7 +80,7 @@ class PackIndex(msgspec.Struct, frozen=True, dict=True):
 
 
 def build_index(pack_bytes: int, frames: Iterable[tuple[bytes, Frame]]) -> PackIndex:
-    """An index over frames with their digests. The first of two frames with one digest counts."""
+    """Return the index of frames with their digests. If a digest occurs twice, the first frame counts."""
     first: dict[bytes, Frame] = {}
     for key, frame in frames:
         first.setdefault(key, frame)
@@ -96,7 +96,7 @@ def build_index(pack_bytes: int, frames: Iterable[tuple[bytes, Frame]]) -> PackI
 
 
 def encode_index(index: PackIndex) -> bytes:
-    """The bytes of an .idx file."""
+    """Return the bytes of an .idx file."""
     columns = (index.offsets, index.lengths, index.sizes)
     body = b"".join(
         (
@@ -111,7 +111,7 @@ def encode_index(index: PackIndex) -> bytes:
 
 
 def decode_index(data: bytes) -> PackIndex:
-    """Read an .idx file. Raises ValueError where it is not whole and sound."""
+    """Decode an .idx file. Raises ValueError if it is truncated or damaged."""
     if len(data) < _HEADER_BYTES + KEY_BYTES or data[:8] != _MAGIC:
         raise ValueError("not a pack index of format 1")
     count = int.from_bytes(data[8:16], "little")
@@ -130,23 +130,23 @@ def decode_index(data: bytes) -> PackIndex:
 
 
 def index_from_pack(read_at: ReadAt, pack_bytes: int) -> PackIndex:
-    """Make the index from the pack alone. An unsound frame is left out, and with a torn one the rest ends."""
-    found = []
+    """Build the index from the pack alone. Damaged frames are omitted, and a truncated frame ends the index."""
+    frames = []
     for frame in iter_frames(read_at, pack_bytes):
         try:
-            found.append((content_digest(read_at, frame), frame))
+            frames.append((content_digest(read_at, frame), frame))
         except FrameError:
             continue
-    return build_index(pack_bytes, found)
+    return build_index(pack_bytes, frames)
 
 
 def encode_bad(keys: Iterable[bytes]) -> bytes:
-    """The bytes of a .bad file."""
+    """Return the bytes of a .bad file."""
     return "".join(f"{key.hex()}\n" for key in sorted(keys)).encode()
 
 
 def decode_bad(data: bytes) -> set[bytes]:
-    """The digests a .bad file names. A line that is no digest is passed over: the file is only a hint."""
+    """Return the digests in a .bad file. Invalid lines are skipped, because the file is only a hint."""
     lines = data.decode("ascii", "replace").splitlines()
     return {bytes.fromhex(line) for line in lines if DIGEST_PATTERN.match(line)}
 

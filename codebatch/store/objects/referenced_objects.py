@@ -1,4 +1,4 @@
-"""The objects that records name: those of kind `ast` do, and they are needed for as long as the record is."""
+"""Objects that records name. Records of kind `ast` name objects, which are needed as long as the record."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codebatch.model.record_counts import Counts
 
 
 class _ReferenceLine(msgspec.Struct, frozen=True):
-    """Of a record, whether it names an object."""
+    """The members of a record that show whether it names an object."""
 
     kind: str
     object: str = ""
@@ -20,12 +20,12 @@ _line_decoder = msgspec.json.Decoder(_ReferenceLine)
 
 
 def may_name_objects(counts: Counts) -> bool:
-    """Whether any of some records may name an object."""
+    """Return whether records with these counts may name objects."""
     return "ast" in counts.kinds
 
 
 def objects_named_in(lines: bytes) -> Iterator[str]:
-    """The objects that record lines name. Raises ValueError."""
+    """Yield the objects that record lines name. Raises ValueError."""
     try:
         yield from (line.object for line in _line_decoder.decode_lines(lines) if line.kind == "ast")
     except msgspec.DecodeError as error:

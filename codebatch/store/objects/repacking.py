@@ -1,8 +1,9 @@
-"""Packs without what nobody names: those that hold nothing else go, those that are in good part dead are written anew.
+"""Garbage collection of packs: packs without needed objects are removed, those with much garbage are rewritten.
 
-Only for who has the store alone (`Store.alone`). A pack goes when each object in it that is needed lies, checked, in
-another one whose bytes and name are on disk: so whoever is killed at any call leaves every needed object in some pack,
-perhaps in two, of which the next one takes one. Readers hold no lock: who finds a pack gone looks at the list again.
+The caller holds the exclusive lock of the store (`StoreDir.alone`). A pack is removed only when each needed object in
+it is in another pack, verified and on disk with its name. So a kill at any point leaves every needed object in some
+pack. If it is in two, the next garbage collection removes one. Readers hold no lock: if a pack is gone, they list the
+packs again.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from codebatch.store.objects.pack_writer import PACK_BYTES, PackPart
 from codebatch.store.objects.packs import PackIndex
 
 DEAD_SHARE_MIN = 0.3
-"""A pack of which so much is dead is written anew."""
+"""Minimum share of garbage in a pack that is rewritten."""
 
 
-class _Held(msgspec.Struct, frozen=True):
-    """A pack that is given up, and its objects that are needed, in the order in which they lie."""
+class _RemovedPack(msgspec.Struct, frozen=True):
+    """A pack to be removed, and its needed objects in the order of their frames."""
 
     name: str
     content: PackIndex
@@ -32,49 +33,51 @@ class _Held(msgspec.Struct, frozen=True):
 
 
 class Repacking(msgspec.Struct, frozen=True):
-    """What is to be done: `given_up` are the packs that go, `left` those that stay; `dead` counts objects."""
+    """A plan of garbage collection: `given_up` are the packs to remove, `left` the others. `dead` counts objects."""
 
-    given_up: list[_Held]
+    given_up: list[_RemovedPack]
     left: list[tuple[str, PackIndex, Collection[bytes]]]
     dead: int
     dead_bytes: int
 
     @property
     def rewritten(self) -> int:
-        """How many packs hold what is copied."""
+        """Number of packs with objects to be copied."""
         return sum(bool(pack.keys) for pack in self.given_up)
 
 
 def choose_packs(objects: ObjectStore, needed: Collection[bytes]) -> Repacking:
-    """Which packs go, where exactly these objects are needed. A second copy of an object is as good as dead.
+    """Choose the packs to remove, given the needed objects. A second copy of an object counts as garbage.
 
-    Left alone is what has no pack's name, and a pack of which the index does not know every byte, for it is damaged.
+    Packs without a valid name are not touched, nor are packs with bytes outside of all frames of the index, which are
+    damaged.
     """
-    given_up: list[_Held] = []
+    given_up: list[_RemovedPack] = []
     left: list[tuple[str, PackIndex, Collection[bytes]]] = []
     dead: set[bytes] = set()
     dead_bytes = 0
-    met: set[bytes] = set()
+    kept_keys: set[bytes] = set()
     for name, content, bad in objects.packs():
-        wanted = [(key, content.frame(row)) for row, key in enumerate(content.all_keys) if key in needed]
-        held = [(key, frame) for key, frame in wanted if key not in bad]
-        waste = content.pack_bytes - sum(frame.length for key, frame in held if key not in met)
+        needed_frames = [(key, content.frame(row)) for row, key in enumerate(content.all_keys) if key in needed]
+        undamaged = [(key, frame) for key, frame in needed_frames if key not in bad]
+        waste = content.pack_bytes - sum(frame.length for key, frame in undamaged if key not in kept_keys)
         is_whole = DIGEST_PATTERN.match(name) is not None and sum(content.lengths) == content.pack_bytes
-        if is_whole and (not held or waste >= DEAD_SHARE_MIN * content.pack_bytes):
-            given_up.append(_Held(name, content, [key for key, _ in sorted(held, key=_offset)]))
+        if is_whole and (not undamaged or waste >= DEAD_SHARE_MIN * content.pack_bytes):
+            given_up.append(_RemovedPack(name, content, [key for key, _ in sorted(undamaged, key=_offset)]))
             dead.update(key for key in content.all_keys if key not in needed)
             dead_bytes += waste
         else:
             left.append((name, content, bad))
-            met.update(key for key, _ in held)
+            kept_keys.update(key for key, _ in undamaged)
     return Repacking(given_up, left, len(dead), dead_bytes)
 
 
 def repack(objects: ObjectStore, chosen: Repacking) -> list[str]:
-    """Do it; returns the packs that had to stay, for an object that is needed is damaged there and nowhere sound.
+    """Rewrite and remove the chosen packs. Return those that could not be removed.
 
-    On return what is needed is on disk, and what went does not come back with power. Raises StoreUnwritable: then some
-    packs are done, and others as they were.
+    A pack is not removed if a needed object is damaged there and has no undamaged copy. On return needed objects are on
+    disk, and removed packs do not reappear after power loss. If StoreUnwritable is raised, some packs are done and
+    others are unchanged.
     """
     return _Repacker(objects, chosen).run()
 
@@ -90,7 +93,7 @@ class _Repacker:
         self._copied: list[str] = []
 
     def run(self) -> list[str]:
-        """What holds nothing goes first: it makes room for the copies."""
+        """Process the packs. Those without needed objects are removed first, which frees space for the copies."""
         given_up = sorted(self._chosen.given_up, key=lambda pack: bool(pack.keys))
         damaged = []
         try:
@@ -113,14 +116,14 @@ class _Repacker:
         self._objects.refresh()
         return damaged
 
-    def _move(self, pack: _Held, key: bytes) -> bool:
-        """See that an object of a pack lies in one that stays; False where it is damaged here and in none of those."""
-        if key in self._moved or self._is_in_one_that_stays(key):
+    def _move(self, pack: _RemovedPack, key: bytes) -> bool:
+        """Ensure that an object is in a pack that stays. Return False if it is damaged here and in all of those."""
+        if key in self._moved or self._is_in_remaining_pack(key):
             return True
         row = pack.content.find(key)
         assert row is not None
         frame = pack.content.frame(row)
-        if not self._is_sound(pack.name, key, frame):
+        if not self._is_undamaged(pack.name, key, frame):
             return False
         if self._part is None:
             self._part = PackPart(self._files, self._objects.root)
@@ -131,14 +134,14 @@ class _Repacker:
         self._moved.add(key)
         return True
 
-    def _is_in_one_that_stays(self, key: bytes) -> bool:
+    def _is_in_remaining_pack(self, key: bytes) -> bool:
         for name, content, bad in self._chosen.left:
             row = None if key in bad else content.find(key)
-            if row is not None and self._is_sound(name, key, content.frame(row)):
+            if row is not None and self._is_undamaged(name, key, content.frame(row)):
                 return True
         return False
 
-    def _is_sound(self, pack: str, key: bytes, frame: Frame) -> bool:
+    def _is_undamaged(self, pack: str, key: bytes, frame: Frame) -> bool:
         path = self._objects.root / f"{pack}{layout.PACK_SUFFIX}"
         with contextlib.suppress(FileNotFoundError, FrameError):
             return content_digest(lambda offset, length: self._files.read_range(path, offset, length), frame) == key
@@ -150,7 +153,7 @@ class _Repacker:
             yield self._files.read_range(path, frame.offset + start, min(CHUNK_BYTES, frame.length - start))
 
     def _seal(self) -> None:
-        """Bring the new pack and its name to disk, and only then remove those that it stands for."""
+        """Make the new pack durable under its name, and only then remove the packs that it replaces."""
         if self._part is not None:
             part, self._part = self._part, None
             try:
@@ -165,12 +168,15 @@ class _Repacker:
         self._copied.clear()
 
     def _remove(self, pack: str) -> None:
-        """Remove a pack. One that was killed before may have written, of the same packs, the one that we just wrote."""
+        """Remove a pack, unless it was just written.
+
+        A killed garbage collection may already have written a pack with the same name as the new one.
+        """
         if pack not in self._written:
             self._files.remove(self._objects.root / f"{pack}{layout.PACK_SUFFIX}")
 
     def _sweep_companions(self) -> None:
-        """Remove what lies beside a pack that is gone."""
+        """Remove index files and lists of damaged objects without a pack."""
         names = self._files.listing(self._objects.root)
         packs = {name.removesuffix(layout.PACK_SUFFIX) for name in names if name.endswith(layout.PACK_SUFFIX)}
         for name in names:
@@ -179,5 +185,5 @@ class _Repacker:
                 self._files.remove(self._objects.root / name)
 
 
-def _offset(held: tuple[bytes, Frame]) -> int:
-    return held[1].offset
+def _offset(frame_of_key: tuple[bytes, Frame]) -> int:
+    return frame_of_key[1].offset

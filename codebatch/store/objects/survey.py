@@ -1,4 +1,4 @@
-"""Whether objects are there, and are what their names say."""
+"""Verification that objects exist and match their digests."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from codebatch.store.objects.packs import decode_index
 def survey_objects(
     objects: ObjectStore, names: Iterable[str], *, is_full: bool
 ) -> Iterator[tuple[str, ObjectMissing | None]]:
-    """Each of some objects, and what is wrong with it: in no pack; where it is `full`, not the bytes of its hash.
+    """Yield each of the objects with its error, or None: it is in no pack or, if `is_full`, its bytes do not match.
 
-    They come as they lie in their packs, those first that lie nowhere.
+    Missing objects come first, the others in the order of their packs and frames.
     """
     located = ((objects.location(Digest(name)), name) for name in set(names))
     for place, name in sorted(
@@ -34,7 +34,10 @@ def survey_objects(
 
 
 def may_lack_objects(objects: ObjectStore) -> bool:
-    """Whether something may be lost, by the names and lengths of packs: one is gone, was cut, or was found unsound."""
+    """Return whether objects may be missing, from the names and lengths of packs alone.
+
+    True if a pack is missing or truncated, or any object is known to be damaged.
+    """
     sizes = objects.pack_sizes()
     if not sizes:
         return True
@@ -45,7 +48,7 @@ def may_lack_objects(objects: ObjectStore) -> bool:
 
 
 def _indexed_bytes(objects: ObjectStore, pack: str) -> int | None:
-    """How long a pack is, as its index says."""
+    """Return the length of a pack as recorded in its index, or None if the index is missing or invalid."""
     try:
         return decode_index(objects.files.read(objects.root / f"{pack}{layout.INDEX_SUFFIX}")).pack_bytes
     except (FileNotFoundError, ValueError, UnsupportedEntry):

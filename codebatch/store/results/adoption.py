@@ -1,7 +1,7 @@
-"""The same work for another question: a batch whose results are those of one that has ended (SPEC.md "Batches").
+"""Reuse of a whole batch: a new batch with the results of a COMPLETED one with an equal plan (SPEC.md "Batches").
 
-Equal trees have equal results, wherever they lie and however often they come back. What `run` found for one tree would
-answer for the place, the patterns and the instant of another; so it gets a batch of its own, which costs links only.
+Equal trees have equal results, in any directory and at any time. But the source, the patterns and the time of the older
+batch may differ from those that `run` was called with. So a batch of its own is created, which costs only links.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from codebatch.store.results.outputs import Manifest
 from codebatch.store.sharing import hardlink_or_copy
 from codebatch.system.files.files import Files
 
-# An outcome before the segment that holds its records: who resumes the other batch meanwhile writes them the other way.
+# Outcomes come before the segments with their records: a concurrent `resume` of the other batch writes segments first.
 _LINKED = (layout.JOURNAL, layout.OUTCOMES, layout.RESULTS)
 
 
 def is_adoptable(batch: BatchDir, manifest: Manifest) -> bool:
-    """Whether no result of a merged batch rests on what is in no key, nor one that was not merged since."""
-    if manifest.is_unkeyed:
+    """Return whether the cache keys cover all inputs of all results of a batch, including results not yet merged."""
+    if manifest.has_inputs_outside_key:
         return False
     tally = manifest.tally()
     if tally.results == tally.planned:
@@ -44,10 +44,10 @@ def adopt_batch(
     checkout: Checkout = NO_CHECKOUT,
     at_ns: int,
 ) -> BatchDir:
-    """Make a batch of the same plan and results, of these sources as this stat cache knows them.
+    """Create a batch with the plan and the results of another, for the given sources and stat cache.
 
-    Nobody may be at work on the one that is adopted. Files are shared by hard links, for all of them are write-once;
-    one that gets no further name is copied. On return it is on disk.
+    No process may be working on the other batch. All files are write-once, so they are shared by hard links. A file
+    that cannot get a further link is copied. On return the new batch is on disk.
     """
     about = replace(
         batch.about,
@@ -60,8 +60,8 @@ def adopt_batch(
         created_at_ns=at_ns,
     )
     files = store.files
-    found = files.listing(batch.root / layout.OUTPUTS)
-    outputs = [f"{layout.OUTPUTS}/{name}" for name in found if DIGEST_PATTERN.match(name)]
+    names = files.listing(batch.root / layout.OUTPUTS)
+    outputs = [f"{layout.OUTPUTS}/{name}" for name in names if DIGEST_PATTERN.match(name)]
     with building_batch(store, about) as root:
         for directory in (*_LINKED, *outputs):
             _share_all(files, batch.root / directory, root / directory)
@@ -73,12 +73,12 @@ def adopt_batch(
 
 
 def _share_all(files: Files, source: Path, target: Path) -> None:
-    """Share every file of a directory, and of those in it. On return they are on disk, but for the directory's name."""
+    """Share every file of a directory, recursively. On return all but the name of the directory is on disk."""
     files.make_directory(target)
     for name in files.listing(source):
-        found = files.stat(source / name)
-        if found is not None and stat.S_ISREG(found.st_mode):  # What is neither is none of ours.
+        status = files.stat(source / name)
+        if status is not None and stat.S_ISREG(status.st_mode):  # Other file types are not created by codebatch.
             hardlink_or_copy(files, source / name, target / name)
-        elif found is not None and stat.S_ISDIR(found.st_mode):
+        elif status is not None and stat.S_ISDIR(status.st_mode):
             _share_all(files, source / name, target / name)
     files.sync_directory(target)

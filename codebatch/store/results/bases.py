@@ -1,4 +1,4 @@
-"""Older batches as what results are taken from: the cache is the batches themselves (SPEC.md "Reuse")."""
+"""Bases: older batches from which results are reused. The cache consists of these batches (SPEC.md "Reuse")."""
 
 from __future__ import annotations
 
@@ -30,11 +30,14 @@ from codebatch.store.results.outputs import TaskOutput, current_outputs
 from codebatch.store.snapshots.snapshots import Snapshot
 
 BASES_MAX = 4
-"""How many a batch has."""
+"""Maximum number of bases of a batch."""
 
 
 class ShardPlace(msgspec.Struct, frozen=True):
-    """A shard file of `length` bytes of frames, which hold `bytes` of records; `digest` is its trailer's."""
+    """A shard file with `length` bytes of frames, which contain `bytes` bytes of records.
+
+    `digest` is that of its trailer.
+    """
 
     path: Path
     length: int
@@ -44,16 +47,17 @@ class ShardPlace(msgspec.Struct, frozen=True):
 
 
 class SnapshotItems(msgspec.Struct, frozen=True):
-    """A snapshot, and all items of it."""
+    """A snapshot with all its items."""
 
     snapshot: Snapshot
     items: Sequence[Entry]
 
 
 class Held(msgspec.Struct, frozen=True):
-    """Results of items [start, end) of a base's plan. `file` holds just these, where one does.
+    """The results of items [start, end) of the plan of a base. `file` is a shard file of exactly these items, if any.
 
-    `read` gives the record lines of each. Raises StoreCorrupt. What is `unkeyed` is not to be taken over.
+    `read` yields the record lines of each item. It raises StoreCorrupt. If `unkeyed` is set, it names inputs that the
+    cache key does not cover, and the results must not be reused.
     """
 
     start: int
@@ -65,10 +69,10 @@ class Held(msgspec.Struct, frozen=True):
 
 
 class ReuseBase:
-    """A batch that is read for its results, merged or not, whatever became of the rest of it."""
+    """A batch whose results are reused. It may be unmerged, incomplete or failed."""
 
     def __init__(self, store: StoreDir, batch: BatchDir) -> None:
-        """Raises StoreError."""
+        """Open the outputs and registers of the batch. Raises StoreError."""
         self._store = store
         self._batch = batch
         self._outputs = current_outputs(batch)
@@ -77,52 +81,56 @@ class ReuseBase:
         self._ledger: Ledger | None = None
         self._objects: ObjectStore | None = None
         self._held: dict[str, list[Held]] = {}
-        self._at_hand: dict[str, tuple[int, list[bytes]]] = {}
+        self._last_lines: dict[str, tuple[int, list[bytes]]] = {}
 
     @property
     def id(self) -> BatchId:
-        """The batch's id."""
+        """The ID of the batch."""
         return self._batch.id
 
     @property
     def snapshot_id(self) -> SnapshotId:
-        """The id of the snapshot that it is of."""
+        """The ID of the snapshot of the batch."""
         return self._batch.about.snapshot_id
 
     @property
     def plan(self) -> Plan:
-        """Its plan. Raises StoreError."""
+        """The plan of the batch. Raises StoreError."""
         if self._plan is None:
             self._plan = self._batch.plan()
         return self._plan
 
     def items(self, beside: SnapshotItems | None = None) -> Items:
-        """What it worked on; what it has in common with another snapshot is not read again. Raises StoreError."""
+        """Return the items of the plan.
+
+        Entries shared with the snapshot `beside` are not decoded again. Raises StoreError.
+        """
         snapshot = snapshot_of(self._store, self._batch)
         if beside is None or self.plan.paths:
             return Items(items_of(snapshot.entries, self.plan.paths), self.plan.contexts)
         return Items(snapshot.items_beside(beside.snapshot, beside.items), self.plan.contexts)
 
     def held(self, task: str) -> list[Held]:
-        """All results of a task that there are, in path order. Raises StoreError."""
+        """Return all results of a task, in path order. Raises StoreError."""
         if task not in self._held:
-            self._held[task] = list(self._find(task))
+            self._held[task] = list(self._iter_results(task))
         return self._held[task]
 
     def file(self, task: str, start: int, end: int) -> ShardPlace | None:
-        """The file of a task's results of just the items [start, end); None where none is. Raises StoreError."""
-        found = self._held_at(task, start)
-        return found.file if found is not None and (found.start, found.end) == (start, end) else None
+        """Return the file with the results of exactly the items [start, end) of a task, or None. Raises StoreError."""
+        held = self._results_at(task, start)
+        return held.file if held is not None and (held.start, held.end) == (start, end) else None
 
     def without_objects(self, task: str) -> set[int]:
-        """The items of which a task's records name an object that is not in the store. Raises StoreError."""
-        found: set[int] = set()
+        """Return the items for which a record of a task names an object that the store lacks. Raises StoreError."""
+        items: set[int] = set()
         for held in self.held(task):
             if may_name_objects(held.counts):
-                with contextlib.suppress(StoreCorrupt, ValueError):  # What is damaged is met again by who takes it.
+                # A caller that reuses damaged results gets the same error again.
+                with contextlib.suppress(StoreCorrupt, ValueError):
                     lines = enumerate(held.read(), held.start)
-                    found.update(item for item, each in lines if not all(map(self._has_object, objects_named_in(each))))
-        return found
+                    items.update(item for item, line in lines if not all(map(self._has_object, objects_named_in(line))))
+        return items
 
     def _has_object(self, name: str) -> bool:
         if self._objects is None:
@@ -130,69 +138,78 @@ class ReuseBase:
         return DIGEST_PATTERN.match(name) is not None and self._objects.has_key(bytes.fromhex(name))
 
     def has_all(self, task: str) -> bool:
-        """Whether it has a result of every item. Raises StoreError."""
+        """Return whether every item has a result of a task. Raises StoreError."""
         return sum(held.end - held.start for held in self.held(task)) == self.plan.items
 
     def unkeyed(self, task: str, item: int) -> str:
-        """What besides its key a task's result of an item rests on; empty where nothing. Raises StoreError."""
-        found = self._held_at(task, item)
-        return "" if found is None else found.unkeyed
+        """Return the inputs that the cache key does not cover, for the result of a task for an item.
+
+        An empty string means that there are none. Raises StoreError.
+        """
+        held = self._results_at(task, item)
+        return "" if held is None else held.unkeyed
 
     def state(self, task: str, item: int) -> OutcomeType | None:
-        """How a task ended of an item of its plan; None where it has not. Raises StoreError."""
-        if self._held_at(task, item) is not None:
+        """Return how a task ended for an item of the plan, or None if it has no outcome. Raises StoreError."""
+        if self._results_at(task, item) is not None:
             return "result"
         shards = self.plan.shards
-        shard = shards[bisect.bisect_right(shards, item, key=lambda each: each.start) - 1]
-        links = self._registers().walk(shard.id, task)
+        shard = shards[bisect.bisect_right(shards, item, key=lambda candidate: candidate.start) - 1]
+        links = self._read_ledger().walk(shard.id, task)
         return next((link.type for link in links if link.start <= item - shard.start < link.end), None)
 
     def lines(self, task: str, start: int, end: int) -> list[bytes]:
-        """The record lines of each of some items, checked. Raises StoreCorrupt, also where it does not hold them."""
-        found: list[bytes] = []
-        while start < end:
-            each = self._held_at(task, start)
-            if each is None:
-                raise StoreCorrupt(f"{self.id} has no result of {task} for item {start} of its plan")
-            known, lines = self._at_hand.get(task, (-1, []))
-            if known != each.start:
-                lines = list(each.read())
-                self._at_hand[task] = (each.start, lines)
-            last = min(end, each.end)
-            found += lines[start - each.start : last - each.start]
-            start = last
-        return found
+        """Return the verified record lines of each of the items [start, end).
 
-    def _held_at(self, task: str, item: int) -> Held | None:
+        Raises StoreCorrupt, also if there is no result for an item.
+        """
+        result: list[bytes] = []
+        while start < end:
+            held = self._results_at(task, start)
+            if held is None:
+                raise StoreCorrupt(f"{self.id} has no result of {task} for item {start} of its plan")
+            last_start, lines = self._last_lines.get(task, (-1, []))
+            if last_start != held.start:
+                lines = list(held.read())
+                self._last_lines[task] = (held.start, lines)
+            last = min(end, held.end)
+            result += lines[start - held.start : last - held.start]
+            start = last
+        return result
+
+    def _results_at(self, task: str, item: int) -> Held | None:
         held = self.held(task)
         place = bisect.bisect_right(held, item, key=lambda each: each.start) - 1
         return held[place] if place >= 0 and item < held[place].end else None
 
-    def _registers(self) -> Ledger:
+    def _read_ledger(self) -> Ledger:
         if self._ledger is None:
             self._ledger = load_ledger(self.plan, self._outcomes)
         return self._ledger
 
-    def _find(self, task: str) -> Iterator[Held]:
+    def _iter_results(self, task: str) -> Iterator[Held]:
         output = self._outputs.manifest.task(task) if self._outputs is not None else None
-        whole = self._whole(output) if output is not None else set()
+        complete = self._complete_shards(output) if output is not None else set()
         for place, shard in enumerate(self.plan.shards):
-            if output is not None and place in whole:
+            if output is not None and place in complete:
                 yield self._merged(output, place, shard.start, shard.end)
                 continue
-            for link in self._registers().walk(shard.id, task):
+            for link in self._read_ledger().walk(shard.id, task):
                 if link.type == "result":
                     read = partial(self._outcomes.iter_items, link.segment, link.outcome)
                     file = self._adopted(link.outcome) if link.outcome.file else None
                     start, end, counts = shard.start + link.start, shard.start + link.end, link.outcome.counts
                     yield Held(start, end, counts, file, read, link.outcome.inputs_outside_key)
 
-    def _whole(self, output: TaskOutput) -> set[int]:
-        """The shards whose file is there and holds results alone; where it is lost the registers may know."""
+    def _complete_shards(self, output: TaskOutput) -> set[int]:
+        """Return the shards with a file in the outputs that contains only results.
+
+        If the file of a shard is missing, the registers may still have its results.
+        """
         assert self._outputs is not None
-        lacking = self._outputs.lacking(output)
-        of_results = {place for place, shard in enumerate(output.shards) if not shard.failed + shard.cancelled}
-        return of_results.difference(lacking)
+        missing = self._outputs.lacking(output)
+        with_results_only = {place for place, shard in enumerate(output.shards) if not shard.failed + shard.cancelled}
+        return with_results_only.difference(missing)
 
     def _merged(self, output: TaskOutput, place: int, start: int, end: int) -> Held:
         assert self._outputs is not None
@@ -209,22 +226,22 @@ class ReuseBase:
 
 
 def open_base(store: StoreDir, batch_id: str) -> ReuseBase:
-    """A batch as a base. Raises UnknownId or StoreError."""
+    """Open a batch as a base. Raises UnknownId or StoreError."""
     return ReuseBase(store, open_batch(store, batch_id))
 
 
 def find_bases(store: StoreDir, sources: Sequence[bytes], pipeline: str) -> tuple[BatchId, ...]:
-    """The batches that a new one of these sources and this pipeline takes results from, likeliest first.
+    """Return the batches from which a new batch of these sources and this pipeline reuses results, best first.
 
-    Those of both, then of the sources, then any; of each the latest first. Nothing was ever done in a batch without
-    outcomes.
+    Batches with equal sources and pipeline precede those with equal sources, which precede all others. In each group
+    the latest is first. Batches without any outcome are omitted.
     """
-    wanted = (tuple(sources), pipeline)
-    likeliest = sorted(
+    scope = (tuple(sources), pipeline)
+    candidates = sorted(
         iter_batches(store),
-        key=lambda batch: ((batch.about.sources, batch.about.pipeline) != wanted, batch.about.sources != wanted[0]),
+        key=lambda batch: ((batch.about.sources, batch.about.pipeline) != scope, batch.about.sources != scope[0]),
     )
-    return tuple(batch.id for batch in islice(filter(_has_results, likeliest), BASES_MAX))
+    return tuple(batch.id for batch in islice(filter(_has_results, candidates), BASES_MAX))
 
 
 def _has_results(batch: BatchDir) -> bool:

@@ -1,7 +1,7 @@
-"""Settled batches: of one that is COMPLETED its outputs say everything, so what they were made of goes.
+"""Settled batches: the outputs of a COMPLETED batch contain all its results, so their sources are removed.
 
-`settled.json` is on disk before anything goes, and says which outputs the batch now rests on. With it and without these
-the batch is damaged: that nothing is in its directories any more never means that nothing was done.
+`settled.json` is on disk before anything is removed, and names the outputs that must exist from then on. A batch with
+settled.json and without these outputs is damaged. So empty directories are never taken for work that was not done.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from codebatch.store.documents import read_document
 
 SETTLED_FORMAT = 1
 UNSETTLED = (layout.LEASES, layout.RESULTS, layout.OUTCOMES, layout.HOLDERS, layout.SCRATCH)
-"""The directories that go, in any order."""
+"""The directories that are removed, in any order."""
 
 
 class CompactedBatch(Document, frozen=True, kw_only=True):
@@ -29,12 +29,12 @@ class CompactedBatch(Document, frozen=True, kw_only=True):
 
 
 def decode_compacted(data: bytes) -> CompactedBatch:
-    """Read settled.json. Raises DocumentError."""
+    """Decode settled.json. Raises DocumentError."""
     return decode_document(data, CompactedBatch, SETTLED_FORMAT)
 
 
 def read_compacted(batch: BatchDir) -> CompactedBatch | None:
-    """What settled.json of a batch says; None where it is not settled. Raises StoreCorrupt."""
+    """Read settled.json of a batch, or return None if the batch is not settled. Raises StoreCorrupt."""
     try:
         return read_document(batch.files, batch.root / layout.SETTLED_FILE, decode_compacted, hint=SETTLED_HINT)
     except (FileNotFoundError, NotADirectoryError):
@@ -42,16 +42,17 @@ def read_compacted(batch: BatchDir) -> CompactedBatch | None:
 
 
 def can_compact(batch: BatchDir) -> bool:
-    """Whether there is anything left that goes with settling."""
+    """Return whether settling the batch would still remove anything."""
     names = batch.files.listing(batch.root).keys()
     return layout.SETTLED_FILE not in names or not names.isdisjoint(UNSETTLED)
 
 
 def compact_batch(batch: BatchDir, result_digest: Digest) -> None:
-    """Remove all that the outputs of a COMPLETED batch are made of. Idempotent.
+    """Remove everything that the outputs of a COMPLETED batch were made from. Idempotent.
 
-    Only for who has the store alone (`Store.alone`), and of a batch that no process holds. The document is on disk
-    before anything goes, and before it the name of the outputs, whose maker may have died without its last fsync.
+    The caller holds the exclusive lock of the store (`StoreDir.alone`), and no process works on the batch. The name of
+    the outputs is synced first, because their creator may have died before its last fsync. Then settled.json is
+    written, and only then are files removed.
     """
     files = batch.files
     files.sync_directory(batch.root / layout.OUTPUTS)

@@ -1,4 +1,4 @@
-"""From the registers on disk to the engine's ledger, and to counts."""
+"""Ledgers and counts from the registers on disk."""
 
 from __future__ import annotations
 
@@ -12,32 +12,35 @@ from codebatch.store.results.outcomes import Outcomes, Scan
 
 
 def load_ledger(plan: Plan, outcomes: Outcomes) -> Ledger:
-    """Everything the registers of a batch say now."""
+    """Return a ledger of all current registers of a batch."""
     ledger = Ledger(plan.work().values(), {task.name: task.needs for task in plan.tasks})
-    found = scan(ledger, outcomes)
-    for commit in found.commits:
+    changes = scan(ledger, outcomes)
+    for commit in changes.commits:
         ledger.add(commit)
-    for register in found.unreadable:
+    for register in changes.unreadable:
         ledger.mark_unreadable(register)
     return ledger
 
 
 def scan(ledger: Ledger, outcomes: Outcomes) -> Scan:
-    """What appeared since the last scan. A commit that the plan does not know is damaged, and so is unreadable."""
-    found = outcomes.scan()
+    """Return the commits and registers that appeared since the last scan.
+
+    A commit that does not fit the plan is damaged, so its registers count as unreadable.
+    """
+    changes = outcomes.scan()
     unreadable = [
         Register(outcome.shard, outcome.start, outcome.task, commit.round)
-        for commit in found.commits
+        for commit in changes.commits
         if not ledger.fits(commit)
         for outcome in commit.outcomes
     ]
-    return Scan([commit for commit in found.commits if ledger.fits(commit)], found.unreadable + unreadable)
+    return Scan([commit for commit in changes.commits if ledger.fits(commit)], changes.unreadable + unreadable)
 
 
 def tally_of(ledger: Ledger, tasks: Collection[str] | None = None) -> OutcomeCounts:
-    """How many (item, task) pairs of some tasks, or of all, ended how.
+    """Count the (item, task) pairs of given tasks, or of all tasks, by how they ended.
 
-    A project task is one; what it says of inputs that changed is open.
+    A project task counts as one pair. If its inputs have changed, its outcome does not count.
     """
     totals = {"result": 0, "failed": 0, "cancelled": 0}
     stale = {work.id for work in ledger.project_work if ledger.open_units(work.id)}
@@ -54,13 +57,13 @@ def tally_of(ledger: Ledger, tasks: Collection[str] | None = None) -> OutcomeCou
 
 
 def count_files_done(ledger: Ledger, plan: Plan, tasks: Collection[str]) -> int:
-    """At how many files some tasks, and all that they need, have come to an end. Of project tasks that says nothing."""
+    """Return for how many files the tasks, and all file tasks that they need, have outcomes."""
     needed = frozenset().union(*map(plan.needed_for, tasks)) - set(plan.project_tasks)
     done = 0
     for shard in plan.shards:
         reached = 0
         done += shard.items
-        for start, end in sorted(hole for task in needed for hole in ledger.holes(shard.id, task)):
+        for start, end in sorted(gap for task in needed for gap in ledger.holes(shard.id, task)):
             done -= max(end - max(start, reached), 0)
             reached = max(reached, end)
     return done

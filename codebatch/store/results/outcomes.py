@@ -1,9 +1,9 @@
-"""Outcome registers: write-once names, published with link(2), in a batch's `outcomes/`.
+"""Outcome registers: write-once names in the `outcomes/` directory of a batch, published by link(2).
 
-Order of writes of a commit (SPEC.md "Write ordering"): the segment's bytes, fsync, and once in its life the
-fsync of the directory that names it; the commit file under a hidden name, fsync; one link for each outcome; fsync of
-the directory. Three fsyncs, whatever the number of tasks. A process that dies between two links leaves some tasks of a
-unit settled and others open, which is a state like any other: what is open is computed for each task.
+Order of writes of a commit (SPEC.md "Write ordering"): append the bytes to the segment, fsync; once per segment, fsync
+of its directory; write the commit file under a hidden name, fsync; one link for each outcome; fsync of the directory.
+These are three fsyncs for any number of tasks. If a process dies between two links, some tasks of a unit have outcomes
+and others do not. This is a normal state: open work is computed for each task.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from codebatch.system.files.files import Appender, Files
 
 
 class Segment:
-    """A holder's own append-only file of results."""
+    """The append-only result file of one holder."""
 
     def __init__(self, files: Files, batch_root: Path, holder: HolderId) -> None:
         self._files = files
@@ -54,23 +54,23 @@ class Segment:
         self._has_durable_name = False
 
     def append(self, frames: bytes, table: bytes) -> int:
-        """Add an outcome's bytes; returns their offset. Durable after `sync`."""
+        """Append the bytes of an outcome and return their offset. Durable after `sync`."""
         return self._appender.append(frames + table)
 
     def sync(self) -> None:
-        """On return everything appended is on disk, and so is the segment's name: fsync(2) of a file is none of it."""
+        """Sync the segment. On return all appended bytes and the name of the segment are on disk."""
         self._appender.sync()
         if not self._has_durable_name:
             self._files.sync_directory(self._directory)
             self._has_durable_name = True
 
     def close(self) -> None:
-        """Release the file."""
+        """Close the file."""
         self._appender.close()
 
 
 class EncodedOutcome(msgspec.Struct, frozen=True):
-    """An outcome without its place in a segment, the bytes that go there, and evidence for the journal."""
+    """An outcome without its offset in a segment, its bytes for the segment, and evidence for the journal."""
 
     outcome: Outcome
     frames: bytes
@@ -84,12 +84,12 @@ def attempt_outcome(
     reason: CommandReason | None = None,
     exit_status: int | None = None,
     *,
-    question: Digest = Digest(""),  # noqa: B008 # A name for a text, which nothing changes.
+    question: Digest = Digest(""),  # noqa: B008 # A Digest is an immutable str.
     said: CommandReport | None = None,
     until_ns: int = 0,
     is_final: bool = False,
 ) -> EncodedOutcome:
-    """How an attempt of a command ended. It has no records, and so no bytes."""
+    """Return the outcome of an attempt of a command. It has no records and no bytes."""
     outcome = Outcome(
         shard=unit.shard,
         task=unit.tasks[0],
@@ -109,20 +109,20 @@ def attempt_outcome(
 def encode_outcome(
     outcome: Outcome, items: Sequence[bytes], frame_writer: FrameWriter, *, evidence: str = ""
 ) -> EncodedOutcome:
-    """Complete an outcome with the bytes of its items' record lines."""
+    """Return an outcome completed by the encoded record lines of its items."""
     records = b"".join(items)
     table = make_table(items)
     frames = frame_writer.encode(records)
-    ended = msgspec.structs.replace(
+    completed = msgspec.structs.replace(
         outcome, length=len(frames), bytes=len(records), crc=zlib.crc32(frames), digest=digest_bytes(table)
     )
-    return EncodedOutcome(ended, frames, table, evidence)
+    return EncodedOutcome(completed, frames, table, evidence)
 
 
 def join_parts(outcome: Outcome, parts: Sequence[EncodedOutcome], *, evidence: str = "") -> EncodedOutcome:
-    """Complete a project task's outcome with what it says of each shard of files, in path order.
+    """Return the outcome of a project task, completed by its parts for the shards in path order.
 
-    Nothing of a part that lies in a shard file goes to the segment.
+    A part with a shard file of its own adds no bytes to the segment.
     """
     written = [b"" if part.outcome.file else part.frames + part.table for part in parts]
     offsets = accumulate(map(len, written), initial=0)
@@ -152,7 +152,7 @@ def failed_outcome(
     evidence: str = "",
     inputs: Digest | None = None,
 ) -> EncodedOutcome:
-    """The outcome of a task that failed at one item: its `failure` record stands where the item's records would."""
+    """Return the outcome of a task that failed for one item. Its only record is a `failure`."""
     path, path_b64 = path_fields(path_bytes)
     failure = Failure(path=path, path_b64=path_b64, task=register.task, reason=reason)
     outcome = Outcome(
@@ -169,14 +169,14 @@ def failed_outcome(
 
 
 class Scan(msgspec.Struct, frozen=True):
-    """What a look at the registers found that the look before did not."""
+    """The commits and the unreadable registers that appeared since the last scan."""
 
     commits: list[Commit]
     unreadable: list[Register]
 
 
 class Committer:
-    """What a holder commits through: its own segment, then the registers, in that order."""
+    """The commit path of a holder: first its own segment, then the registers."""
 
     def __init__(self, files: Files, batch_root: Path, holder: HolderId) -> None:
         self._holder = holder
@@ -185,27 +185,28 @@ class Committer:
         self._sequence = 0
 
     def commit(self, encoded: Sequence[EncodedOutcome], *, epoch: int, round_: int) -> Commit:
-        """Make outcomes durable together; returns those that won their names. The rest was another's work already.
+        """Publish outcomes together and return the commit with those that won their registers. Durable on return.
 
-        Attempts of commands have no bytes, and nothing is written of them but the commit.
+        Other outcomes were already published by another process. For attempts of commands, which have no bytes, only
+        the commit file is written.
         """
-        outcomes = tuple(one.outcome for one in encoded)
-        if any(one.frames or one.table for one in encoded):
-            outcomes = tuple(one.outcome.at(self._segment.append(one.frames, one.table)) for one in encoded)
+        outcomes = tuple(part.outcome for part in encoded)
+        if any(part.frames or part.table for part in encoded):
+            outcomes = tuple(part.outcome.at(self._segment.append(part.frames, part.table)) for part in encoded)
             self._segment.sync()
         commit = Commit(segment=self._holder, epoch=epoch, round=round_, outcomes=outcomes)
         self._sequence += 1
         lost = self._outcomes.commit(commit, self._holder, self._sequence)
-        return msgspec.structs.replace(commit, outcomes=tuple(one for one in outcomes if one not in lost))
+        return msgspec.structs.replace(commit, outcomes=tuple(part for part in outcomes if part not in lost))
 
     def adopt(self, outcomes: Sequence[Outcome]) -> int:
-        """Commit outcomes whose bytes lie in shard files that are on disk; how many names another process had."""
+        """Publish outcomes whose bytes are in durable shard files. Return how many registers another process had."""
         commit = Commit(segment=self._holder, epoch=0, round=1, outcomes=tuple(outcomes))
         self._sequence += 1
         return len(self._outcomes.commit(commit, self._holder, self._sequence))
 
     def close(self) -> None:
-        """Release the segment."""
+        """Close the segment."""
         self._segment.close()
 
 
@@ -219,7 +220,7 @@ class Outcomes:
         self._seen: set[str] = set()
 
     def commit(self, commit: Commit, holder: HolderId, sequence: int) -> list[Outcome]:
-        """Publish outcomes whose bytes are durable already; returns those whose name another process had taken."""
+        """Publish outcomes whose bytes are already durable. Return those whose register another process has taken."""
         hidden = f"{self._directory}/.{holder}.{sequence}.tmp"
         encoded = encode_commit(commit)
         try:
@@ -227,16 +228,20 @@ class Outcomes:
                 self._files.write_new(hidden, encoded)
             except FileNotFoundError as error:
                 raise lost_outcomes(self._files, self._directory.parent) from error
-            lost = [one for one in commit.outcomes if not self._link(hidden, encoded, _register_name(commit, one))]
+            lost = [
+                outcome
+                for outcome in commit.outcomes
+                if not self._try_link(hidden, encoded, _register_name(commit, outcome))
+            ]
             self._files.sync_directory(self._directory)
         finally:
             self._files.remove(hidden)
         return lost
 
-    def _link(self, hidden: str, encoded: bytes, register: str) -> bool:
-        """Give a commit file a register's name; False where another file has it.
+    def _try_link(self, hidden: str, encoded: bytes, register: str) -> bool:
+        """Link a commit file to the name of a register. Return False if another file has the name.
 
-        Where it has as many names as the file system gives one (ext4: 65,000, others 1,023) an equal file goes on.
+        If the file has the maximum number of links (ext4: 65,000, others 1,023), an equal file becomes the source.
         """
         path = f"{self._directory}/{register}"
         try:
@@ -249,19 +254,19 @@ class Outcomes:
         return self._files.create_exclusive(hidden, path)
 
     def note(self, commit: Commit) -> None:
-        """Whoever made a commit has told of it, with the outcomes that it won: no scan need read it."""
+        """Mark the outcomes that a worker has reported as known, so that no scan reads them."""
         self._seen.update(_register_name(commit, outcome) for outcome in commit.outcomes)
 
     def scan(self) -> Scan:
-        """Read the registers that appeared since the last scan. A commit holds just the outcomes it won.
+        """Read the registers that appeared since the last scan. A commit contains only the outcomes that it won.
 
-        A register that cannot be read is no outcome; its name is taken, so its work is done again one round up.
+        An unreadable register is not an outcome, but its name is taken. So its work is repeated in the next round.
         """
         unreadable: list[Register] = []
         return Scan(list(self.iter_commits(self.list_new(), unreadable)), unreadable)
 
     def list_new(self) -> list[list[str]]:
-        """The names of the registers that appeared since this was last asked: those of one file together."""
+        """Return the names of the registers that appeared since the last call, grouped by commit file."""
         by_inode: dict[int, list[str]] = {}
         for name, inode in self._files.listing(self._directory).items():
             if name not in self._seen and layout.is_register_name(name):
@@ -270,19 +275,21 @@ class Outcomes:
         return list(by_inode.values())
 
     def iter_commits(self, listed: Iterable[list[str]], unreadable: list[Register]) -> Iterator[Commit]:
-        """What `scan` makes of names that were listed, one commit at a time; what cannot be read is added to a list."""
+        """Yield the commits of listed names, one at a time, and append unreadable registers to `unreadable`."""
         directory = str(self._directory)
         for names in listed:
             try:
                 commit = decode_commit(read_document_bytes(self._files, f"{directory}/{names[0]}"))
             except (FileNotFoundError, ValueError):
-                unreadable.extend(_parsed(names))
+                unreadable.extend(_parse_registers(names))
                 continue
-            named = [_register_name(commit, outcome) for outcome in commit.outcomes]
-            if named != names:
+            expected = [_register_name(commit, outcome) for outcome in commit.outcomes]
+            if expected != names:
                 won = set(names)
-                unreadable.extend(_parsed(sorted(won.difference(named))))
-                outcomes = tuple(one for name, one in zip(named, commit.outcomes, strict=True) if name in won)
+                unreadable.extend(_parse_registers(sorted(won.difference(expected))))
+                outcomes = tuple(
+                    outcome for name, outcome in zip(expected, commit.outcomes, strict=True) if name in won
+                )
                 commit = msgspec.structs.replace(commit, outcomes=outcomes)
             yield commit
 
@@ -308,44 +315,44 @@ class Outcomes:
 
     def _read_adopted(self, outcome: Outcome) -> tuple[bytes, bytes]:
         path = self.adopted_path(outcome.file)
-        with _file_damage_told(path):
+        with _shard_damage_as_corrupt(path):
             frames, trailer = split_shard_file(self._files.read(path), outcome.file)
         if digest_bytes(trailer.table) != outcome.digest:
             raise StoreCorrupt(f"{path} is damaged: its rows do not match the outcome of the shard", hint=_HINT)
         return frames, trailer.table
 
     def read_trailer(self, outcome: Outcome) -> Trailer:
-        """What the shard file of an outcome that was taken over says of itself. Raises StoreCorrupt."""
+        """Return the trailer of the reused shard file of an outcome. Raises StoreCorrupt."""
         path = self.adopted_path(outcome.file)
-        with _file_damage_told(path):
+        with _shard_damage_as_corrupt(path):
             return read_trailer(self._files.read_range(path, outcome.length, sys.maxsize), outcome.file)
 
     def adopted_path(self, digest: Digest) -> Path:
-        """Where a shard file that was taken over lies."""
+        """Return the path of a reused shard file."""
         return self._results / layout.adopted_name(digest)
 
     def iter_items(self, segment: HolderId, outcome: Outcome) -> Iterator[bytes]:
-        """The record lines of each item of an outcome, one at a time; each is checked first. Raises StoreCorrupt."""
+        """Yield the record lines of each item of an outcome, verified one at a time. Raises StoreCorrupt."""
         frames, table = self.read_bytes(segment, outcome)
-        with _damage_told(outcome):
+        with _damage_as_corrupt(outcome):
             yield from iter_items(table, iter_frames(frames, outcome.bytes))
 
     def read_item(self, segment: HolderId, outcome: Outcome, item: int) -> bytes:
-        """The record lines of one item, counted from the outcome's first, checked. Raises StoreCorrupt."""
+        """Return the verified record lines of one item, counted from the first of the outcome. Raises StoreCorrupt."""
         frames, table = self.read_bytes(segment, outcome)
         start, end = item_range(table, item)
         row = table[item * ROW_BYTES : (item + 1) * ROW_BYTES]
-        with _damage_told(outcome):
+        with _damage_as_corrupt(outcome):
             return b"".join(iter_items(row, (decode_range(frames, outcome.bytes, start, end),)))
 
     def read_items(self, segment: HolderId, outcome: Outcome) -> tuple[bytes, list[int]]:
-        """The record lines of an outcome, and their bounds: item `i` has those from the `i`th to the one behind it.
+        """Return the record lines of an outcome and their bounds: item `i` has bytes bounds[i] to bounds[i + 1].
 
-        The frames' own checksums are checked. Raises StoreCorrupt.
+        Only the checksums of the frames are verified. Raises StoreCorrupt.
         """
         frames, table = self.read_bytes(segment, outcome)
         bounds = list(accumulate(item_lengths(table), initial=0))
-        with _damage_told(outcome):
+        with _damage_as_corrupt(outcome):
             records = decode_frames(frames, outcome.bytes)
             if bounds[-1] != len(records):
                 raise ValueError("its length does not match its item table")
@@ -353,7 +360,7 @@ class Outcomes:
 
 
 def lost_outcomes(files: Files, batch_root: Path) -> StoreCorrupt:
-    """What was committed while we run is not there any more."""
+    """Return the error for outcomes that were removed while this process runs."""
     resume = f"the remaining results are kept; resume with: codebatch resume --batch {batch_root.name}"
     return StoreCorrupt(
         f"another process removed outcomes from {batch_root / layout.OUTCOMES}",
@@ -365,8 +372,8 @@ _HINT = "run everything again with: codebatch run --again PATH"
 
 
 @contextlib.contextmanager
-def _file_damage_told(path: Path) -> Iterator[None]:
-    """Turn what is wrong with a shard file into StoreCorrupt."""
+def _shard_damage_as_corrupt(path: Path) -> Iterator[None]:
+    """Raise damage of a shard file as StoreCorrupt."""
     try:
         yield
     except (FileNotFoundError, ValueError) as error:
@@ -374,15 +381,15 @@ def _file_damage_told(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _damage_told(outcome: Outcome) -> Iterator[None]:
-    """Turn what is wrong with an outcome's bytes into StoreCorrupt."""
+def _damage_as_corrupt(outcome: Outcome) -> Iterator[None]:
+    """Raise damage of an outcome's bytes as StoreCorrupt."""
     try:
         yield
     except ValueError as error:
         raise StoreCorrupt(f"an outcome of shard {outcome.shard} is damaged: {error}", hint=_HINT) from error
 
 
-def _parsed(names: Iterable[str]) -> Iterator[Register]:
+def _parse_registers(names: Iterable[str]) -> Iterator[Register]:
     return (register for register in map(layout.parse_register, names) if register is not None)
 
 

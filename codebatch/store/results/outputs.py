@@ -1,7 +1,8 @@
-"""Merged outputs: a file of records for each task and shard, and a manifest. Read by every query.
+"""Merged outputs: a file of records for each task and shard, and a manifest. Every query reads them.
 
-`outputs/<result digest>/` is made whole and renamed into place. Where `resume` settled what had failed there are
-several; the one with the highest generation is current, and of a settled batch that which settled.json names.
+`outputs/<result digest>/` is completed under a hidden name and then renamed. If `resume` replaced failures, there are
+several such directories, and the one with the highest generation is current. For a settled batch, it is the one in
+settled.json.
 """
 
 from __future__ import annotations
@@ -82,16 +83,16 @@ class Manifest(Document, frozen=True, kw_only=True):
     tasks: tuple[TaskOutput, ...]
 
     @property
-    def is_unkeyed(self) -> bool:
-        """Whether any of it rests on something that is in no key, so that it is of its batch alone."""
+    def has_inputs_outside_key(self) -> bool:
+        """True if any result has inputs that the cache key does not cover. Such results are not reused."""
         return any(shard.inputs_outside_key for task in self.tasks for shard in task.shards)
 
     def task(self, name: str) -> TaskOutput | None:
-        """The output of a task."""
+        """Return the output of a task, or None."""
         return next((task for task in self.tasks if task.task == name), None)
 
     def tally(self, names: Collection[str] | None = None) -> OutcomeCounts:
-        """How many pairs of an item and a task, of some tasks or of all, ended how."""
+        """Count the (item, task) pairs of given tasks, or of all tasks, by how they ended."""
         tasks = [task for task in self.tasks if names is None or task.task in names]
         planned = sum(1 if task.scope == "project" else self.items for task in tasks)
         failed = sum(task.failed for task in tasks)
@@ -100,31 +101,32 @@ class Manifest(Document, frozen=True, kw_only=True):
 
 
 def decode_manifest(data: bytes) -> Manifest:
-    """Read manifest.json. Raises DocumentError."""
+    """Decode manifest.json. Raises DocumentError."""
     return decode_document(data, Manifest, OUTPUTS_FORMAT)
 
 
 class FramesRead(msgspec.Struct, kw_only=True):
-    """How many frames were decompressed, and how many bytes of records were in them."""
+    """Counters of decompressed frames and of the record bytes in them."""
 
     frames: int = 0
     record_bytes: int = 0
 
     def count(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
-        """The same blocks, of which each is what a frame holds."""
+        """Yield the blocks unchanged and count them. Each block is the content of a frame."""
         for block in blocks:
             self.frames += 1
             self.record_bytes += len(block)
             yield block
 
 
-_TRAILERS_KEPT = 64
+_TRAILERS_CACHED_MAX = 64
 
 
 class Outputs(msgspec.Struct, frozen=True):
-    """The current merged outputs of a batch. `is_settled`: they are all that there is of it.
+    """The current merged outputs of a batch. If `is_settled`, the batch has no other data of its results.
 
-    `read` counts what is read of them; `last_trailers` are of the files of which a part was asked for last.
+    `read` counts the bytes that were read. `last_trailers` caches the trailers of partly read files, least recently
+    used first.
     """
 
     files: FileReader
@@ -135,31 +137,31 @@ class Outputs(msgspec.Struct, frozen=True):
     last_trailers: dict[Path, Trailer] = msgspec.field(default_factory=dict)
 
     def task(self, name: str) -> TaskOutput:
-        """The output of a task of the plan. Raises StoreCorrupt if the manifest has none."""
-        found = self.manifest.task(name)
-        if found is None:
+        """Return the output of a task of the plan. Raises StoreCorrupt if the manifest has none."""
+        task = self.manifest.task(name)
+        if task is None:
             raise self._corrupt(self.root / layout.MANIFEST_FILE, f"it has no task {name!r}")
-        return found
+        return task
 
     def path_of(self, task: TaskOutput, index: int) -> Path:
-        """Where a shard's file lies."""
+        """Return the path of a shard file."""
         return self.root / task.task / layout.shard_file_name(index, task.shards[index].shard)
 
-    def is_all_there(self) -> bool:
-        """Whether every shard's file is there, as long as it was made. Nothing is read."""
-        return self._find_lacking() is None
+    def is_complete(self) -> bool:
+        """Return whether every shard file exists with its original length. No content is read."""
+        return self._find_missing() is None
 
     def check_lengths(self) -> None:
-        """Raises StoreCorrupt where a shard's file is not there, or not as long as it was made. Nothing is read."""
-        lacking = self._find_lacking()
-        if lacking is not None:
-            raise self._corrupt(lacking, "it is missing, or its size changed")
+        """Raise StoreCorrupt if a shard file is missing or has changed its length. No content is read."""
+        missing = self._find_missing()
+        if missing is not None:
+            raise self._corrupt(missing, "it is missing, or its size changed")
 
-    def _find_lacking(self) -> Path | None:
+    def _find_missing(self) -> Path | None:
         return next((self.path_of(task, index) for task in self.manifest.tasks for index in self.lacking(task)), None)
 
     def lacking(self, task: TaskOutput) -> list[int]:
-        """The places of the shards of which the file is not there, or not as long as it was made. Nothing is read."""
+        """Return the indexes of the shards whose file is missing or has changed its length. No content is read."""
         lengths = self.files.lengths(self.root / task.task)
         return [
             index
@@ -168,99 +170,108 @@ class Outputs(msgspec.Struct, frozen=True):
         ]
 
     def iter_shard(self, task: TaskOutput, index: int) -> Iterator[bytes]:
-        """The record lines of a shard, frame by frame: whole lines. Raises StoreCorrupt."""
+        """Yield the record lines of a shard, frame by frame, as blocks of whole lines. Raises StoreCorrupt."""
         shard, path = task.shards[index], self.path_of(task, index)
         frames = self._read(path, 0, shard.length)
-        with self._damage_told(path):
+        with self._damage_as_corrupt(path):
             yield from self.read.count(iter_frames(frames, shard.bytes))
 
     def item_records(self, task: TaskOutput, item: int, shard_starts: list[int]) -> bytes:
-        """The record lines of one item. `shard_starts` are the plan's. Raises StoreCorrupt."""
+        """Return the record lines of one item. `shard_starts` are those of the plan. Raises StoreCorrupt."""
         index = bisect.bisect_right(shard_starts, item) - 1
         place, path = item - shard_starts[index], self.path_of(task, index)
-        trailer = self._kept_trailer(task, index)
-        with self._damage_told(path):
+        trailer = self._cached_trailer(task, index)
+        with self._damage_as_corrupt(path):
             start, end = item_range(trailer.table, place)
-            held = trailer.frames_of(start, end)
-        frames = self._read(path, held.offset, held.end - held.offset)
-        with self._damage_told(path):
-            records = self._decoded(memoryview(frames), held, zstandard.ZstdDecompressor())
-            return _item_of(trailer, place, records[start - held.first : end - held.first])
+            frame_range = trailer.frames_of(start, end)
+        frames = self._read(path, frame_range.offset, frame_range.end - frame_range.offset)
+        with self._damage_as_corrupt(path):
+            records = self._decode_range(memoryview(frames), frame_range, zstandard.ZstdDecompressor())
+            return _verified_item(trailer, place, records[start - frame_range.first : end - frame_range.first])
 
-    def _kept_trailer(self, task: TaskOutput, index: int) -> Trailer:
-        """As `trailer`. Whoever asks for a part of it asks soon for others."""
+    def _cached_trailer(self, task: TaskOutput, index: int) -> Trailer:
+        """Return the trailer of a shard file from a cache of recent trailers.
+
+        A caller that reads one part of a file often reads others soon.
+        """
         path = self.path_of(task, index)
         trailer = self.last_trailers.pop(path, None) or self.trailer(task, index)
-        if len(self.last_trailers) >= _TRAILERS_KEPT:
+        if len(self.last_trailers) >= _TRAILERS_CACHED_MAX:
             del self.last_trailers[next(iter(self.last_trailers))]
         self.last_trailers[path] = trailer
         return trailer
 
     def trailer(self, task: TaskOutput, index: int) -> Trailer:
-        """What a shard's file says of itself, held against the manifest. Raises StoreCorrupt."""
+        """Return the trailer of a shard file, verified against the manifest. Raises StoreCorrupt."""
         shard, path = task.shards[index], self.path_of(task, index)
         data = self._read(path, shard.length, shard.trailer)
-        with self._damage_told(path):
+        with self._damage_as_corrupt(path):
             return read_trailer(data, shard.digest)
 
     def whole_frames(self, task: TaskOutput, index: int) -> bytes:
-        """The frames of a shard as they lie in its file, every byte held against its trailer. Raises StoreCorrupt."""
+        """Return the compressed frames of a shard, verified against its trailer. Raises StoreCorrupt."""
         shard, path = task.shards[index], self.path_of(task, index)
         data = self._read(path, 0, shard.length + shard.trailer)
-        with self._damage_told(path):
+        with self._damage_as_corrupt(path):
             return split_shard_file(data, shard.digest)[0]
 
     def iter_items(self, task: TaskOutput, index: int) -> Iterator[bytes]:
-        """The record lines of each item of a shard, each held against its row first. Raises StoreCorrupt."""
-        with self._damage_told(self.path_of(task, index)):
+        """Yield the record lines of each item of a shard, each verified by the item table. Raises StoreCorrupt."""
+        with self._damage_as_corrupt(self.path_of(task, index)):
             yield from iter_items(self.trailer(task, index).table, self.iter_shard(task, index))
 
     def iter_some(self, task: TaskOutput, index: int, items: Sequence[int]) -> Iterator[bytes]:
-        """The record lines of some items of a shard, which ascend, each held against its row; all of many.
+        """Yield blocks of the record lines of given items of a shard, which must ascend. Raises StoreCorrupt.
 
-        Raises StoreCorrupt.
+        Each item is verified by the item table. If more than half of the items are requested, the whole shard is
+        yielded.
         """
         if not items:
             return
-        trailer, path = self._kept_trailer(task, index), self.path_of(task, index)
+        trailer, path = self._cached_trailer(task, index), self.path_of(task, index)
         if 2 * len(items) > trailer.items or items[-1] >= trailer.items:
             yield from self.iter_shard(task, index)
             return
-        with self._damage_told(path):
+        with self._damage_as_corrupt(path):
             runs = trailer.frames_with(items)
-        # At once: what lies between is read faster than the file is opened again.
+        # One read, because reading the frames in between is faster than opening the file again.
         start = runs[0][0].offset
         data = memoryview(self._read(path, start, runs[-1][0].end - start))
         decompressor = zstandard.ZstdDecompressor()
-        for held, inside in runs:
-            with self._damage_told(path):
-                records = self._decoded(data[held.offset - start : held.end - start], held, decompressor)
+        for frame_range, inside in runs:
+            with self._damage_as_corrupt(path):
+                records = self._decode_range(
+                    data[frame_range.offset - start : frame_range.end - start], frame_range, decompressor
+                )
                 for item, first, end in inside:
-                    yield _item_of(trailer, item, records[first - held.first : end - held.first])
+                    yield _verified_item(trailer, item, records[first - frame_range.first : end - frame_range.first])
 
     def iter_frames(self, task: TaskOutput, index: int, frames: Sequence[int]) -> Iterator[bytes]:
-        """What each of some frames of a shard holds, whose numbers ascend: whole lines. All of it where it lacks one.
+        """Yield the content of given frames of a shard, whose numbers must ascend, as blocks of whole lines.
 
-        Each is sound by its own checksum, as in `iter_shard`. Raises StoreCorrupt.
+        If the shard does not have one of the frames, the whole shard is yielded. Frames are verified by their own
+        checksums, as in `iter_shard`. Raises StoreCorrupt.
         """
         if not frames:
             return
-        trailer, path = self._kept_trailer(task, index), self.path_of(task, index)
+        trailer, path = self._cached_trailer(task, index), self.path_of(task, index)
         if frames[-1] >= len(trailer.frames):
             yield from self.iter_shard(task, index)
             return
         offsets = trailer.offsets
-        # At once: what lies between is read faster than the file is opened again.
+        # One read, because reading the frames in between is faster than opening the file again.
         start = offsets[frames[0]]
         data = memoryview(self._read(path, start, offsets[frames[-1] + 1] - start))
         decompressor = zstandard.ZstdDecompressor()
-        with self._damage_told(path):
+        with self._damage_as_corrupt(path):
             for number in frames:
                 frame = data[offsets[number] - start : offsets[number + 1] - start]
                 yield from self.read.count(iter_frames(frame, trailer.frames[number].bytes, decompressor))
 
-    def _decoded(self, data: memoryview, held: FrameRange, decompressor: zstandard.ZstdDecompressor) -> bytes:
-        return b"".join(self.read.count(_contents(data, held, decompressor)))
+    def _decode_range(
+        self, data: memoryview, frame_range: FrameRange, decompressor: zstandard.ZstdDecompressor
+    ) -> bytes:
+        return b"".join(self.read.count(_iter_frame_contents(data, frame_range, decompressor)))
 
     def _read(self, path: Path, offset: int, length: int) -> bytes:
         try:
@@ -273,7 +284,7 @@ class Outputs(msgspec.Struct, frozen=True):
         return data
 
     @contextlib.contextmanager
-    def _damage_told(self, path: Path) -> Iterator[None]:
+    def _damage_as_corrupt(self, path: Path) -> Iterator[None]:
         try:
             yield
         except ValueError as error:
@@ -283,23 +294,25 @@ class Outputs(msgspec.Struct, frozen=True):
         return StoreCorrupt(f"{path} is damaged: {problem}", hint=DAMAGE_HINT)
 
 
-def _contents(data: memoryview, held: FrameRange, decompressor: zstandard.ZstdDecompressor) -> Iterator[bytes]:
-    """What each frame of a range holds, which the trailer tells apart. Raises ValueError."""
-    at = 0
-    for frame in held.frames:
-        yield decompress_one(data[at : at + frame.length], frame.bytes, decompressor)
-        at += frame.length
+def _iter_frame_contents(
+    data: memoryview, frame_range: FrameRange, decompressor: zstandard.ZstdDecompressor
+) -> Iterator[bytes]:
+    """Yield the content of each frame of a range. Raises ValueError."""
+    offset = 0
+    for frame in frame_range.frames:
+        yield decompress_one(data[offset : offset + frame.length], frame.bytes, decompressor)
+        offset += frame.length
 
 
-def _item_of(trailer: Trailer, item: int, records: bytes) -> bytes:
-    """The record lines of an item, held against its row. Raises ValueError."""
+def _verified_item(trailer: Trailer, item: int, records: bytes) -> bytes:
+    """Return the record lines of an item after verifying them by the item table. Raises ValueError."""
     if make_row(records) != trailer.table[item * ROW_BYTES : (item + 1) * ROW_BYTES]:
         raise ValueError("it does not match its item table")
     return records
 
 
 def current_outputs(batch: BatchDir) -> Outputs | None:
-    """The outputs of the highest generation; None where none was merged yet. Raises StoreCorrupt."""
+    """Return the outputs with the highest generation, or None if none were merged. Raises StoreCorrupt."""
     best: Outputs | None = None
     directory = batch.root / layout.OUTPUTS
     settled = read_compacted(batch)
@@ -314,7 +327,7 @@ def current_outputs(batch: BatchDir) -> Outputs | None:
         except FileNotFoundError as error:
             check_is_there(batch.files, batch.root)
             raise StoreCorrupt(f"{path} is missing", hint=hint) from error
-        if not _is_of(manifest, batch, name):
+        if not _belongs_to(manifest, batch, name):
             raise StoreCorrupt(f"{path} belongs to another batch", hint=hint)
         if best is None or manifest.generation > best.manifest.generation:
             best = Outputs(batch.files, directory / name, manifest, is_settled=settled is not None)
@@ -325,16 +338,17 @@ def current_outputs(batch: BatchDir) -> Outputs | None:
 
 
 def outputs_if_settled_since(batch: BatchDir) -> Outputs | None:
-    """Look again at a batch that had no outputs, after what there is of it was read: the outputs on which it rests now.
+    """Return the outputs of a batch if it was settled since a reader found that it had no outputs, or None.
 
-    None where it is not settled: then nothing had gone. Raises CollectedMeanwhile or StoreCorrupt.
+    To be called after reading the outcomes of the batch. If the result is None, none of them had been removed. Raises
+    BatchRemoved or StoreCorrupt.
     """
     check_is_there(batch.files, batch.root)
     return None if read_compacted(batch) is None else current_outputs(batch)
 
 
-def _is_of(manifest: Manifest, batch: BatchDir, directory: str) -> bool:
-    """Whether outputs are those that the batch and the directory say."""
+def _belongs_to(manifest: Manifest, batch: BatchDir, directory: str) -> bool:
+    """Return whether the manifest matches the batch and the name of its directory."""
     return (
         manifest.plan_digest == batch.about.plan_digest
         and manifest.items == batch.about.items

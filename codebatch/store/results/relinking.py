@@ -1,7 +1,7 @@
-"""Equal shard files become one again: who copies a store without its hard links has each file once a name.
+"""Restoring of hard links between equal shard files, which a copy of a store may have split.
 
-Only for who has the store alone (`Store.alone`). Equal is what has one digest and was compared byte by byte, and sound
-is what stays; so whoever is killed at any call leaves under each name what was under it.
+The caller holds the exclusive lock of the store (`StoreDir.alone`). Files are equal if they have the same digest and
+the same bytes, and only undamaged files are kept. So a kill at any point leaves the same content under each name.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ from codebatch.system.files.files import Files
 
 
 class Copies(msgspec.Struct, frozen=True):
-    """Names of copies of the file at `path`, which is sound and to which they are given."""
+    """Names of copies of the undamaged file at `path`, to be replaced by links to it."""
 
     path: Path
     names: tuple[Path, ...]
 
 
 def find_copies(files: Files, names: Iterable[ShardName]) -> list[Copies]:
-    """The copies among the files behind some names. Of each file that has the most names stays."""
-    found = []
+    """Return the copies among the files with given names. Of equal files, the one with the most links is kept."""
+    found_copies = []
     for digest, inodes in survey(files, names, is_full=False).sound.items():
         if len(inodes) > 1:
-            ordered = sorted(inodes.values(), key=lambda same: (-len(same), same[0].path))
-            copies = _copies(files, digest, [[name.path for name in same] for same in ordered])
+            ordered = sorted(inodes.values(), key=lambda group: (-len(group), group[0].path))
+            copies = _copies(files, digest, [[name.path for name in group] for group in ordered])
             if copies.names:
-                found.append(copies)
-    return found
+                found_copies.append(copies)
+    return found_copies
 
 
 def _copies(files: Files, digest: Digest, ordered: list[list[Path]]) -> Copies:
-    kept: Path | None = None
+    original: Path | None = None
     content = b""
     names: list[Path] = []
-    for same in ordered:
+    for paths in ordered:
         with contextlib.suppress(StoreError, FileNotFoundError):
-            data = files.read(same[0])
-            if kept is None and _is_sound(data, digest):
-                kept, content = same[0], data
-            elif kept is not None and data == content:
-                names += same
-    return Copies(kept or ordered[0][0], tuple(names))
+            data = files.read(paths[0])
+            if original is None and _is_undamaged(data, digest):
+                original, content = paths[0], data
+            elif original is not None and data == content:
+                names += paths
+    return Copies(original or ordered[0][0], tuple(names))
 
 
-def _is_sound(data: bytes, digest: Digest) -> bool:
+def _is_undamaged(data: bytes, digest: Digest) -> bool:
     try:
         split_shard_file(data, digest)
     except ValueError:
@@ -63,16 +63,16 @@ def _is_sound(data: bytes, digest: Digest) -> bool:
     return True
 
 
-def relink(store: StoreDir, found: Collection[Copies]) -> None:
-    """Give copies' names to what they are copies of. On return that is on disk. Raises StoreUnwritable.
+def relink(store: StoreDir, duplicates: Collection[Copies]) -> None:
+    """Replace copies by hard links to the originals. On return the links are on disk. Raises StoreUnwritable.
 
-    What somebody removes by hand meanwhile is passed over, and so are the names that a file does not get.
+    Files that are removed meanwhile are ignored. Names that cannot be replaced keep their copies.
     """
-    if not found:
+    if not duplicates:
         return
     files, directories = store.files, set()
     with hidden_directory(store) as hidden:
-        for place, copies in enumerate(found):
+        for place, copies in enumerate(duplicates):
             for number, path in enumerate(copies.names):
                 link = hidden / f"{place}.{number}"
                 with contextlib.suppress(FileNotFoundError):

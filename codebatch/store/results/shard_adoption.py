@@ -1,4 +1,4 @@
-"""The results of one shard by a further name of another batch's file (SPEC.md "Reuse")."""
+"""Reuse of the results of one shard by a hard link to the file of another batch (SPEC.md "Reuse")."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from codebatch.system.files.files import Files
 
 
 def adopt_shard(files: Files, outcomes: Outcomes, shard: Shard, task: str, place: ShardPlace) -> EncodedOutcome | None:
-    """The outcome and the item table of another batch's shard file, which has a further name among these outcomes now.
+    """Link the shard file of another batch into these outcomes. Return the outcome with its item table.
 
-    None where it is not what it was. The name is durable once the directory of results is synced.
+    Return None if the file is damaged or missing. The link is durable after the results directory is synced.
     """
     path = outcomes.adopted_path(place.digest)
-    trailer = _sound(files, place.path, place)
+    trailer = _read_trailer(files, place.path, place)
     if trailer is None or trailer.items != shard.items:
         return None
-    if not hardlink_or_copy(files, place.path, path) and _sound(files, path, place) is None:
+    if not hardlink_or_copy(files, place.path, path) and _read_trailer(files, path, place) is None:
         files.write_atomic(path, files.read(place.path))
     outcome = Outcome(
         shard=shard.id,
@@ -41,8 +41,8 @@ def adopt_shard(files: Files, outcomes: Outcomes, shard: Shard, task: str, place
     return EncodedOutcome(outcome, b"", trailer.table)
 
 
-def _sound(files: Files, path: Path, place: ShardPlace) -> Trailer | None:
-    """What a shard file says of itself; None where it is not what it was."""
+def _read_trailer(files: Files, path: Path, place: ShardPlace) -> Trailer | None:
+    """Return the trailer of a shard file, or None if the file is damaged or missing."""
     try:
         frames, trailer = split_shard_file(files.read(path), place.digest)
     except StoreUnwritable:

@@ -1,7 +1,7 @@
-"""Shard files: what one task says of one shard, in a file that proves itself (SPEC.md "Shard files").
+"""Shard files: the checksummed records of one task for one shard (SPEC.md "Shard files").
 
-The frames of the records come first, then a trailer inside a zstd skippable frame (RFC 8878, section 3.1.2): whoever
-reads zstd passes over it, so that `zstdcat` of the files of a task, in the order of their names, is its whole output.
+The frames of the records come first, then a trailer in a zstd skippable frame (RFC 8878, section 3.1.2). Readers of
+zstd skip it, so `zstdcat` of the files of a task, in the order of their names, prints its whole output.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ _END = b"cbshard\1"
 _DIGEST_BYTES = 32
 
 DAMAGE_HINT = "repair it with: codebatch diagnose --repair"
-"""Of a shard file."""
+"""The hint of errors about damaged shard files."""
 
 _pair = struct.Struct("<II")
 _crc = struct.Struct("<I")
 _tail = struct.Struct(f"<I{len(_END)}s")
 
 _HEAD_BYTES = 2 * _pair.size
-_PROOF_BYTES = _DIGEST_BYTES + _tail.size
+_END_BYTES = _DIGEST_BYTES + _tail.size
 
 
 class FrameSize(msgspec.Struct, frozen=True):
-    """A frame: its length in the file, and how many bytes of records it holds."""
+    """The length of a frame in the file, and of the records in it, in bytes."""
 
     length: int
     bytes: int
 
 
 class Trailer(msgspec.Struct, frozen=True):
-    """What a shard file says of its frames: the item table, where each frame ends, the crc32 of all of them.
+    """The trailer of a shard file: the item table, the sizes of the frames, and the crc32 of all frames.
 
-    `digest` is of all that. Files of one digest hold the same frames.
+    `digest` covers all of these. Files with the same digest contain the same frames.
     """
 
     table: bytes
@@ -54,36 +54,36 @@ class Trailer(msgspec.Struct, frozen=True):
 
     @property
     def items(self) -> int:
-        """How many items it is of."""
+        """Number of items in the shard."""
         return len(self.table) // ROW_BYTES
 
     @property
     def length(self) -> int:
-        """Bytes of all frames in the file: where the trailer begins."""
+        """Length of all frames in the file in bytes, which is the offset of the trailer."""
         return sum(frame.length for frame in self.frames)
 
     @property
     def size(self) -> int:
-        """Bytes of the trailer itself."""
-        return _HEAD_BYTES + len(self.table) + len(self.frames) * _pair.size + _crc.size + _PROOF_BYTES
+        """Length of the trailer itself in bytes."""
+        return _HEAD_BYTES + len(self.table) + len(self.frames) * _pair.size + _crc.size + _END_BYTES
 
     @property
     def bytes(self) -> int:
-        """Bytes of records in all frames."""
+        """Length of the records in all frames in bytes."""
         return sum(frame.bytes for frame in self.frames)
 
     @property
     def offsets(self) -> list[int]:
-        """Where each frame begins in the file, and where the last one ends."""
+        """Offsets of the frames in the file, followed by the end of the last one."""
         return list(accumulate((frame.length for frame in self.frames), initial=0))
 
     @property
     def starts(self) -> list[int]:
-        """Where each frame begins in the records, and where the last one ends."""
+        """Offsets of the frames in the records, followed by the end of the last one."""
         return list(accumulate((frame.bytes for frame in self.frames), initial=0))
 
     def frames_of(self, start: int, end: int) -> FrameRange:
-        """The frames that hold bytes [start, end) of the records."""
+        """Return the frames that contain bytes [start, end) of the records."""
         offsets, starts = self.offsets, self.starts
         inside = [index for index in range(len(self.frames)) if starts[index] < end and starts[index + 1] > start]
         if not inside:
@@ -92,10 +92,10 @@ class Trailer(msgspec.Struct, frozen=True):
         return FrameRange(offsets[first], offsets[last], starts[first], self.frames[first:last])
 
     def frames_with(self, items: Sequence[int]) -> list[tuple[FrameRange, list[tuple[int, int, int]]]]:
-        """The frames that hold the records of some items, which ascend: each run of frames with the items in it.
+        """Return the runs of frames that contain given items, which must ascend, each with its items.
 
-        Of each item: which, and where its records begin and end, in bytes from the first frame's. Raises ValueError
-        where the frames hold less than the rows say.
+        An item is (number, start, end): the offsets of its records in bytes from the start of all records. Raises
+        ValueError if the frames contain less than the item table requires.
         """
         ends = list(accumulate(item_lengths(self.table), initial=0))
         offsets, starts = self.offsets, self.starts
@@ -118,7 +118,7 @@ class Trailer(msgspec.Struct, frozen=True):
 
 
 class FrameRange(msgspec.Struct, frozen=True):
-    """Frames at [offset, end) of a file, of which the first holds the records from byte `first` on."""
+    """The frames at [offset, end) of a file. `first` is the offset of their content in the records."""
 
     offset: int
     end: int
@@ -127,47 +127,47 @@ class FrameRange(msgspec.Struct, frozen=True):
 
 
 def make_trailer(frames: bytes, table: bytes, size: int) -> bytes:
-    """The trailer of some sound frames of `size` bytes of records, whose item table is `table`."""
+    """Return the trailer of valid frames with `size` bytes of records and the item table `table`."""
     places = [FrameSize(place.end - place.start, place.bytes) for place in iter_places(frames, size)]
-    said = b"".join(
+    body = b"".join(
         (
             _pair.pack(len(table) // ROW_BYTES, len(places)),
             table,
             *(_pair.pack(place.length, place.bytes) for place in places),
         )
     ) + _crc.pack(zlib.crc32(frames))
-    length = _pair.size + len(said) + _PROOF_BYTES
+    length = _pair.size + len(body) + _END_BYTES
     frame = _pair.pack(_MAGIC, length - _pair.size)
-    return b"".join((frame, said, hashlib.sha256(said).digest(), _tail.pack(length, _END)))
+    return b"".join((frame, body, hashlib.sha256(body).digest(), _tail.pack(length, _END)))
 
 
 def read_trailer(data: bytes, digest: Digest | None = None) -> Trailer:
-    """The trailer that is all of `data`, and that of `digest` where it is known. Raises ValueError."""
-    if len(data) < _HEAD_BYTES + _crc.size + _PROOF_BYTES:
+    """Parse a trailer. If `digest` is given, it must match. Raises ValueError."""
+    if len(data) < _HEAD_BYTES + _crc.size + _END_BYTES:
         raise ValueError("its trailer is truncated")
-    said = data[_pair.size : -_PROOF_BYTES]
-    proof = data[-_PROOF_BYTES : -_tail.size]
+    body = data[_pair.size : -_END_BYTES]
+    checksum = data[-_END_BYTES : -_tail.size]
     if (
         _pair.unpack_from(data) != (_MAGIC, len(data) - _pair.size)
         or _tail.unpack_from(data, len(data) - _tail.size) != (len(data), _END)
-        or hashlib.sha256(said).digest() != proof
+        or hashlib.sha256(body).digest() != checksum
     ):
         raise ValueError("its trailer is damaged")
-    if digest is not None and proof.hex() != digest:
+    if digest is not None and checksum.hex() != digest:
         raise ValueError("it belongs to another shard")
-    items, frames = _pair.unpack_from(said)
+    items, frames = _pair.unpack_from(body)
     rows_end = _pair.size + items * ROW_BYTES
-    if len(said) != rows_end + frames * _pair.size + _crc.size:
+    if len(body) != rows_end + frames * _pair.size + _crc.size:
         raise ValueError("its trailer is inconsistent")
-    sizes = tuple(FrameSize(*pair) for pair in _pair.iter_unpack(said[rows_end : -_crc.size]))
-    (crc,) = _crc.unpack_from(said, len(said) - _crc.size)
-    return Trailer(said[_pair.size : rows_end], sizes, crc, Digest(proof.hex()))
+    sizes = tuple(FrameSize(*pair) for pair in _pair.iter_unpack(body[rows_end : -_crc.size]))
+    (crc,) = _crc.unpack_from(body, len(body) - _crc.size)
+    return Trailer(body[_pair.size : rows_end], sizes, crc, Digest(checksum.hex()))
 
 
 def split_shard_file(data: bytes, digest: Digest) -> tuple[bytes, Trailer]:
-    """The frames of a whole shard file, held against its trailer, and the trailer, that of `digest`.
+    """Return the frames of a shard file, verified against its trailer, and the trailer.
 
-    Raises ValueError.
+    The trailer must have the given digest. Raises ValueError.
     """
     if len(data) < _tail.size:
         raise ValueError("it is truncated")

@@ -1,7 +1,7 @@
-"""Which shard files there must be, and which of them are not what they must.
+"""Verification of shard files: the files that must exist, and their damage.
 
-Batches share shard files by hard links: damage to one inode is damage to all that have a name of it, and counts once.
-What must be behind a name the digest of its trailer says: in the manifest, or in a commit file where it was taken over
+Batches share shard files by hard links. Damage to an inode affects all its names, and counts once. The expected content
+of a name is identified by the digest of its trailer. It is in the manifest, or in a commit file if the file was reused
 and is not merged, or may be merged again.
 """
 
@@ -26,9 +26,9 @@ from codebatch.system.files.file_reader import FileReader
 
 
 class ShardName(msgspec.Struct, frozen=True):
-    """A name under which a batch has what a task says of a shard: a file of this digest in a directory.
+    """A name in a directory of a batch for the results of a task for a shard, with the expected digest.
 
-    `length` is that of its frames, and `size` how long it is; None where that is taken over, of which no manifest says.
+    `length` is that of the frames. `size` is that of the file, or None for a reused file, which no manifest describes.
     """
 
     directory: Path
@@ -42,12 +42,12 @@ class ShardName(msgspec.Struct, frozen=True):
 
     @property
     def path(self) -> Path:
-        """Where it lies. Made of few of the names there are, for it takes longer than all else that is asked of one."""
+        """The path of the file. It is computed on demand, because most names never need it."""
         return self.directory / self.file
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """A file that is not what it must be, with all its names; or names of one digest that are missing."""
+    """A damaged file with all its names, or missing names with the same digest."""
 
     digest: Digest
     problem: str
@@ -55,10 +55,9 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class ShardFileSurvey(msgspec.Struct, frozen=True):
-    """What was found behind some names: how many names, how many files, of how many every byte was read, and those that
-    are damaged.
+    """The result of a survey: numbers of names, files and fully read files, and the damaged files.
 
-    `sound` has the sound files of each digest by their inodes, with all names of each.
+    `sound` has the undamaged files of each digest by inode, with all names of each.
     """
 
     names: int
@@ -69,7 +68,7 @@ class ShardFileSurvey(msgspec.Struct, frozen=True):
 
 
 def shard_names(batch: BatchDir) -> Iterator[ShardName]:
-    """The names of all shard files on which a batch rests, each once. Raises StoreCorrupt."""
+    """Yield the names of all shard files that a batch needs, each once. Raises StoreCorrupt."""
     outputs = current_outputs(batch)
     if outputs is not None:
         for task in outputs.manifest.tasks:
@@ -80,86 +79,87 @@ def shard_names(batch: BatchDir) -> Iterator[ShardName]:
         if outputs.is_settled:
             return
     outcomes = Outcomes(batch.files, batch.root)
-    met: set[Digest] = set()
+    seen: set[Digest] = set()
     for commit in outcomes.scan().commits:
         for outcome in commit.outcomes:
-            for one in outcome.parts or (outcome,):
-                if one.file and one.file not in met:
-                    met.add(one.file)
-                    path = outcomes.adopted_path(one.file)
+            for part in outcome.parts or (outcome,):
+                if part.file and part.file not in seen:
+                    seen.add(part.file)
+                    path = outcomes.adopted_path(part.file)
                     names = (path.parent, path.name)
-                    yield ShardName(*names, one.file, one.length, None, batch, outcome.task, one.shard)
+                    yield ShardName(*names, part.file, part.length, None, batch, outcome.task, part.shard)
 
 
 def shard_names_of(batches: Iterable[BatchDir]) -> Iterator[ShardName]:
-    """The names of the shard files of batches, but for those batches that cannot be read."""
+    """Yield the names of the shard files of batches. Batches that cannot be read are skipped."""
     for batch in batches:
         with contextlib.suppress(StoreCorrupt, UnknownId):
             yield from shard_names(batch)
 
 
 Choose = Callable[[Sequence[Digest]], Container[Digest]]
-"""Which of some digests are in a sample."""
+"""A function that returns the sample of given digests."""
 
 
 def survey(
     files: FileReader, names: Iterable[ShardName], *, is_full: bool, choose: Choose = lambda _: ()
 ) -> ShardFileSurvey:
-    """Look behind names: every inode once, all its bytes where it `is_full` or its digest is chosen, else its length.
+    """Check the files with given names, each inode once.
 
-    Where no name says how long it is, that is its trailer, which must be there and begin where its frames end.
-    What went meanwhile with its batch, or as that was settled, is no fault.
+    All bytes are read if `is_full` or if `choose` selects the digest. Otherwise only the length is checked. If no name
+    has a size, the trailer is read, and must begin at the end of the frames. Names that were removed with their batch,
+    or by settling, are not faults.
     """
     inodes: dict[Path, dict[str, int]] = {}
-    behind: dict[tuple[Digest, int | None], list[ShardName]] = {}
+    names_by_file: dict[tuple[Digest, int | None], list[ShardName]] = {}
     count = 0
     for name in names:
         count += 1
-        there = inodes.get(name.directory)
-        if there is None:
-            there = inodes[name.directory] = _inodes(files, name.directory)
-        behind.setdefault((name.digest, there.get(name.file)), []).append(name)
-    read = set(behind) if is_full else _chosen(behind, choose)
-    met, looked = ({inode for _, inode in some if inode is not None} for some in (behind, read))
-    found = ShardFileSurvey(count, len(met), len(looked), [], {})
-    for (digest, inode), same in behind.items():
-        problem = _problem(files, same, is_full=(digest, inode) in read)
+        directory_inodes = inodes.get(name.directory)
+        if directory_inodes is None:
+            directory_inodes = inodes[name.directory] = _inodes(files, name.directory)
+        names_by_file.setdefault((name.digest, directory_inodes.get(name.file)), []).append(name)
+    read = set(names_by_file) if is_full else _chosen(names_by_file, choose)
+    inodes_found, inodes_read = ({inode for _, inode in keys if inode is not None} for keys in (names_by_file, read))
+    result = ShardFileSurvey(count, len(inodes_found), len(inodes_read), [], {})
+    for (digest, inode), group in names_by_file.items():
+        problem = _problem(files, group, is_full=(digest, inode) in read)
         if problem is not None:
-            if left := tuple(name for name in same if not _is_gone(files, name)):
-                found.faults.append(Fault(digest, problem, left))
+            if left := tuple(name for name in group if not _is_gone(files, name)):
+                result.faults.append(Fault(digest, problem, left))
         elif inode is not None:
-            found.sound.setdefault(digest, {})[inode] = same
-    return found
+            result.sound.setdefault(digest, {})[inode] = group
+    return result
 
 
-def _chosen(behind: Iterable[tuple[Digest, int | None]], choose: Choose) -> set[tuple[Digest, int | None]]:
-    chosen = choose(sorted({digest for digest, _ in behind}))
-    return {each for each in behind if each[0] in chosen}
+def _chosen(files: Iterable[tuple[Digest, int | None]], choose: Choose) -> set[tuple[Digest, int | None]]:
+    chosen = choose(sorted({digest for digest, _ in files}))
+    return {file for file in files if file[0] in chosen}
 
 
 def _inodes(files: FileReader, directory: Path) -> dict[str, int]:
-    """The inodes behind the names in a directory; none where something else is in its place."""
+    """Return the inodes of the names in a directory, or an empty mapping if there is another file in its place."""
     try:
         return files.listing(directory)
     except StoreError:
         return {}
 
 
-def _problem(files: FileReader, same: list[ShardName], *, is_full: bool) -> str | None:
-    """What is wrong with a file of some names; None where nothing is."""
-    name, sizes = same[0], {name.size for name in same if name.size is not None}
+def _problem(files: FileReader, names: list[ShardName], *, is_full: bool) -> str | None:
+    """Return the problem of the file with given names, or None."""
+    name, sizes = names[0], {name.size for name in names if name.size is not None}
     try:
-        there = files.stat(name.path)
-        if there is None:
+        status = files.stat(name.path)
+        if status is None:
             return "it is missing"
-        if not stat.S_ISREG(there.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             return "it is not a file"
-        if others := sizes - {there.st_size}:
-            return f"it has {there.st_size:,} bytes instead of {min(others):,}"
+        if others := sizes - {status.st_size}:
+            return f"it has {status.st_size:,} bytes instead of {min(others):,}"
         if is_full:
             split_shard_file(files.read(name.path), name.digest)
         elif not sizes:
-            read_trailer(files.read_range(name.path, name.length, there.st_size - name.length), name.digest)
+            read_trailer(files.read_range(name.path, name.length, status.st_size - name.length), name.digest)
     except FileNotFoundError:
         return "it is missing"
     except StoreError as error:
@@ -170,7 +170,7 @@ def _problem(files: FileReader, same: list[ShardName], *, is_full: bool) -> str 
 
 
 def _is_gone(files: FileReader, name: ShardName) -> bool:
-    """Whether a batch has given a name up: readers hold no lock."""
+    """Return whether a name was removed with its batch or by settling. Readers hold no lock, so this is normal."""
     root = name.batch.root
     if files.stat(root) is None:
         return True

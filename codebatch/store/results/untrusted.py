@@ -1,7 +1,7 @@
-"""Result keys whose results are taken over no more, for `verify` found that they do not decide them (SPEC.md "Reuse").
+"""Untrusted cache keys, for which `verify` has found different results. They are not reused (SPEC.md "Reuse").
 
-`untrusted.json` lies in the root of the store, for it can be made of nothing else. Whoever changes it holds
-its lock, and the store's as who writes does.
+`untrusted.json` is in the root of the store, because it cannot be derived from other data. A process that changes it
+holds the lock of this file and the shared lock of the store.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class UntrustedFile(Document, frozen=True, kw_only=True):
 
 
 def load_untrusted(store: StoreDir) -> tuple[UntrustedKey, ...]:
-    """All that there are. Raises StoreCorrupt: what is damaged never counts as none."""
+    """Return all untrusted keys. Raises StoreCorrupt: a damaged list is never taken for an empty one."""
     path = store.root / layout.UNTRUSTED_FILE
     try:
         return read_document(store.files, path, decode_untrusted, hint=_HINT).keys
@@ -52,38 +52,38 @@ def load_untrusted(store: StoreDir) -> tuple[UntrustedKey, ...]:
 
 
 def untrusted_keys(store: StoreDir) -> frozenset[Digest]:
-    """The keys alone. Raises StoreCorrupt."""
-    return frozenset(each.key for each in load_untrusted(store))
+    """Return the digests of all untrusted keys. Raises StoreCorrupt."""
+    return frozenset(key.key for key in load_untrusted(store))
 
 
-def distrust(store: StoreDir, found: Iterable[UntrustedKey]) -> None:
-    """Add keys; one that is there already stays as it is. On return they are on disk. Raises StoreError."""
-    with _changing(store) as known:
-        for each in found:
-            known.setdefault(each.key, each)
+def distrust(store: StoreDir, keys: Iterable[UntrustedKey]) -> None:
+    """Add keys. A key that is already listed is not changed. On return they are on disk. Raises StoreError."""
+    with _editing(store) as by_digest:
+        for key in keys:
+            by_digest.setdefault(key.key, key)
 
 
 def trust(store: StoreDir, reference: str) -> UntrustedKey:
-    """Take out the one key that begins so, and return it. On return that is on disk.
+    """Remove and return the one key that begins with `reference`. On return the removal is on disk.
 
-    Raises InvalidInput where there is none or are several, or StoreError.
+    Raises InvalidInput if there is no such key or several, or StoreError.
     """
-    with _changing(store) as known:
-        found = [key for key in known if reference and key.startswith(reference)]
-        if len(found) != 1:
-            hint = f"one of: {', '.join(known)}" if known else "all cache keys are trusted"
-            raise InvalidInput(f"{reference!r} matches {len(found) or 'no'} untrusted cache keys", hint=hint)
-        return known.pop(found[0])
+    with _editing(store) as by_digest:
+        matches = [key for key in by_digest if reference and key.startswith(reference)]
+        if len(matches) != 1:
+            hint = f"one of: {', '.join(by_digest)}" if by_digest else "all cache keys are trusted"
+            raise InvalidInput(f"{reference!r} matches {len(matches) or 'no'} untrusted cache keys", hint=hint)
+        return by_digest.pop(matches[0])
 
 
 @contextlib.contextmanager
-def _changing(store: StoreDir) -> Iterator[dict[Digest, UntrustedKey]]:
+def _editing(store: StoreDir) -> Iterator[dict[Digest, UntrustedKey]]:
     lock = store.files.wait_lock(store.root / layout.LOCKS / layout.LOCK_OF_UNTRUSTED, shared=False)
     try:
         before = load_untrusted(store)
-        known = {each.key: each for each in before}
-        yield known
-        after = tuple(known[key] for key in sorted(known))
+        by_digest = {key.key: key for key in before}
+        yield by_digest
+        after = tuple(by_digest[key] for key in sorted(by_digest))
         if after != before:
             document = UntrustedFile(keys=after)
             store.files.write_atomic(store.root / layout.UNTRUSTED_FILE, encode_document(document))
@@ -92,9 +92,9 @@ def _changing(store: StoreDir) -> Iterator[dict[Digest, UntrustedKey]]:
 
 
 def decode_untrusted(data: bytes) -> UntrustedFile:
-    """Read untrusted.json. Raises DocumentError."""
+    """Decode untrusted.json. Raises DocumentError."""
     document = decode_document(data, UntrustedFile, UNTRUSTED_FORMAT)
-    keys = [each.key for each in document.keys]
+    keys = [key.key for key in document.keys]
     if keys != sorted(set(keys)) or not all(map(DIGEST_PATTERN.match, keys)):
         raise DocumentError("its keys are invalid or out of order")
     return document

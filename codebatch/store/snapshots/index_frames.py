@@ -1,8 +1,9 @@
-"""The frames of a snapshot's index: made of its lines, or spliced out of those of another one (SPEC.md "Snapshots").
+"""The frames of a snapshot's index: built from its lines, or spliced from another index (SPEC.md "Snapshots").
 
-A frame holds whole lines. It ends behind the first line with which it has 32 KiB and whose crc32 is a multiple of 256,
-or with which it has 128 KiB. So the lines alone say where frames end, whichever way an index is made, and a change of
-one line rarely moves the ends behind it: those frames are the other index's, byte for byte.
+A frame contains whole lines. It ends after a line that brings it to 128 KiB. It also ends after a line with a crc32
+that is a multiple of 256, if the frame then has at least 32 KiB. So the frames depend only on the lines
+(content-defined chunking). A changed line rarely moves later frame ends, and those frames are byte for byte those of
+the other index.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from codebatch.store.objects.frames import FrameError, compress, decompress_one
 _BYTES_MIN = 32 << 10
 _BYTES_MAX = 128 << 10
 _LINES_AVERAGE = 256
-# A byte of a path may be written as `\\u0000`.
+# In JSON, a byte of a path may take 6 characters (`\\u0000`).
 _CONTENT_BYTES_MAX = _BYTES_MAX + 6 * PATH_BYTES_MAX + 1024
 
 
@@ -44,7 +45,7 @@ class IndexFrame(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SnapshotIndex(msgspec.Struct, frozen=True):
-    """An index: the file's bytes, its frames, and the digest of all lines, which is the snapshot's."""
+    """An index: the bytes of the file, its frames, and the digest of all lines, which is that of the snapshot."""
 
     data: bytes
     frames: tuple[IndexFrame, ...]
@@ -52,20 +53,20 @@ class SnapshotIndex(msgspec.Struct, frozen=True):
 
 
 def make_index(lines: Iterable[bytes]) -> SnapshotIndex:
-    """An index of all its lines, in path order. Without any it is an empty frame."""
-    maker = _Maker()
+    """Return an index of all lines, which must be in path order. Without lines it has one empty frame."""
+    builder = _IndexBuilder()
     for line in lines:
-        maker.add(line)
-    return maker.finish()
+        builder.add(line)
+    return builder.finish()
 
 
 def splice_index(index: SnapshotIndex, changes: Mapping[bytes, Entry | None]) -> SnapshotIndex:
-    """The index in which the entries at some paths are other ones, or None where there are none any more.
+    """Return the index with changed entries. A change maps a path to its new entry, or to None if it is removed.
 
-    It is what `make_index` makes of all lines, byte for byte where zstd is the same. Raises ValueError where the index
-    that it is made of is unsound.
+    The result equals that of `make_index` from all lines, byte for byte if the version of zstd is the same. Raises
+    ValueError if the given index is damaged.
     """
-    maker, whole = _Maker(), sha256()
+    builder, hasher = _IndexBuilder(), sha256()
     paths = sorted(changes)
     starts = [frame.path for frame in index.frames[1:]]
     places = iter([bisect_left(paths, start) for start in starts] + [len(paths)])
@@ -73,22 +74,24 @@ def splice_index(index: SnapshotIndex, changes: Mapping[bytes, Entry | None]) ->
     for frame in index.frames:
         compressed = index.data[offset : offset + frame.length]
         content = frame_content(compressed, frame)
-        whole.update(content)
+        hasher.update(content)
         offset += frame.length
         end = next(places)
-        if begin == end and maker.is_between_frames:
-            maker.keep(frame, compressed, content)
+        if begin == end and builder.is_between_frames:
+            builder.keep(frame, compressed, content)
         else:
-            for line in _changed(content.splitlines(keepends=True), {path: changes[path] for path in paths[begin:end]}):
-                maker.add(line)
+            for line in _apply_changes(
+                content.splitlines(keepends=True), {path: changes[path] for path in paths[begin:end]}
+            ):
+                builder.add(line)
         begin = end
-    if offset != len(index.data) or whole.hexdigest() != index.digest:
+    if offset != len(index.data) or hasher.hexdigest() != index.digest:
         raise FrameError("it does not match its frames")
-    return maker.finish()
+    return builder.finish()
 
 
 def frame_content(compressed: bytes, frame: IndexFrame) -> bytes:
-    """The lines of a frame. Raises FrameError where they are not those that it had."""
+    """Return the lines of a frame. Raises FrameError if they do not match its digest."""
     content = decompress_one(compressed, frame.content)
     if digest_bytes(content) != frame.digest:
         raise FrameError("a frame does not match its digest")
@@ -96,17 +99,17 @@ def frame_content(compressed: bytes, frame: IndexFrame) -> bytes:
 
 
 def frame_entries(content: bytes, frame: IndexFrame) -> list[Entry]:
-    """The entries of a frame. Raises ValueError where they are unsound, or not as the frame says."""
+    """Return the entries of a frame. Raises ValueError if they are invalid or do not match the frame."""
     entries = decode_entries(content)
     files = [entry.size for entry in entries if entry.kind == "file"]
-    counted = (len(entries), len(files), sum(files))
-    if counted != (frame.entries, frame.files, frame.size) or (entries and entries[0].path != frame.path):
+    counts = (len(entries), len(files), sum(files))
+    if counts != (frame.entries, frame.files, frame.size) or (entries and entries[0].path != frame.path):
         raise ValueError("a frame does not have the expected content")
     return entries
 
 
 def check_frames(frames: Sequence[IndexFrame]) -> None:
-    """Refuse frames that cannot be those of an index. Raises ValueError."""
+    """Raise ValueError if frames cannot be those of an index."""
     paths = [frame.path for frame in frames]
     if not frames or any(path >= after for path, after in pairwise(paths)):
         raise ValueError("the frames of the index are out of order")
@@ -119,7 +122,7 @@ def check_frames(frames: Sequence[IndexFrame]) -> None:
 
 
 def count_entries(frames: Sequence[IndexFrame]) -> tuple[int, int, int]:
-    """How many entries there are, how many of kind `file`, and how many bytes these have."""
+    """Return the number of entries, the number of files, and the total size of the files."""
     return (
         sum(frame.entries for frame in frames),
         sum(frame.files for frame in frames),
@@ -128,29 +131,29 @@ def count_entries(frames: Sequence[IndexFrame]) -> tuple[int, int, int]:
 
 
 def frame_at(frames: Sequence[IndexFrame], path: bytes) -> int:
-    """The number of the frame in which a path would be."""
+    """Return the number of the frame in which a path is, or would be."""
     return max(bisect_right(frames, path, key=lambda frame: frame.path) - 1, 0)
 
 
 def frames_between(frames: Sequence[IndexFrame], start: int, end: int) -> tuple[int, int]:
-    """The frames [first, last) in which the items [start, end) are; `start` is below `end`."""
+    """Return the range [first, last) of the frames with the items [start, end). Requires start < end."""
     ends = list(accumulate(frame.files for frame in frames))
     return bisect_right(ends, start), bisect_left(ends, end) + 1
 
 
-def _changed(lines: list[bytes], changes: Mapping[bytes, Entry | None]) -> list[bytes]:
+def _apply_changes(lines: list[bytes], changes: Mapping[bytes, Entry | None]) -> list[bytes]:
     for path, entry in changes.items():
-        place = bisect_left(lines, path, key=path_of_line)
-        is_there = place < len(lines) and path_of_line(lines[place]) == path
-        lines[place : place + is_there] = [] if entry is None else [encode_entry(entry)]
+        row = bisect_left(lines, path, key=path_of_line)
+        exists = row < len(lines) and path_of_line(lines[row]) == path
+        lines[row : row + exists] = [] if entry is None else [encode_entry(entry)]
     return lines
 
 
-class _Maker:
-    """An index being made, line by line or whole frames at a time."""
+class _IndexBuilder:
+    """A builder of an index, from lines or from whole frames of another index."""
 
     def __init__(self) -> None:
-        self._whole = sha256()
+        self._hasher = sha256()
         self._data: list[bytes] = []
         self._frames: list[IndexFrame] = []
         self._lines: list[bytes] = []
@@ -158,27 +161,27 @@ class _Maker:
 
     @property
     def is_between_frames(self) -> bool:
-        """Whether the next line begins a frame."""
+        """True if the next line begins a frame."""
         return not self._lines
 
     def add(self, line: bytes) -> None:
-        """The next line."""
+        """Add the next line."""
         self._lines.append(line)
         self._size += len(line)
         if self._size >= _BYTES_MIN and (zlib.crc32(line) % _LINES_AVERAGE == 0 or self._size >= _BYTES_MAX):
             self._end_frame()
 
     def keep(self, frame: IndexFrame, compressed: bytes, content: bytes) -> None:
-        """The next frame, as it is in another index: where it ended there, it would end here."""
-        self._whole.update(content)
+        """Add the next frame from another index. A frame that ended there would end here too."""
+        self._hasher.update(content)
         self._data.append(compressed)
         self._frames.append(frame)
 
     def finish(self) -> SnapshotIndex:
-        """The index, with the last lines in a frame that is as short as it is."""
+        """Return the index. The last lines form a frame that may be shorter than the minimum."""
         if self._lines or not self._frames:
             self._end_frame()
-        return SnapshotIndex(b"".join(self._data), tuple(self._frames), Digest(self._whole.hexdigest()))
+        return SnapshotIndex(b"".join(self._data), tuple(self._frames), Digest(self._hasher.hexdigest()))
 
     def _end_frame(self) -> None:
         content = b"".join(self._lines)

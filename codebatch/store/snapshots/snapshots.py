@@ -1,8 +1,8 @@
-"""Snapshots: a frozen tree, path by path, published once and read back (SPEC.md "Snapshots").
+"""Snapshots: frozen source trees, published once and read back (SPEC.md "Snapshots").
 
-`snapshots/<snapshot_id>/` holds `files.index.jsonl.zst`, the entries in path order, whose uncompressed bytes are the
-snapshot's identity, and `snapshot.json`, which counts them, says where in the index they are (index_frames.py), and who
-first took the snapshot, when and where from. Time and source are no part of the identity: the first taker's stay.
+`snapshots/<snapshot_id>/` contains `files.index.jsonl.zst`, the entries in path order, whose uncompressed bytes are the
+identity of the snapshot. `snapshot.json` has their counts, the positions of frames in the index (index_frames.py), and
+when and from which source the snapshot was first taken. These are not part of the identity.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from codebatch.store.snapshots.index_frames import (
 from codebatch.system.files.files import Files
 
 SNAPSHOT_FORMAT = 1
-# Of the frames whose items, or lines, were asked for last.
-_FRAMES_KEPT = 16
+# Maximum number of frames whose items, or lines, are cached.
+_FRAMES_CACHED_MAX = 16
 
 
 class SnapshotSource(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,13 +70,13 @@ class SnapshotDocument(Document, frozen=True, kw_only=True):
 
 
 class _NamedObject(msgspec.Struct, frozen=True):
-    """Of an entry, what it names."""
+    """The member of an entry that names its object."""
 
     object: str
 
 
 class Snapshot:
-    """A published snapshot. Entries are decoded, and checked against the digest, when they are first asked for."""
+    """A published snapshot. Entries are decoded and verified by the digest at first use."""
 
     def __init__(self, files: Files, store_root: Path, document: SnapshotDocument, objects: ObjectStore | None) -> None:
         self.id = SnapshotId(document.snapshot_id)
@@ -88,116 +88,127 @@ class Snapshot:
         self._path = _directory(store_root, self.id) / layout.SNAPSHOT_INDEX
         self._objects = objects or ObjectStore(files, store_root / layout.OBJECTS)
         self._entries: list[Entry] | None = None
-        # Whoever asks for something in a frame asks soon for something else in it.
-        self._items_of = lru_cache(_FRAMES_KEPT)(self._read_items)
-        self._lines_of = lru_cache(_FRAMES_KEPT)(lambda number: next(self._iter_contents([number]))[1].splitlines())
+        # Requests for one frame come in sequences.
+        self._items_of = lru_cache(_FRAMES_CACHED_MAX)(self._read_items)
+        self._lines_of = lru_cache(_FRAMES_CACHED_MAX)(
+            lambda number: next(self._iter_contents([number]))[1].splitlines()
+        )
 
     @property
     def entries(self) -> list[Entry]:
-        """Every entry, sorted by path. Raises StoreCorrupt."""
-        # No cached_property: before Python 3.12 it holds one lock for all instances while the file is read.
+        """All entries, sorted by path. Raises StoreCorrupt."""
+        # Not a cached_property, which before Python 3.12 holds one lock for all instances while the file is read.
         if self._entries is None:
-            with self._corrupt_where_unsound():
+            with self._damage_as_corrupt():
                 self._entries = decode_entries(self._read_index())
         return self._entries
 
     def items_between(self, start: int, end: int) -> list[Entry]:
-        """The items [start, end), the entries of kind `file` in path order, by decoding their frames alone.
-
-        Raises StoreCorrupt.
-        """
+        """Return the items [start, end) in path order, decoding only their frames. Raises StoreCorrupt."""
         if end > self.files:
             raise StoreCorrupt(f"{self.id} has {self.files} items, not {end}", hint=SNAPSHOT_HINT)
         if start == end:
             return []
         first, last = frames_between(self.document.frames, start, end)
-        found = [entry for number in range(first, last) for entry in self._items_of(number)]
+        items = [entry for number in range(first, last) for entry in self._items_of(number)]
         before = sum(frame.files for frame in self.document.frames[:first])
-        return found[start - before : end - before]
+        return items[start - before : end - before]
 
     def find_items(self, paths: Iterable[bytes]) -> dict[bytes, int]:
-        """The numbers of the items at some paths, in their order, by decoding a frame for each. Raises StoreCorrupt."""
-        found: dict[bytes, int] = {}
+        """Map paths to the numbers of their items, in the given order. Raises StoreCorrupt.
+
+        Paths without an item are omitted. Only the frames with these paths are decoded.
+        """
+        numbers: dict[bytes, int] = {}
         for path in paths:
             number = frame_at(self.document.frames, path)
-            with self._corrupt_where_unsound():
-                inside = find_item(self._lines_of(number), path)
-            if inside is not None:
-                found[path] = sum(frame.files for frame in self.document.frames[:number]) + inside
-        return found
+            with self._damage_as_corrupt():
+                position = find_item(self._lines_of(number), path)
+            if position is not None:
+                numbers[path] = sum(frame.files for frame in self.document.frames[:number]) + position
+        return numbers
 
     def objects(self) -> set[str]:
-        """The objects that it names. Raises StoreCorrupt."""
-        with self._corrupt_where_unsound():
+        """Return the objects that the entries name. Raises StoreCorrupt."""
+        with self._damage_as_corrupt():
             try:
                 return {line.object for line in msgspec.json.Decoder(_NamedObject).decode_lines(self._read_index())}
             except msgspec.DecodeError as error:
                 raise ValueError(str(error)) from error
 
     def index(self) -> SnapshotIndex:
-        """The index as it lies on disk, not looked into. Raises StoreCorrupt."""
-        with self._corrupt_where_unsound():
+        """Return the index on disk without verifying it. Raises StoreCorrupt."""
+        with self._damage_as_corrupt():
             return SnapshotIndex(self._files.read(self._path), self.document.frames, self.digest)
 
     def check(self) -> None:
-        """Raises StoreCorrupt where the index is not the snapshot's, or its frames are not where the document says."""
+        """Raise StoreCorrupt if the index does not match the digest or the frames of the document."""
         self.check_length()
-        with self._corrupt_where_unsound():
+        with self._damage_as_corrupt():
             index = b"".join(content for _, content in self._iter_contents(range(len(self.document.frames))))
             if index != self._read_index():
                 raise FrameError("its frames are not where they should be")
 
     def check_length(self) -> None:
-        """Raises StoreCorrupt where the index is not there, or not as long as it was made. Nothing of it is read."""
-        with self._corrupt_where_unsound():
+        """Raise StoreCorrupt if the index is missing or has changed its length. Its content is not read."""
+        with self._damage_as_corrupt():
             if self._files.size(self._path) != self._offsets[-1]:
                 raise FrameError("it is missing, or its size changed")
 
     def entry(self, path: bytes) -> Entry | None:
-        """The entry at a path, by decoding no other lines where not all are decoded already. Raises StoreCorrupt."""
+        """Return the entry at a path, or None. Raises StoreCorrupt.
+
+        Unless all entries are already decoded, only this one is decoded.
+        """
         if self._entries is not None:
             return self._by_path.get(path)
-        with self._corrupt_where_unsound():
+        with self._damage_as_corrupt():
             return find_entry(self._lines_of(frame_at(self.document.frames, path)), path)
 
     def read(self, path: bytes) -> bytes | None:
-        """The content of the file at a path, None where there is no such file. Raises ObjectMissing."""
+        """Return the content of the file at a path, or None if it is not a file. Raises ObjectMissing."""
         entry = self.entry(path)
         if entry is None or entry.kind != "file":
             return None
         return self._objects.read(entry.object, entry.size)
 
     def entries_beginning(self, beginning: bytes) -> list[Entry]:
-        """The entries whose paths begin so, by decoding the frames where they are. Raises StoreCorrupt."""
+        """Return the entries whose paths begin with a prefix, decoding only their frames. Raises StoreCorrupt."""
         frames, length = self.document.frames, len(beginning)
         last = bisect_right(frames, beginning, key=lambda frame: frame.path[:length])
-        found = self._entries_of(range(frame_at(frames, beginning), last))
-        return [entry for entry in found if entry.path.startswith(beginning)]
+        entries = self._entries_of(range(frame_at(frames, beginning), last))
+        return [entry for entry in entries if entry.path.startswith(beginning)]
 
     def entries_unlike(self, other: Snapshot) -> tuple[dict[bytes, Entry], dict[bytes, Entry]]:
-        """The entries of this snapshot and of another that lie in frames which only one of them has, by path.
+        """Return the entries of this snapshot and of another by path, without those in frames that both have.
 
-        All others are equal. Raises StoreCorrupt.
+        All omitted entries are equal in both. Raises StoreCorrupt.
         """
-        mine, others = ([frame.digest for frame in each.document.frames] for each in (self, other))
+        mine, others = ([frame.digest for frame in snapshot.document.frames] for snapshot in (self, other))
         shared = {*mine} & {*others}
         return (
-            {each.path: each for each in self._entries_of([n for n, key in enumerate(mine) if key not in shared])},
-            {each.path: each for each in other._entries_of([n for n, key in enumerate(others) if key not in shared])},
+            {entry.path: entry for entry in self._entries_of([n for n, key in enumerate(mine) if key not in shared])},
+            {
+                entry.path: entry
+                for entry in other._entries_of([n for n, key in enumerate(others) if key not in shared])
+            },
         )
 
     def items_beside(self, other: Snapshot, items: Sequence[Entry]) -> list[Entry]:
-        """All items. Those in frames that another snapshot has too are taken from its `items`. Raises StoreCorrupt."""
+        """Return all items.
+
+        Those in frames shared with another snapshot are taken from its `items`. Raises StoreCorrupt.
+        """
         ends = accumulate((frame.files for frame in other.document.frames), initial=0)
-        known = {frame.digest: start for frame, start in zip(other.document.frames, ends, strict=False)}
-        found: list[Entry] = []
+        starts = {frame.digest: start for frame, start in zip(other.document.frames, ends, strict=False)}
+        all_items: list[Entry] = []
         for number, frame in enumerate(self.document.frames):
-            start = known.get(frame.digest)
+            start = starts.get(frame.digest)
             if start is None:
-                found += (entry for entry in self._entries_of([number]) if entry.kind == "file")
+                all_items += (entry for entry in self._entries_of([number]) if entry.kind == "file")
             else:
-                found += items[start : start + frame.files]
-        return found
+                all_items += items[start : start + frame.files]
+        return all_items
 
     def _read_index(self) -> bytes:
         index = decompress_all(self._files.read(self._path))
@@ -206,26 +217,26 @@ class Snapshot:
         return index
 
     def _entries_of(self, numbers: Sequence[int]) -> list[Entry]:
-        """The entries of some frames. Raises StoreCorrupt."""
-        with self._corrupt_where_unsound():
+        """Return the entries of frames. Raises StoreCorrupt."""
+        with self._damage_as_corrupt():
             return [entry for frame, lines in self._iter_contents(numbers) for entry in frame_entries(lines, frame)]
 
     def _read_items(self, number: int) -> list[Entry]:
         return [entry for entry in self._entries_of([number]) if entry.kind == "file"]
 
     def _iter_contents(self, numbers: Sequence[int]) -> Iterator[tuple[IndexFrame, bytes]]:
-        """Some frames, in order, with their lines. Raises FileNotFoundError or FrameError."""
+        """Yield frames with their lines, in order. Raises FileNotFoundError or FrameError."""
         if not numbers:
             return
         frames, offsets = self.document.frames, self._offsets
         begin = offsets[numbers[0]]
         data = self._files.read_range(self._path, begin, offsets[numbers[-1] + 1] - begin)
         for number in numbers:
-            at = offsets[number] - begin
-            yield frames[number], frame_content(data[at : at + frames[number].length], frames[number])
+            offset = offsets[number] - begin
+            yield frames[number], frame_content(data[offset : offset + frames[number].length], frames[number])
 
     @contextlib.contextmanager
-    def _corrupt_where_unsound(self) -> Iterator[None]:
+    def _damage_as_corrupt(self) -> Iterator[None]:
         try:
             yield
         except (FileNotFoundError, FrameError, ValueError) as error:
@@ -233,7 +244,7 @@ class Snapshot:
 
     @cached_property
     def _offsets(self) -> list[int]:
-        """Where frames begin, and where the last one ends."""
+        """The offsets of the frames, followed by the end of the last one."""
         return list(accumulate((frame.length for frame in self.document.frames), initial=0))
 
     @cached_property
@@ -242,9 +253,9 @@ class Snapshot:
 
 
 def load_snapshot(files: Files, store_root: Path, snapshot_id: str, *, objects: ObjectStore | None = None) -> Snapshot:
-    """A published snapshot by its whole id. Raises InvalidId, UnknownId, StoreCorrupt.
+    """Return a published snapshot by its full ID. Raises InvalidId, UnknownId or StoreCorrupt.
 
-    `objects` is the store to read content from where the caller has one open already.
+    `objects` is an already open object store to read content from.
     """
     if not layout.SNAPSHOT_ID_PATTERN.match(snapshot_id):
         raise InvalidId(
@@ -254,13 +265,13 @@ def load_snapshot(files: Files, store_root: Path, snapshot_id: str, *, objects: 
 
 
 def snapshot_ids(files: Files, store_root: Path) -> list[str]:
-    """The ids of all published snapshots, sorted, damaged ones included."""
+    """Return the IDs of all published snapshots, sorted, including damaged ones."""
     names = files.listing(store_root / layout.SNAPSHOTS)
     return [name for name in names if layout.SNAPSHOT_ID_PATTERN.match(name)]
 
 
 def list_snapshots(files: Files, store_root: Path, passed_over: PassedOver | None = None) -> list[SnapshotDocument]:
-    """The documents of all published snapshots that can be read, sorted by id. A damaged one hides no other."""
+    """Return the documents of all readable snapshots, sorted by ID. Others are reported to `passed_over`."""
     documents: list[SnapshotDocument] = []
     for name in snapshot_ids(files, store_root):
         try:
@@ -272,7 +283,10 @@ def list_snapshots(files: Files, store_root: Path, passed_over: PassedOver | Non
 
 
 def index_digest(files: Files, store_root: Path, snapshot_id: str) -> Digest | None:
-    """The digest of the compressed index as it lies on disk, None where there is none: tells a touched file cheaply."""
+    """Return the digest of the compressed index on disk, or None if it is missing.
+
+    This detects changes of the file cheaply.
+    """
     try:
         return digest_bytes(files.read(_directory(store_root, snapshot_id) / layout.SNAPSHOT_INDEX))
     except FileNotFoundError:
@@ -280,9 +294,9 @@ def index_digest(files: Files, store_root: Path, snapshot_id: str) -> Digest | N
 
 
 def mark_as_taken(files: Files, store_root: Path, snapshot_id: str) -> None:
-    """Have a snapshot count as taken now, be it known for long: its age is that of the last change of its directory.
+    """Reset the age of a snapshot, which is the time since the last change of its directory.
 
-    In a store that cannot be written it keeps its age, for nobody collects there.
+    Without write access the age does not change. This is harmless, because there is no garbage collection either.
     """
     mark = _directory(store_root, snapshot_id) / f".{uuid.uuid4().hex}.tmp"
     with contextlib.suppress(StoreUnwritable):
@@ -293,10 +307,10 @@ def mark_as_taken(files: Files, store_root: Path, snapshot_id: str) -> None:
 def publish_snapshot(
     files: Files, store_root: Path, index: SnapshotIndex, *, source: SnapshotSource, created_at: str
 ) -> SnapshotDocument:
-    """Make a snapshot known, or find that it is; returns the document that is on disk. On return it is durable.
+    """Publish a snapshot unless it exists, and return the document on disk. On return it is durable.
 
-    Every object that it names must be durable before. Two takers of one tree meet at the rename: one directory wins,
-    both are right. A snapshot that is there but unsound is written again in place, each file in one step.
+    All objects that it names must be durable before. If two processes take the same snapshot, one of the two renames
+    wins, and both results are valid. An existing but damaged snapshot is rewritten in place, each file atomically.
     """
     entries, items, size_bytes = count_entries(index.frames)
     document = SnapshotDocument(
@@ -311,11 +325,12 @@ def publish_snapshot(
     )
     target = _directory(store_root, document.snapshot_id)
     encoded = encode_document(document)
-    known = _known_document(files, store_root, document)
-    if known is not None:
-        for directory in (target, target.parent):  # Who published it may have died before this.
+    existing = _known_document(files, store_root, document)
+    if existing is not None:
+        # The process that published the snapshot may have died before this sync.
+        for directory in (target, target.parent):
             files.sync_directory(directory)
-        return known
+        return existing
     temporary = target.with_name(f".{uuid.uuid4().hex}.tmp")
     files.make_directory(temporary)
     try:
@@ -326,19 +341,19 @@ def publish_snapshot(
     except BaseException:
         files.remove_tree(temporary)
         raise
-    known = _known_document(files, store_root, document)
-    if known is not None:
-        return known
+    existing = _known_document(files, store_root, document)
+    if existing is not None:
+        return existing
     files.write_atomic(target / layout.SNAPSHOT_INDEX, index.data)
     files.write_atomic(target / layout.SNAPSHOT_FILE, encoded)
     return document
 
 
-def _known_document(files: Files, store_root: Path, wanted: SnapshotDocument) -> SnapshotDocument | None:
-    """The document on disk if the snapshot is there, whole and the same tree."""
+def _known_document(files: Files, store_root: Path, expected: SnapshotDocument) -> SnapshotDocument | None:
+    """Return the document on disk if the snapshot exists, is undamaged and is of the same tree. Otherwise None."""
     try:
-        document = _load_document(files, store_root, wanted.snapshot_id)
-        if (document.digest, _tables(document)) == (wanted.digest, _tables(wanted)):
+        document = _load_document(files, store_root, expected.snapshot_id)
+        if (document.digest, _uncompressed_frames(document)) == (expected.digest, _uncompressed_frames(expected)):
             Snapshot(files, store_root, document, None).check()
             return document
     except (UnknownId, StoreCorrupt):
@@ -346,8 +361,8 @@ def _known_document(files: Files, store_root: Path, wanted: SnapshotDocument) ->
     return None
 
 
-def _tables(document: SnapshotDocument) -> list[IndexFrame]:
-    """The frames, but for what zstd makes of them: another version of it may make something else."""
+def _uncompressed_frames(document: SnapshotDocument) -> list[IndexFrame]:
+    """Return the frames without their compressed lengths, which depend on the version of zstd."""
     return [msgspec.structs.replace(frame, length=0) for frame in document.frames]
 
 
@@ -365,7 +380,7 @@ def _load_document(files: Files, store_root: Path, snapshot_id: str) -> Snapshot
 
 
 def decode_snapshot(data: bytes) -> SnapshotDocument:
-    """Read snapshot.json. Raises ValueError where it is not what was written."""
+    """Decode snapshot.json. Raises ValueError if it is invalid."""
     document = decode_document(data, SnapshotDocument, SNAPSHOT_FORMAT)
     check_frames(document.frames)
     if count_entries(document.frames) != (document.entries, document.files, document.bytes):

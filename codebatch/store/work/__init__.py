@@ -1,1 +1,1 @@
-"""Files of batches of commands: attempts, events, questions, requests."""
+"""Files of work batches: attempts, events, questions and requests."""

@@ -1,4 +1,4 @@
-"""What is on disk of a work batch's attempts: outcomes, leases, and who conducts it (SPEC.md "Work batches")."""
+"""Attempts of a work batch on disk: outcomes, leases and the coordinator (SPEC.md "Work batches")."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from codebatch.system.files.file_reader import FileReader
 from codebatch.system.processes.background_fork import BackgroundFork, has_other_processor
 
 _FORKED_MIN = 2000
-"""Of so many commits some take longer to read than a fork to be made."""
+"""Minimum number of commits for which reading some of them in a forked process saves time."""
 
 
 class CommandPlaces:
-    """Where commands stand in the plan: an item of it is an item of a shard."""
+    """The mapping between items of the plan and items of its shards. An item is a command."""
 
     def __init__(self, shards: Sequence[Shard]) -> None:
         self._by_id = {shard.id: shard for shard in shards}
@@ -36,18 +36,18 @@ class CommandPlaces:
         self._starts = [shard.start for shard in self._shards]
 
     def place(self, item: int) -> tuple[ShardId, int]:
-        """The shard of an item, and its number there."""
+        """Return the shard of an item and the number of the item in the shard."""
         shard = self._shards[bisect_right(self._starts, item) - 1]
         return shard.id, item - shard.start
 
     def item(self, shard: ShardId, number: int) -> int | None:
-        """The item with a number in a shard; None where there is none."""
-        found = self._by_id.get(shard)
-        return found.start + number if found is not None and number < found.end - found.start else None
+        """Return the item with a number in a shard, or None if there is none."""
+        shard_ = self._by_id.get(shard)
+        return shard_.start + number if shard_ is not None and number < shard_.end - shard_.start else None
 
 
 class Attempts:
-    """Reads how attempts ended, and goes on where it stopped."""
+    """A reader of the outcomes of attempts that continues at its last position."""
 
     def __init__(self, plan: Plan, outcomes: Outcomes) -> None:
         self.places = CommandPlaces(plan.shards)
@@ -56,53 +56,63 @@ class Attempts:
         self._unreadable: list[tuple[int, int]] = []
 
     def read_all(self, *, may_fork: bool = False) -> Concluded:
-        """All that there is, of which only what appeared since is read. Who `may_fork` has some of many read so."""
+        """Return all outcomes. Only those that appeared since the last call are read.
+
+        If `may_fork`, a forked process reads some of them if there are many.
+        """
         listed = self._outcomes.list_new()
         forked = len(listed) * 2 // 5 if may_fork and len(listed) > _FORKED_MIN and has_other_processor() else 0
-        if forked:  # Less than half: it is ready later than we are, and what it says has to be read too.
-            ahead = BackgroundFork(partial(self._read, listed[:forked]))
+        if forked:  # The fork gets less than half, because it starts later and its results must be transferred.
+            fork = BackgroundFork(partial(self._read, listed[:forked]))
             rest = self._read(listed[forked:])
-            self._take(ahead.wait(Concluded))
-            self._take(rest)
+            self._add(fork.wait(Concluded))
+            self._add(rest)
         else:
-            self._take(self._read(listed))
+            self._add(self._read(listed))
         return Concluded(tuple(self._known.values()), tuple(self._unreadable))
 
     def read(self) -> Concluded:
-        """What appeared since. What no plan of commands has is passed over as what cannot be read is."""
-        found = self._read(self._outcomes.list_new())
-        self._take(found)
-        return found
+        """Return the outcomes that appeared since the last call.
+
+        Outcomes that do not fit a plan of commands are skipped, and count as unreadable.
+        """
+        concluded = self._read(self._outcomes.list_new())
+        self._add(concluded)
+        return concluded
 
     def _read(self, listed: Sequence[list[str]]) -> Concluded:
         registers: list[Register] = []
-        conclusions = [one for commit in self._outcomes.iter_commits(listed, registers) for one in self._of(commit)]
-        unreadable = tuple([place for each in registers if (place := self._named(each)) is not None])
+        conclusions = [
+            conclusion
+            for commit in self._outcomes.iter_commits(listed, registers)
+            for conclusion in self._conclusions_of(commit)
+        ]
+        unreadable = tuple([place for register in registers if (place := self._place_of(register)) is not None])
         return Concluded(tuple(conclusions), unreadable)
 
-    def _take(self, found: Concluded) -> None:
-        self._keep(found.conclusions)
-        self._unreadable += found.unreadable
+    def _add(self, concluded: Concluded) -> None:
+        self._record(concluded.conclusions)
+        self._unreadable += concluded.unreadable
 
     def hear(self, commit: Commit) -> list[Conclusion]:
-        """What a commit says that is on disk, told by whoever made it: it is not read again."""
+        """Record a commit that a worker reported as durable, so that it is not read again. Return its outcomes."""
         self._outcomes.note(commit)
-        found = self._of(commit)
-        self._keep(found)
-        return found
+        conclusions = self._conclusions_of(commit)
+        self._record(conclusions)
+        return conclusions
 
-    def _keep(self, conclusions: Iterable[Conclusion]) -> None:
-        """Each once, be it heard of and found on disk."""
-        for one in conclusions:
-            self._known.setdefault((one.item, one.round), one)
+    def _record(self, conclusions: Iterable[Conclusion]) -> None:
+        """Record each outcome once, whether it was reported or read from disk."""
+        for conclusion in conclusions:
+            self._known.setdefault((conclusion.item, conclusion.round), conclusion)
 
-    def _of(self, commit: Commit) -> list[Conclusion]:
-        found: list[Conclusion] = []
+    def _conclusions_of(self, commit: Commit) -> list[Conclusion]:
+        conclusions: list[Conclusion] = []
         for outcome in commit.outcomes:
             item = self.places.item(outcome.shard, outcome.start)
             if item is None or outcome.task != WORK_TASK or outcome.end != outcome.start + 1:
                 continue
-            found.append(
+            conclusions.append(
                 Conclusion(
                     item=item,
                     round=commit.round,
@@ -116,62 +126,64 @@ class Attempts:
                     is_final=outcome.is_final,
                 )
             )
-        return found
+        return conclusions
 
-    def _named(self, register: Register) -> tuple[int, int] | None:
+    def _place_of(self, register: Register) -> tuple[int, int] | None:
         item = self.places.item(register.shard, register.start)
         return None if item is None or register.task != WORK_TASK else (item, register.round)
 
 
 def unreadable_last(concluded: Concluded) -> list[int]:
-    """The items of whose rounds the highest that has a register has one that cannot be read; ascending."""
+    """Return the items whose latest round has an unreadable register, ascending."""
     readable: dict[int, int] = {}
-    for one in concluded.conclusions:
-        readable[one.item] = max(one.round, readable.get(one.item, 0))
+    for conclusion in concluded.conclusions:
+        readable[conclusion.item] = max(conclusion.round, readable.get(conclusion.item, 0))
     return sorted({item for item, round_ in concluded.unreadable if round_ > readable.get(item, 0)})
 
 
 class Leased(msgspec.Struct, frozen=True):
-    """The highest lease of every command that ever began, by item."""
+    """The highest lease of every command that was ever started, by item."""
 
     leases: dict[int, Lease]
 
     @property
     def epochs(self) -> dict[int, int]:
-        """Its epoch."""
+        """The epochs of the leases, by item."""
         return {item: lease.epoch for item, lease in self.leases.items()}
 
     @property
     def live(self) -> list[int]:
-        """Those whose holder lives."""
+        """The items whose lease owner is alive."""
         return [item for item, lease in self.leases.items() if lease.is_live]
 
     def unended(self, concluded: Concluded) -> dict[int, Lease]:
-        """The leases of dead holders, by item, that have no outcome."""
+        """Return the expired leases that have no outcome, by item."""
         ended: dict[int, int] = {}
-        for one in concluded.conclusions:
-            ended[one.item] = max(ended.get(one.item, 0), one.epoch)
+        for conclusion in concluded.conclusions:
+            ended[conclusion.item] = max(ended.get(conclusion.item, 0), conclusion.epoch)
         dead = {item: lease for item, lease in self.leases.items() if not lease.is_live}
         return {item: lease for item, lease in dead.items() if lease.epoch > ended.get(item, 0)}
 
 
 def read_leases(reader: LeaseReader, places: CommandPlaces, listed: Mapping[str, int] | None = None) -> Leased:
-    """Who holds what, by the names in `leases/`, be it those that were `listed`."""
-    found: dict[int, Lease] = {}
+    """Return the leases of the names in `leases/`, or of the given names."""
+    leases: dict[int, Lease] = {}
     for (shard, number), lease in reader.leases(listed).items():
         item = places.item(shard, number)
         if item is not None:
-            found[item] = lease
-    return Leased(found)
+            leases[item] = lease
+    return Leased(leases)
 
 
 def read_attempt(files: FileReader, batch_root: Path, shard: ShardId, start: int, round_: int) -> Outcome | None:
-    """The outcome of an attempt; None where there is none that can be read."""
+    """Return the outcome of an attempt, or None if it is missing or unreadable."""
     name = layout.register_name(shard, start, WORK_TASK, round_)
     try:
         data = read_document_bytes(files, batch_root / layout.OUTCOMES / name)
         commit = decode_commit(data)
     except (FileNotFoundError, ValueError):
         return None
-    wanted = (shard, start, WORK_TASK)
-    return next((each for each in commit.outcomes if (each.shard, each.start, each.task) == wanted), None)
+    expected = (shard, start, WORK_TASK)
+    return next(
+        (outcome for outcome in commit.outcomes if (outcome.shard, outcome.start, outcome.task) == expected), None
+    )

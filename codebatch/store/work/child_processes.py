@@ -1,4 +1,4 @@
-"""What a worker's progress cell says of the command that it runs, for who is not that worker."""
+"""The command that a worker runs, read by other processes from the worker's progress cell."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from codebatch.system.processes.progress_cell import Child, ProgressCell
 
 
 def child_of(batch: BatchDir, holder: HolderId) -> Child | None:
-    """The command that a worker runs; None where it runs none, or has no cell."""
+    """Return the command that a worker runs, or None if it runs none or has no progress cell."""
     try:
         cell = ProgressCell(batch.files, batch.root / layout.HOLDERS / layout.cell_name(holder), create=False)
     except FileNotFoundError:

@@ -1,7 +1,8 @@
-"""How long commands took, by the directory that they are of: `cache/durations-*.bin`, deletable.
+"""Durations of commands, by directory: `cache/durations-*.bin`, which may be deleted.
 
-Known by a command's id, and there by its definition, the digest of which says whether it is still the same; and by the
-program that it runs, for commands that nobody has seen. Who writes reads first what another has written meanwhile.
+Durations are stored by command ID with the digest of the definition, which shows whether the command has changed. They
+are also stored by program, for commands that have not run yet. Before each write, the file is read again to include the
+durations that other processes have written.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _SECONDS_MAX = 1_000_000_000
 
 
 class CommandDuration(NamedTuple):
-    """How long a command took, in seconds, that is done: its id, the digest of its definition, and its program."""
+    """The duration in seconds of a completed command, with its ID, the digest of its definition, and its program."""
 
     command: str
     definition: Digest
@@ -37,7 +38,7 @@ class CommandDuration(NamedTuple):
 
 
 _Seconds = Annotated[float, Meta(ge=0, le=_SECONDS_MAX)]
-"""Nor NaN: no schedule would come to its end."""
+"""A duration. NaN is excluded, because a schedule with it would not terminate."""
 
 
 class _CachedDurations(msgspec.Struct, array_like=True):
@@ -46,44 +47,47 @@ class _CachedDurations(msgspec.Struct, array_like=True):
 
 
 class Durations:
-    """What is known of the commands of one directory."""
+    """The known durations of the commands of one directory."""
 
     def __init__(self, store: StoreDir | None, root: bytes) -> None:
-        """What is damaged or gone is as if nothing had been known, as it is without a store."""
+        """Load the durations. There are none if the file is damaged or missing, or there is no store."""
         self._store = store
         self._name = layout.durations_cache_name(digest_bytes(root))
-        self._kept = self._read()
+        self._cached = self._read()
         self._new: list[CommandDuration] = []
 
     def of_command(self, command: str, definition: Digest) -> tuple[float, ...]:
-        """How long a command took as it is defined now, the latest last; where it never ran so, as it was before."""
-        known = self._kept.commands.get(command, ())
-        same = tuple(seconds for digits, seconds in known if digits == definition[:_DIGITS])
-        return same or tuple(seconds for _, seconds in known)
+        """Return the durations of a command with this definition, latest last.
+
+        If it never ran with this definition, those of other definitions are returned.
+        """
+        samples = self._cached.commands.get(command, ())
+        matching = tuple(seconds for digits, seconds in samples if digits == definition[:_DIGITS])
+        return matching or tuple(seconds for _, seconds in samples)
 
     def of_program(self, program: str) -> tuple[float, ...]:
-        """How long commands took that run a program."""
-        return tuple(self._kept.programs.get(program, ()))
+        """Return the durations of commands that run a program."""
+        return tuple(self._cached.programs.get(program, ()))
 
-    def add(self, took: CommandDuration) -> None:
-        """Keep what a command took, with the next `save`."""
-        self._new.append(took)
+    def add(self, duration: CommandDuration) -> None:
+        """Buffer a duration until the next `save`."""
+        self._new.append(duration)
 
     def save(self) -> None:
-        """Write what was added. A store that cannot be written goes without."""
+        """Write the added durations. If the store cannot be written, nothing happens."""
         if not self._new or self._store is None:
             return
-        self._kept = self._read()
-        for took in self._new:
-            known = self._kept.commands.setdefault(took.command, [])
-            known.append((took.definition[:_DIGITS], round(took.seconds, 3)))
-            del known[:-SAMPLES_MAX]
-            if took.program:
-                of_program = self._kept.programs.setdefault(took.program, [])
-                of_program.append(round(took.seconds, 3))
-                del of_program[:-SAMPLES_OF_A_PROGRAM_MAX]
+        self._cached = self._read()
+        for duration in self._new:
+            command_samples = self._cached.commands.setdefault(duration.command, [])
+            command_samples.append((duration.definition[:_DIGITS], round(duration.seconds, 3)))
+            del command_samples[:-SAMPLES_MAX]
+            if duration.program:
+                samples = self._cached.programs.setdefault(duration.program, [])
+                samples.append(round(duration.seconds, 3))
+                del samples[:-SAMPLES_OF_A_PROGRAM_MAX]
         self._new.clear()
-        write_kept(self._store, self._name, _MAGIC, msgspec.msgpack.encode(self._kept))
+        write_kept(self._store, self._name, _MAGIC, msgspec.msgpack.encode(self._cached))
 
     def _read(self) -> _CachedDurations:
         body = None if self._store is None else read_kept(self._store, self._name, _MAGIC)
@@ -94,7 +98,7 @@ class Durations:
 
 
 def program_of(command: Command) -> str:
-    """What a command runs, for people and for what is alike: the name of its program, the first word of a script."""
+    """Return the name of the program that a command runs: of a script, the first word that is not an assignment."""
     if not isinstance(command.run, str):
         return os.path.basename(command.run[0])
     try:

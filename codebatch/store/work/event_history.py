@@ -1,4 +1,4 @@
-"""What earlier coordinators of a work batch told: read by the next one, so that each end is told once."""
+"""Events of earlier coordinators of a work batch. The next coordinator reads them to emit each event only once."""
 
 from __future__ import annotations
 
@@ -33,76 +33,79 @@ _REQUESTED = (
 
 
 class ToldBefore:
-    """What was told by coordinators before an epoch. `started`: when each (item, round) was told to have begun."""
+    """Events that coordinators before an epoch have emitted.
+
+    `started` has the time at which the start of each (item, round) was reported.
+    """
 
     def __init__(self, batch: BatchDir, epoch: int, items: Mapping[str, int]) -> None:
-        """`items` are the commands' by their ids. What cannot be read was not told."""
+        """Read the events of a batch. `items` maps command IDs to items. Unreadable events count as not emitted."""
         self.told = EmittedEvents()
         self.started: dict[tuple[int, int], str] = {}
         self.last: events.AnyEvent | None = None
         self._spans: dict[int, tuple[int, int]] = {}
         self._items = items
-        found: list[events.AnyEvent] = []
+        events_: list[events.AnyEvent] = []
         with contextlib.suppress(StoreError, OSError):
-            found = EventReader(batch.files, batch.root).read()
-        for event in found:
+            events_ = EventReader(batch.files, batch.root).read()
+        for event in events_:
             if event.place.epoch < epoch:
                 self.last = event
                 at_ns = events.instant_ns(event.at)
                 self._spans[event.place.epoch] = self._spans.get(event.place.epoch, (at_ns, at_ns))[0], at_ns
-                self._note(event)
+                self._record(event)
 
     @property
     def seconds(self) -> float:
-        """How long the batch was conducted, from the first to the last event of each who did."""
+        """Total running time of the coordinators in seconds, each from its first to its last event."""
         return sum(max(0, last - first) for first, last in self._spans.values()) / 1e9
 
     @property
     def left_by(self) -> Literal["kill", "drain", "request"]:
-        """How the last coordinator came to its end."""
+        """The way in which the last coordinator ended."""
         if isinstance(self.last, events.BatchDrained):
             return "drain"
         return "request" if isinstance(self.last, events.BatchEnded) else "kill"
 
-    def _note(self, event: events.AnyEvent) -> None:
-        told = self.told
+    def _record(self, event: events.AnyEvent) -> None:
+        emitted = self.told
         if isinstance(event, events.BatchStarted | events.BatchResumed):
-            told.requests = max(told.requests, event.requests)
+            emitted.requests = max(emitted.requests, event.requests)
         elif isinstance(event, _REQUESTED):
-            told.requests = max(told.requests, event.request)
+            emitted.requests = max(emitted.requests, event.request)
         if isinstance(event, events.TaskEvent) and (item := self._items.get(event.task)) is not None:
-            self._note_task(event, item)
+            self._record_task(event, item)
 
-    def _note_task(self, event: events.TaskEvent, item: int) -> None:
-        told, place = self.told, (item, event.round)
+    def _record_task(self, event: events.TaskEvent, item: int) -> None:
+        emitted, place = self.told, (item, event.round)
         if isinstance(event, events.TaskSkipped):
-            told.skipped.add(item)
+            emitted.skipped.add(item)
         elif isinstance(event, events.TaskQueued):
-            told.queued.add(place)
-            told.skipped.discard(item)
+            emitted.queued.add(place)
+            emitted.skipped.discard(item)
         elif isinstance(event, events.TaskStarted):
             self.started[place] = event.at
         elif isinstance(event, events.TaskInterrupted | events.TaskStopped):
-            told.interrupted.add((item, event.epoch))
+            emitted.interrupted.add((item, event.epoch))
         elif isinstance(event, events.TaskBlocked) and event.is_live:
-            told.asked.add(event.question.digest)
+            emitted.asked.add(event.question.digest)
         elif is_counted(event):
-            told.counted.add(place)
+            emitted.counted.add(place)
         elif is_end(event):
-            told.ends.add(place)
+            emitted.ends.add(place)
             if isinstance(event, events.TaskBlocked):
-                told.blocked.add(place)
+                emitted.blocked.add(place)
 
 
 def is_counted(event: events.TaskEvent) -> bool:
-    """Whether an event is of a command that counts as ended for a request, and of no attempt's end."""
+    """Return whether an event reports a command that ended by a request, not by the end of an attempt."""
     if isinstance(event, events.TaskFailed):
         return event.reason == "answer"
     return isinstance(event, events.TaskCompleted) and event.marked_done
 
 
 def is_end(event: events.TaskEvent) -> bool:
-    """Whether an event is of an attempt's end."""
+    """Return whether an event reports the end of an attempt."""
     if isinstance(event, events.TaskBlocked) and event.is_live:
         return False
     return isinstance(event, _ENDS) and not is_counted(event)
@@ -111,15 +114,17 @@ def is_end(event: events.TaskEvent) -> bool:
 def used_by_the_journals(
     batch: BatchDir, places: CommandPlaces, wanted: Collection[tuple[int, int]]
 ) -> dict[tuple[int, int], Used]:
-    """What attempts took, by (item, round), as far as workers wrote it down."""
-    found: dict[tuple[int, int], Used] = {}
+    """Return the resource use of attempts by (item, round), as far as workers have recorded it."""
+    used_by_attempt: dict[tuple[int, int], Used] = {}
     lines: list[journal.JournalLine] = []
     with contextlib.suppress(StoreError, OSError):
         lines = journal.read_journal(batch.files, batch.root)
     for line in lines:
-        ran = line.event
-        item = places.item(ran.shard, ran.start) if isinstance(ran, journal.Ran) else None
-        if isinstance(ran, journal.Ran) and item is not None and (item, ran.round) in wanted:
-            used = Used(seconds=ran.seconds, cpu_seconds=ran.cpu_seconds, memory_peak_bytes=ran.memory_peak_bytes)
-            found[item, ran.round] = used
-    return found
+        attempt = line.event
+        item = places.item(attempt.shard, attempt.start) if isinstance(attempt, journal.Ran) else None
+        if isinstance(attempt, journal.Ran) and item is not None and (item, attempt.round) in wanted:
+            used = Used(
+                seconds=attempt.seconds, cpu_seconds=attempt.cpu_seconds, memory_peak_bytes=attempt.memory_peak_bytes
+            )
+            used_by_attempt[item, attempt.round] = used
+    return used_by_attempt

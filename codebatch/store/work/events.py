@@ -1,7 +1,7 @@
-"""The streams of events of a work batch: a file for each lease of who conducts it, with one writer (SPEC.md "Events").
+"""The event streams of a work batch: one file for each coordinator lease, with a single writer (SPEC.md "Events").
 
-A line is a document. One that is damaged, or not at its end yet, is not there. Nothing is decided by any of them, so
-whatever becomes of the files only costs what could be seen.
+A line is a document. Damaged and incomplete lines are ignored. No decision depends on events, so damage of these files
+only affects what users see.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _event_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 
 
 class EventWriter:
-    """The stream of one coordinator. What the disk refuses is kept and tried again.
+    """The event stream of one coordinator. Events that cannot be written are buffered and retried.
 
-    Of more than PENDING_BYTES_MAX the oldest events are dropped: the last one says how the batch ended.
+    If the buffer exceeds PENDING_BYTES_MAX, the oldest events are dropped. The last event reports how the batch ended.
     """
 
     def __init__(self, files: Files, batch_root: Path, epoch: int) -> None:
@@ -41,7 +41,7 @@ class EventWriter:
         self._pending_bytes = 0
 
     def add(self, event: BatchEvent) -> None:
-        """Have an event written with the next `flush`."""
+        """Buffer an event until the next `flush`."""
         data = encode_document(event)
         self._pending.append(data)
         self._pending_bytes += len(data)
@@ -49,10 +49,10 @@ class EventWriter:
             self._pending_bytes -= len(self._pending.popleft())
 
     def flush(self, *, looks: bool = False) -> None:
-        """Hand what was added to the kernel, never synced. Who `looks` begins a file again that somebody removed."""
+        """Write the buffered events without syncing them. If `looks`, the file is created again if it was removed."""
         if not self._pending:
             return
-        # No name for the file any more: nobody sees what is written to it. Or the disk is full.
+        # A removed file is recreated, because no reader would find it. If the disk is full, events stay buffered.
         with contextlib.suppress(StoreError, OSError):
             if looks and self._appender is not None and self._files.size(self._path) is None:
                 self.close()
@@ -63,21 +63,21 @@ class EventWriter:
             self._pending_bytes = 0
 
     def finish(self) -> None:
-        """Flush. If the disk has no room for all that is pending, write the last event alone."""
+        """Flush. If the disk has no room for all buffered events, write only the last one."""
         self.flush(looks=True)
         if self._pending:
             self._pending = deque([self._pending[-1]])
             self.flush(looks=True)
 
     def close(self) -> None:
-        """Release the file."""
+        """Close the file."""
         if self._appender is not None:
             self._appender.close()
             self._appender = None
 
 
 class EventReader:
-    """Reads the events of a work batch in order, and goes on where it stopped."""
+    """A reader of the events of a work batch, in order, that continues at its last position."""
 
     def __init__(self, files: FileReader, batch_root: Path, since: Cursor = BEGINNING) -> None:
         self._files = files
@@ -86,8 +86,8 @@ class EventReader:
         self._places: dict[int, int] = {}
 
     def read(self) -> list[AnyEvent]:
-        """What was told since, each event once."""
-        found: list[AnyEvent] = []
+        """Return the events since the last call, each once."""
+        events: list[AnyEvent] = []
         for epoch in self._epochs():
             if epoch < self._since.epoch:
                 continue
@@ -95,11 +95,11 @@ class EventReader:
                 event = _decode(line, epoch)
                 if event is not None and event.place > self._since:
                     self._since = event.place
-                    found.append(event)
-        return found
+                    events.append(event)
+        return events
 
     def last_progress(self) -> BatchProgress | None:
-        """How far the batch was when that was last told, where it stands near the end of the last file."""
+        """Return the last progress event, if it is near the end of the last file."""
         for epoch in self._epochs()[-1:]:
             path = self._directory / layout.events_name(epoch)
             size = self._files.size(path) or 0
@@ -115,7 +115,7 @@ class EventReader:
         return sorted(epoch for epoch in names if epoch is not None)
 
     def _lines(self, epoch: int) -> list[bytes]:
-        """Whole lines that came since. A file that is shorter than it was is another one."""
+        """Return the complete lines since the last call. A file that has become shorter is read from its start."""
         path = self._directory / layout.events_name(epoch)
         size = self._files.size(path) or 0
         place = self._places.get(epoch, 0)
@@ -127,9 +127,9 @@ class EventReader:
             while place + len(rest) < size and (
                 piece := self._files.read_range(path, place + len(rest), min(PIECE_BYTES, size - place - len(rest)))
             ):
-                *whole, rest = (rest + piece).split(b"\n")
-                place += sum(map(len, whole)) + len(whole)
-                lines += [line + b"\n" for line in whole]
+                *complete, rest = (rest + piece).split(b"\n")
+                place += sum(map(len, complete)) + len(complete)
+                lines += [line + b"\n" for line in complete]
         except (FileNotFoundError, StoreError):
             pass
         self._places[epoch] = place
@@ -137,7 +137,7 @@ class EventReader:
 
 
 def _decode(line: bytes, epoch: int) -> AnyEvent | None:
-    """The event of a line of an epoch's file; None where it is damaged, or a later version's."""
+    """Decode a line of the file of an epoch. Return None if it is damaged or of a later version."""
     try:
         head = decode_document(line, EventHead, EVENT_FORMAT)
         event = decode_json(line, _event_decoder.decode)

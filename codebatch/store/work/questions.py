@@ -1,4 +1,4 @@
-"""Questions on disk: write-once files in a work batch's `questions/`, named by who asked (SPEC.md "Questions")."""
+"""Questions on disk: write-once files in `questions/` of a work batch, named by the attempt (SPEC.md "Questions")."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from codebatch.system.files.files import Files
 
 
 class Questions:
-    """The questions of one work batch: what was read before is not read again."""
+    """The questions of one work batch. Each is read from disk only once."""
 
     def __init__(self, files: Files, batch_root: Path) -> None:
         self._files = files
@@ -24,36 +24,37 @@ class Questions:
         self._known: dict[str, Question | None] = {}
 
     def read(self) -> list[tuple[QuestionPlace, Question]]:
-        """What appeared since, in the order in which each attempt asked it.
+        """Return the questions that appeared since the last call, in the order in which each attempt asked them.
 
-        A question that cannot be read is none: who asked it goes on to wait, and can be cancelled.
+        Unreadable questions are ignored. The attempt then keeps waiting, and can be cancelled.
         """
         places = {}
         for name in self._files.listing(self._directory):
             if name not in self._known and (place := layout.parse_question(name)) is not None:
                 places[place] = name
-        found: list[tuple[QuestionPlace, Question]] = []
+        questions: list[tuple[QuestionPlace, Question]] = []
         for place, name in sorted(places.items()):
             question = self._known[name] = self._read(name, place)
             if question is not None:
-                found.append((place, question))
-        return found
+                questions.append((place, question))
+        return questions
 
     def of_item(self, item: tuple[str, int]) -> Sequence[Question]:
-        """All that the attempts of an item of a shard asked, by round, epoch and number."""
+        """Return all questions of the attempts of an item of a shard, by round, epoch and number."""
         self.read()
         places = [(layout.parse_question(name), question) for name, question in self._known.items() if question]
         return [question for place, question in sorted(places, key=_by_place) if place and place[:2] == item]
 
     def ask(self, place: QuestionPlace, question: Question) -> None:
-        """Make a question known. On return it is on disk. Raises StoreUnwritable."""
+        """Publish a question. On return it is on disk. Idempotent. Raises StoreUnwritable."""
         self._files.make_directory(self._directory)
         hidden = self._directory / f".{uuid.uuid4().hex}.tmp"
         self._files.write_new(hidden, encode_question(question))
         try:
             name = layout.question_name(place)
             is_ours = self._files.create_exclusive(hidden, self._directory / name)
-            if not is_ours and self._read(name, place) != question:  # It may be that we made it before.
+            # An earlier call may have published the same question.
+            if not is_ours and self._read(name, place) != question:
                 raise StoreUnwritable(f"{self._directory / name} already exists with another question")
         finally:
             self._files.remove(hidden)
@@ -65,9 +66,9 @@ class Questions:
             question = decode_question(read_document_bytes(self._files, path))
         except (FileNotFoundError, DocumentError):
             return None
-        is_its_own = (question.round, question.epoch, question.number) == place[2:]
-        return question if is_its_own else None
+        matches_name = (question.round, question.epoch, question.number) == place[2:]
+        return question if matches_name else None
 
 
-def _by_place(named: tuple[QuestionPlace | None, Question]) -> tuple[QuestionPlace | None, str]:
-    return named[0], named[1].text
+def _by_place(entry: tuple[QuestionPlace | None, Question]) -> tuple[QuestionPlace | None, str]:
+    return entry[0], entry[1].text

@@ -1,4 +1,4 @@
-"""Requests on disk: write-once files in a work batch's `requests/`, numbered from 1 by link(2) (SPEC.md "Requests")."""
+"""Requests on disk: write-once files in `requests/` of a work batch, numbered from 1 (SPEC.md "Requests")."""
 
 from __future__ import annotations
 
@@ -16,32 +16,35 @@ ATTEMPTS_MAX = 1000
 
 
 class Requests:
-    """The requests of one work batch: what was read before is not read again."""
+    """The requests of one work batch. Each is read from disk only once."""
 
     def __init__(self, files: Files, batch_root: Path) -> None:
         self._files = files
         self._directory = batch_root / layout.REQUESTS
         self._known: list[Request] = []
-        self._awaited = self._directory / layout.request_name(1)
+        self._next_path = self._directory / layout.request_name(1)
 
     def read(self) -> list[Request]:
-        """All requests, in order, up to the first number that is not there. Raises StoreCorrupt for one unreadable.
+        """Return all requests in order, up to the first missing number. Raises StoreCorrupt if one is unreadable.
 
-        They are on disk on return: whoever acts on one may rely on it.
+        On return they are on disk, so a caller may act on them.
         """
-        if self._files.size(self._awaited) is None:
-            return self._known  # To look for one name takes less than to list those that there are.
+        if self._files.size(self._next_path) is None:
+            return self._known  # Checking one name is cheaper than listing the directory.
         names = self._files.listing(self._directory)
         before = len(self._known)
         while (name := layout.request_name(len(self._known) + 1)) in names:
             self._known.append(self._read(name, len(self._known) + 1))
         if len(self._known) > before:
-            self._awaited = self._directory / name
+            self._next_path = self._directory / name
             self._files.sync_directory(self._directory)
         return self._known
 
     def append(self, body: RequestBody, *, by: str, at_ns: int) -> Request:
-        """Make a request the next one. On return it is on disk. Raises StoreUnwritable, StoreCorrupt."""
+        """Publish a request under the next number by link(2). On return it is on disk.
+
+        Raises StoreUnwritable or StoreCorrupt.
+        """
         self._files.make_directory(self._directory)
         hidden = self._directory / f".{uuid.uuid4().hex}.tmp"
         for _ in range(ATTEMPTS_MAX):
@@ -69,6 +72,6 @@ class Requests:
 
 
 def is_cancelled(files: Files, batch_root: Path) -> bool:
-    """Whether a Cancel of all of a batch stands, of an analysis: no Open came behind it. Raises StoreCorrupt."""
+    """Return whether a batch is cancelled as a whole: no Open follows the last Cancel. Raises StoreCorrupt."""
     bodies = [request.body for request in Requests(files, batch_root).read()]
     return next((isinstance(body, Cancel) for body in reversed(bodies) if isinstance(body, Cancel | Open)), False)

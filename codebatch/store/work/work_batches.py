@@ -1,4 +1,4 @@
-"""Work batches on disk: a work list frozen as a snapshot, and work.json beside the plan (SPEC.md "Work batches")."""
+"""Work batches on disk: the task list as a snapshot, and work.json next to the plan (SPEC.md "Work batches")."""
 
 from __future__ import annotations
 
@@ -41,15 +41,19 @@ from codebatch.store.work.requests import Requests
 
 _HINT = "this batch cannot be recovered: make a new one with: codebatch work run"
 _Edge = TypeVar("_Edge", WorkEdge, InferredEdge)
-# A constant: an upgrade of codebatch does not strand an overnight batch.
+# A constant, so that a batch can be resumed after an upgrade of codebatch.
 _IMPLEMENTATION = digest_bytes(b"work 1")
 
 
 def make_work_batch(store: StoreDir, commands: Sequence[Command], work: Work, *, at_ns: int) -> BatchDir:
-    """Freeze commands as a work list, and make a batch of them. On return it is on disk. To be called by who writes."""
+    """Store commands as a snapshot and create a work batch of them. On return it is on disk.
+
+    The caller holds the shared lock of the store.
+    """
     assert {command.id for command in commands} == set(work.order)
     snapshot = _freeze(store, commands, work, at_ns)
-    # As it is read again: what is left out as a default is told by identity, and a text of a file is not that one.
+    # Decoded and encoded again, because omit_defaults compares by identity and decoding may replace an equal value by
+    # the default.
     written = encode_work(decode_work(encode_work(work)))
     plan = _plan(snapshot, written)
     project = b"" if store.project is None else store.project.root
@@ -106,11 +110,11 @@ def _plan(snapshot: Snapshot, written: bytes) -> Plan:
 
 
 def read_work(batch: BatchDir) -> Work:
-    """What a work batch is besides its commands, as it was reloaded last. Raises WrongBatchKind, StoreCorrupt."""
+    """Return the work of a batch after all reload requests. Raises WrongBatchKind or StoreCorrupt."""
     check_kind(batch, "work")
     work = _read_document(batch)
     for reload in iter_reloads(batch):
-        work = _reloaded(work, reload)
+        work = _apply_reload(work, reload)
         try:
             check_work(work)
         except DocumentError as error:
@@ -135,61 +139,63 @@ def _read_document(batch: BatchDir) -> Work:
 
 
 def iter_reloads(batch: BatchDir) -> Iterator[Reload]:
-    """The changes of definitions that were asked of a work batch, in their order. Raises StoreCorrupt."""
+    """Yield the reload requests of a work batch in order. Raises StoreCorrupt."""
     for request in Requests(batch.files, batch.root).read():
         if isinstance(request.body, Reload):
             yield request.body
 
 
-def _reloaded(work: Work, reload: Reload) -> Work:
-    """Return a work batch with other policies and edges. What is said of commands that it does not have is ignored."""
-    known = {*work.order}
-    changed = known.intersection(reload.rounds)
+def _apply_reload(work: Work, reload: Reload) -> Work:
+    """Return the work with the policies and edges of a reload request. Commands of other batches are ignored."""
+    task_ids = {*work.order}
+    changed = task_ids.intersection(reload.rounds)
     titles = {command.id: command.title for command in reload.commands if command.id in changed and command.title}
     policies = {id_: policy for id_, policy in reload.policies.items() if id_ in changed}
     edges = [edge for edge in reload.edges if edge.task in changed]
-    inferred = [each for each in reload.inferred if each.task in changed and each.on in known]
+    inferred = [edge for edge in reload.inferred if edge.task in changed and edge.on in task_ids]
     return replace(
         work,
         titles={**{id_: title for id_, title in work.titles.items() if id_ not in changed}, **titles},
         policies={**{id_: policy for id_, policy in work.policies.items() if id_ not in changed}, **policies},
-        edges=_merged(work.edges, [edge for edge in edges if edge.on in known], changed),
-        inferred=_merged(work.inferred, inferred, changed),
-        satisfied_needs=_merged(work.satisfied_needs, [edge for edge in edges if edge.on not in known], changed),
+        edges=_merge_edges(work.edges, [edge for edge in edges if edge.on in task_ids], changed),
+        inferred=_merge_edges(work.inferred, inferred, changed),
+        satisfied_needs=_merge_edges(
+            work.satisfied_needs, [edge for edge in edges if edge.on not in task_ids], changed
+        ),
     )
 
 
-def _merged(then: Sequence[_Edge], now: Sequence[_Edge], changed: Collection[CommandId]) -> tuple[_Edge, ...]:
-    """Return the edges of commands that are not changed, and those that others have now."""
+def _merge_edges(then: Sequence[_Edge], now: Sequence[_Edge], changed: Collection[CommandId]) -> tuple[_Edge, ...]:
+    """Return the edges of unchanged commands and the new edges of changed ones."""
     return tuple(itertools.chain((edge for edge in then if edge.task not in changed), now))
 
 
 class CommandDefinitions:
-    """The definitions of the commands of one work batch, in each of their rounds."""
+    """The definitions of the commands of a work batch, in each of their rounds."""
 
     def __init__(self, store: StoreDir, batch: BatchDir) -> None:
-        """Raises StoreCorrupt."""
+        """Read the snapshot and the reload requests. Raises StoreCorrupt."""
         self._batch = batch
-        self._list = _list_of(store, batch)
+        self._snapshot = _command_snapshot(store, batch)
         self._reloads = list(iter_reloads(batch))
 
     def read(self, command: str, round_: int | None = None) -> Command:
-        """Return the definition that a command has in a round, by default in the next one.
+        """Return the definition of a command in a round, by default in the next one.
 
-        Raises StoreCorrupt; KeyError for no such command.
+        Raises StoreCorrupt, or KeyError if the batch does not have the command.
         """
-        return reloaded_command(self._reloads, command, round_) or _read_listed(self._list, self._batch, command)
+        return reloaded_command(self._reloads, command, round_) or _read_listed(self._snapshot, self._batch, command)
 
     def is_same(self, command: Command, round_: int | None = None) -> bool:
-        """Whether the command of this id has this very definition in a round, as in `read`. Raises as that does."""
+        """Return whether a command equals the definition with its ID in a round. Raises the errors of `read`."""
         reloaded = reloaded_command(self._reloads, command.id, round_)
-        entry = self._list.entry(command.id.encode())
+        entry = self._snapshot.entry(command.id.encode())
         if reloaded is None and entry is not None and entry.object == digest_bytes(encode_command(command)):
             return True
         return self.read(command.id, round_) == command
 
 
-def _list_of(store: StoreDir, batch: BatchDir) -> Snapshot:
+def _command_snapshot(store: StoreDir, batch: BatchDir) -> Snapshot:
     try:
         return snapshot_of(store, batch)
     except StoreCorrupt as error:
@@ -197,8 +203,8 @@ def _list_of(store: StoreDir, batch: BatchDir) -> Snapshot:
 
 
 def commands_of(store: StoreDir, batch: BatchDir, work: Work) -> list[CommandId]:
-    """The commands of a work batch in the order of its plan's items. Raises StoreCorrupt."""
-    entries = items_of(_list_of(store, batch).entries)
+    """Return the commands of a work batch in the order of the items of its plan. Raises StoreCorrupt."""
+    entries = items_of(_command_snapshot(store, batch).entries)
     commands = [CommandId(entry.text) for entry in entries]
     if sorted(commands) != sorted(work.order):
         raise CorruptFile(str(batch.root / layout.WORK_FILE), "does not match the task list", hint=_HINT)
@@ -206,18 +212,18 @@ def commands_of(store: StoreDir, batch: BatchDir, work: Work) -> list[CommandId]
 
 
 def read_command(store: StoreDir, batch: BatchDir, command: str) -> Command:
-    """A command of a work batch by its id, as the next attempt has it. Raises as `Definitions.read` does."""
+    """Return the definition of a command for the next attempt. Raises the errors of `CommandDefinitions.read`."""
     return CommandDefinitions(store, batch).read(command)
 
 
-def _read_listed(listed: Snapshot, batch: BatchDir, command: str) -> Command:
-    data = listed.read(command.encode())
+def _read_listed(snapshot: Snapshot, batch: BatchDir, command: str) -> Command:
+    data = snapshot.read(command.encode())
     if data is None:
         raise KeyError(command)
     try:
-        found = decode_command(data)
+        definition = decode_command(data)
     except DocumentError as error:
         raise CorruptFile(str(batch.root), f"has a damaged task {command}: {error}", hint=_HINT) from error
-    if found.id != command:
+    if definition.id != command:
         raise CorruptFile(str(batch.root), f"has another task as {command}", hint=_HINT)
-    return found
+    return definition
