@@ -114,10 +114,7 @@ class TreeLister:
                 self._running[directory] = GitList(self._git, self._absolute(directory), is_top=self._is_top(directory))
 
     def digest(self, directory: bytes, mode: str) -> bytes | None:
-        """Return the SHA-256 of a directory's current list, or None if the list would not be made in this mode.
-
-        This is cheaper than `list_all`.
-        """
+        """Return the SHA-256 of a directory's list, or None if its mode differs now. Cheaper than `list_all`."""
         if mode == MODE_GIT and directory not in self._answers:
             try:
                 if self._git is None or self._is_ignored_by_parent(directory):
@@ -135,10 +132,7 @@ class TreeLister:
         return any(path.endswith(_CACHE_TAG) for path in self._answer(directory).paths)
 
     def lists_a_file(self) -> bool:
-        """Return whether `list_all` finds a regular file.
-
-        In most trees the first directory decides. Raises SourceUnreadable.
-        """
+        """Return whether `list_all` finds a regular file, stopping at the first one. Raises SourceUnreadable."""
         self._rules.add_ignore_file(b"")
         for directory in self._sources.directories:
             walked = Walked([], [], [])
@@ -292,10 +286,7 @@ class TreeLister:
             return [path for path in special if ignore.rule_for(self._absolute(path), is_directory=False) is None]
 
     def _git_raw(self, directory: bytes) -> bytes:
-        """Return git's raw list of a directory, without linked work trees. Cached.
-
-        Raises GitError, and SourceUnreadable if git could not read a directory.
-        """
+        """Return git's raw list of a directory, cached. Raises GitError, and SourceUnreadable for unreadable parts."""
         if directory in self._failed:
             raise GitError(self._failed[directory])
         if directory not in self._raw:
