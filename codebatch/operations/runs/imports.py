@@ -205,7 +205,7 @@ def _planner(
 
 
 def _refuse_failed(batch: BatchDir, task: str, form: ImportFormat, *, allow_failed: bool) -> None:
-    """Raise InvalidImport if a file is unreadable or reports a failure of its tool, BatchIncomplete if its task failed."""
+    """Raise InvalidImport for an unreadable file or one whose tool failed, BatchIncomplete if the task failed."""
     events = [line.event for line in read_journal(batch.files, batch.root)]
     failed = [event for event in events if isinstance(event, Failed) and event.task == task]
     if failed:
