@@ -109,7 +109,7 @@ def _base_at_commit(
 ) -> ComparisonBase | NoBase:
     candidates = _nearest(head, others, repository, beginning.commit)
     nearest = next((batch for batch in candidates if have_same_submodules(store, batch, head)), None)
-    description = f"commit {beginning.commit[:12]}, {beginning.told}"
+    description = f"commit {beginning.commit[:12]}, {beginning.description}"
     if nearest is not None and nearest.about.commit == beginning.commit:
         return ComparisonBase(nearest, f"batch of {description}")
     try:

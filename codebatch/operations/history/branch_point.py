@@ -19,7 +19,7 @@ class Beginning(NamedTuple):
     """The commit at which a change begins, with a description such as "the merge base with origin/main"."""
 
     commit: str
-    told: str
+    description: str
 
 
 def beginning_of(head: BatchDir, repository: Repository, environment: Mapping[str, str]) -> Beginning:

@@ -43,7 +43,7 @@ def impact(question: BatchQuery, path: str, depth: int | None = None) -> Answer[
         known = dependents if depth is None else dependents_of(importers_of, text)
         mentions = find_mentions(question, name, item, {os.fsencode(dependent.path) for dependent in known})
         if mentions is not None:
-            whole = msgspec.structs.replace(whole, unfollowed=mentions.told)
+            whole = msgspec.structs.replace(whole, unfollowed=mentions.note)
     return Answer(question=question, found=Impact(path=name, dependents=dependents, mentions=mentions), whole=whole)
 
 

@@ -46,7 +46,7 @@ class Mentions(msgspec.Struct, frozen=True, kw_only=True):
     name: str
 
     @property
-    def told(self) -> str:
+    def note(self) -> str:
         """The reason why an answer is incomplete."""
         verb = "file mentions" if self.files == 1 else "files mention"
         return (
