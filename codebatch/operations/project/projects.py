@@ -46,10 +46,9 @@ def find_project(start: Path | bytes) -> ProjectRoot:
 
 
 def find_store(project: ProjectRoot) -> Path | None:
-    """Return the project's store: the nearest from the current directory up to the top, else that of the main work
-    tree.
+    """Return the project's store: the nearest from the current directory up to the top, or None.
 
-    The store may be damaged. Return None if there is none.
+    If there is none, the store of the main work tree is returned. The store may be damaged.
     """
     places = [directory for directory in iter_project_directories(project.start) if project.holds(directory)]
     if (main := main_work_tree(project.root)) is not None:
