@@ -276,7 +276,7 @@ class TreeLister:
         return GitListingAnswer(MODE_GIT, why, hashlib.sha256(raw).digest(), paths, repositories, special)
 
     def _special(self, listing: bytes, paths: list[bytes]) -> list[bytes]:
-        """Return special files in the listed directories, because git omits them silently."""
+        """Return special files in the listed directories that are not ignored. git omits special files silently."""
         around = {parent_of(path) for path in paths} | {listing}
         special = [path for directory in sorted(around) for path in special_files(self._directories, directory)]
         top = work_tree_around(self._absolute(listing)) if special else None

@@ -17,8 +17,7 @@ from codebatch.errors import SourceUnreadable
 def work_tree_around(directory: bytes) -> bytes | None:
     """Return the top of the git work tree that contains an absolute directory without links, or None.
 
-    A `.git` is ignored if its owner is not the user, root or the owner of the directory, because any user can create
-    one in /tmp.
+    A `.git` counts only if its owner is the user, root or the owner of the directory. Any user can create one in /tmp.
     """
     start = directory
     while True:
@@ -76,7 +75,7 @@ def _ends_search(directory: bytes, start: bytes) -> bool:
 
 
 def _is_owned_alike(path: bytes, start: bytes) -> bool:
-    """Return whether a path belongs to the user, to root, or to the owner of the directory where the search began."""
+    """Return whether a path belongs to the user, to root, or to the owner of the search's first directory."""
     try:
         return os.lstat(path).st_uid in (os.geteuid(), 0, os.stat(start).st_uid)
     except OSError:

@@ -1,4 +1,4 @@
-"""In-place edits of stat cache rows.
+"""Edits of stat cache rows in place.
 
 Paths are neither added nor removed, so the cost depends on the changed files only.
 """

@@ -110,12 +110,12 @@ def take_snapshot(
         with TreeLister(sources, directories, chosen) as lister:
             for directory in sources.directories:
                 lister.start(directory)
-            taker = _Taker(files, store_root, sources, rules, directories, objects)
-            result = None if rules.rehash else taker.try_reuse(lister, now)
+            creation = _SnapshotCreation(files, store_root, sources, rules, directories, objects)
+            result = None if rules.rehash else creation.try_reuse(lister, now)
             if result is not None:
                 return result
             with collector_paused():
-                return taker.take(lister, chosen, now, report)
+                return creation.take(lister, chosen, now, report)
 
 
 def takes_a_file(roots: Sequence[Path], rules: SourceRules) -> bool:
@@ -127,7 +127,7 @@ def takes_a_file(roots: Sequence[Path], rules: SourceRules) -> bool:
             return lister.lists_a_file()
 
 
-class _Taker:
+class _SnapshotCreation:
     """The creation of one snapshot."""
 
     def __init__(

@@ -4,9 +4,14 @@ Every path of the cache is checked, and every directory modified since is search
 touched but has the same bytes is not a change; nor is a path that the rules exclude. If the check exceeds a limit, the
 result is unknown.
 
-Changes that are not detected: a file in a directory from which no file was selected before, changes in git's index
-only, and a changed .gitignore that ignores itself or is above the tree. The command line checks in a second process
-while it computes its answer (`look_ahead` in batch_query.py), because the check needs about 10,000 system calls.
+These changes are not detected:
+
+- new files in a directory from which no file was selected before
+- changes that are only in git's index
+- a changed .gitignore that ignores itself or is above the tree
+
+The command line checks in a second process while it computes its answer (`look_ahead` in batch_query.py), because the
+check needs about 10,000 system calls.
 """
 
 from __future__ import annotations

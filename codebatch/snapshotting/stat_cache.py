@@ -4,12 +4,12 @@
 the format version 1; crc32 of the rest (4 bytes, little-endian); a msgpack array in the order of `StatCache`. Rows are
 columns, grouped by directory. A damaged file counts as no cache.
 
-Why a row is valid: a file that was changed after it was read has a ctime other than the row's, unless the clock of the
-file system did not tick between read and change. So only rows with times before `stamp_ns` are valid. `stamp_ns` is the
-time of a file that was created in the cache directory before the first lstat of the tree; every later change has a
-later time. Other rows are racy and are read again. git compares with the time of its index file instead, which is
-written after the lstat calls, so git can miss a change between lstat and the write. The clocks of two file systems can
-differ, so the margin for a tree on another device than the store is two seconds.
+Why a row is valid: a change after the read gives the file another ctime than the row has, unless the clock of the file
+system did not tick in between. So only rows with times before `stamp_ns` are valid. `stamp_ns` is the time of a file
+that was created in the cache directory before the first lstat of the tree; every later change has a later time. Other
+rows are racy and are read again. git compares with the time of its index file instead. This file is written after the
+lstat calls, so git can miss a change in between. The clocks of two file systems can differ, so the margin for a tree on
+another device than the store is two seconds.
 """
 
 from __future__ import annotations

@@ -14,14 +14,14 @@ class LinkedWorktrees:
 
     def __init__(self, base: bytes) -> None:
         self._base = base
-        self._found: set[bytes] = set()
+        self._excluded: set[bytes] = set()
 
     def has(self, path: bytes) -> bool:
         """Return whether a directory is a linked work tree of the repository around it."""
         target = os.path.join(self._base, path)
         is_linked = is_linked_beside(target, work_tree_around(os.path.dirname(target)))
         if is_linked:
-            self._found.add(path)
+            self._excluded.add(path)
         return is_linked
 
     def without(self, listing: bytes, raw: bytes) -> bytes:
@@ -35,6 +35,6 @@ class LinkedWorktrees:
     @property
     def notes(self) -> list[str]:
         """A note for users about the linked work trees that were found, or nothing."""
-        first, *others = sorted(self._found) or [b""]
+        first, *others = sorted(self._excluded) or [b""]
         more = f" and {len(others):,} more" if others else ""
         return [f"linked work trees of this repository are excluded: {display_path(first)}{more}"] if first else []

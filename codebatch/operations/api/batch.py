@@ -440,8 +440,8 @@ def compare_batches(
 ) -> Comparison:
     """Compare two batches, the later one `new`, for some record types.
 
-    The result has the rows of which either record passes the filter `asked`. Raises InvalidInput, also if the batches
-    are of different projects, StoreCorrupt, and BatchIncomplete if one is incomplete and was not opened with `partial`.
+    The result has the rows with a record that passes the filter `asked`. Raises InvalidInput, also for batches of
+    different projects, StoreCorrupt, and BatchIncomplete for an incomplete batch that was not opened with `partial`.
     """
     from codebatch.operations.comparison.comparison import compare, refuse_strangers
 

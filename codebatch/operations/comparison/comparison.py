@@ -193,8 +193,10 @@ def compare(
     The result has the rows with a record that passes the filter. Call `refuse_strangers` before using it.
     """
     refuse_unknown("kind", kinds, KINDS)
-    asked = (asked or RecordFilter()).check()
-    return Comparison(_completeness_of(old, kinds, task), _completeness_of(new, kinds, task), kinds, asked, task)
+    record_filter = (asked or RecordFilter()).check()
+    return Comparison(
+        _completeness_of(old, kinds, task), _completeness_of(new, kinds, task), kinds, record_filter, task
+    )
 
 
 def refuse_strangers(comparison: Comparison) -> None:

@@ -32,7 +32,7 @@ from codebatch.model.entry import display_path
 from codebatch.model.record import Diagnostic
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
-from codebatch.operations.queries.tools import Tellers
+from codebatch.operations.queries.tools import ToolTasks
 from codebatch.system.files.files import RealFiles
 
 BASELINE_BYTES_MAX = 256 << 20
@@ -222,7 +222,7 @@ class _Reach:
     def __init__(self, question: BatchQuery, paths: Iterable[bytes]) -> None:
         self._records = question.records
         self._context = BatchContext(self._records, paths)
-        self._tasks_by_tool = Tellers(question)
+        self._tasks_by_tool = ToolTasks(question)
         self._selection = FileSelection.of(self._records)
         self._tasks_of_tools: dict[str, list[str]] = {}
 
@@ -248,7 +248,7 @@ class _Reach:
     def _is_checked(self, entry: BaselineEntry) -> bool:
         """Return whether all tasks that could report a finding have checked its file with its rule enabled."""
         if entry.tool not in self._tasks_of_tools:
-            self._tasks_of_tools[entry.tool] = self._tasks_by_tool.of(entry.tool)
+            self._tasks_of_tools[entry.tool] = self._tasks_by_tool.tasks_of(entry.tool)
         tasks = self._tasks_of_tools[entry.tool]
         return bool(tasks) and not any(
             self._context.has_off(task, (entry.tool, entry.code), entry.path)

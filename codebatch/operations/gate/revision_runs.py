@@ -42,9 +42,9 @@ def find_revisions(
     """Return the older and the newer batch of a comparison, each open in part.
 
     None stands for `latest~1` and `latest`. A commit is analysed with the tasks of the other side. If both sides are
-    commits, the newer one is analysed with the tasks of the latest batch, and the older one with those of the newer
-    one. If `base` is given, the older side is found in that store, by default its `latest`, and never analysed. Raises
-    the errors of `Store.side` and `run_commit`.
+    commits, the newer one is analysed with the tasks of the latest batch. Its tasks are then used for the older one. If
+    `base` is given, the older side is found in that store, by default its `latest`, and never analysed. Raises the
+    errors of `Store.side` and `run_commit`.
     """
 
     def name(reference: str | None, default: str) -> Batch | NamedCommit:

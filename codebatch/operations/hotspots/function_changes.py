@@ -1,7 +1,7 @@
 """The number of commits that changed each function of a batch, as opposed to its file.
 
-A file of a batch is located in the history by its content. If no commit of the last year created that content, for
-example because of uncommitted changes, its lines are first compared with those of the newest commit.
+A file of a batch is located in the history by its content. Content with uncommitted changes is in no commit; its lines
+are first compared with those of the newest commit.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from codebatch.system.host import usable_cores
 
 FILE_NAMES = ("codebatch.toml", "pyproject.toml")
 PYPROJECT_BYTES_MAX = 64 << 20
-"""Maximum size of a pyproject.toml. The file is read completely to find out whether it has our table."""
+"""Maximum size of a pyproject.toml. The file is read completely to find out whether it configures codebatch."""
 
 
 class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -139,7 +139,7 @@ def has_settings(directory: Path) -> bool:
 
 
 def _read(path: Path) -> dict[str, object] | None:
-    """Return the settings in a file, or None if it does not exist or is a pyproject.toml without our table.
+    """Return the settings in a file, or None if it does not exist or is a pyproject.toml without `[tool.codebatch]`.
 
     An invalid pyproject.toml is ignored unless it mentions codebatch. Raises InvalidConfiguration.
     """

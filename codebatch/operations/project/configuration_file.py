@@ -30,7 +30,7 @@ class ConfigurationFile:
         self._prefix = () if self.path.name == NEW_NAME else _OWN_TABLE
 
     def table(self, words: tuple[str, ...], values: Mapping[str, Json], *, is_array: bool, comment: str) -> str:
-        """Return a table as TOML text. `words` are its name below our part of the file."""
+        """Return a table as TOML text. `words` are its name below the settings of codebatch in the file."""
         name = ".".join((*self._prefix, *words))
         head = f"[[{name}]]" if is_array else f"[{name}]"
         return "\n".join([f"# {comment}", head, *(f"{key} = {_toml(value)}" for key, value in values.items())]) + "\n"

@@ -43,7 +43,7 @@ class StorePlace:
             return None
 
     def of_projects(self, projects: Iterable[ProjectRoot]) -> StorePlace:
-        """Return the location for work on paths of some projects: that of their common project.
+        """Return the location for work on paths of some projects: the store of their common project.
 
         Paths of several projects, or paths below the current directory without a project, belong to the current
         project.

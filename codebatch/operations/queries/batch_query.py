@@ -242,7 +242,7 @@ def check_reference(reference: object) -> None:
 def find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, int]:
     """Return the item that a path names, relative to the project or to the current directory.
 
-    Raises InvalidInput for an unknown path, with a hint: files whose paths end with it, or the most similar name.
+    Raises InvalidInput for an unknown path, with a hint: files with matching path ends, or with the most similar name.
     """
     found = try_find_item(records, path, note)
     if found is None:

@@ -70,8 +70,8 @@ def find_copies(
     records = question.records
     needed = {"parse", "analyze", "duplicates"} & {*records.task_names}
     whole = completeness(records, needed, lacks_files=bool(question.batch.about.paths))
-    count = len(best.found) - (len(blocks) - len(joined))
-    duplicates = DuplicateBlocks(blocks=tuple(joined[first - 1 : end]), count=count, excluded=best.left_out)
+    count = len(best.groups) - (len(blocks) - len(joined))
+    duplicates = DuplicateBlocks(blocks=tuple(joined[first - 1 : end]), count=count, excluded=best.excluded_count)
     return Answer(question=question, found=duplicates, whole=whole)
 
 
@@ -148,12 +148,12 @@ class MostLines:
         self._records_by_group: dict[str, list[DuplicateRecord]] = {}
 
     @property
-    def found(self) -> set[str]:
+    def groups(self) -> set[str]:
         """The groups that are requested and have two locations in production code."""
         return {group for group, seen in self._group_flags.items() if seen == _RELEVANT}
 
     @property
-    def left_out(self) -> int:
+    def excluded_count(self) -> int:
         """The number of groups that are requested but do not have two locations in production code."""
         return sum(seen == _REQUESTED for seen in self._group_flags.values())
 

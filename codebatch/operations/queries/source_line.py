@@ -71,9 +71,15 @@ def _is_file(question: BatchQuery, path: str) -> bool:
 def inspect_line(question: BatchQuery, path: str, line: int, *, kinds: tuple[str, ...] = ()) -> Answer[InspectedLine]:
     """Return the records about a line. `kinds` are the requested record types, by default all.
 
-    These are symbols that enclose the line (outermost first), findings, edges that begin there, metrics of enclosing
-    functions, duplicates that include the line, and failures of the file. Raises InvalidInput, also if the file has no
-    such line, or StoreCorrupt.
+    The records are:
+
+    - symbols that enclose the line, outermost first
+    - findings and duplicates that include the line
+    - edges that begin at the line
+    - metrics of the enclosing functions
+    - failures of the file
+
+    Raises InvalidInput, also if the file has no such line, or StoreCorrupt.
     """
     answer = questions.inspect(question, path, RecordFilter(), kinds=kinds)
     file_records, whole = answer.found, answer.whole

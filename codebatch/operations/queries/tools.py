@@ -33,7 +33,7 @@ def named_tools(records: BatchRecords, task: str) -> frozenset[str]:
     return frozenset(str(record["tool"]) for record in records.iter_records(task, _FINDINGS, is_beside=True))
 
 
-class Tellers:
+class ToolTasks:
     """The tasks of a batch by the tools whose findings they may report."""
 
     def __init__(self, question: BatchQuery) -> None:
@@ -41,14 +41,14 @@ class Tellers:
         self._names = tasks_that_give(question.catalogue, self._records.task_names, ("diagnostic",))
         self._tools: dict[str, frozenset[str]] = {}
 
-    def of(self, tool: str) -> list[str]:
+    def tasks_of(self, tool: str) -> list[str]:
         """Return the tasks that may report findings of a tool.
 
         A custom task or an import without findings may report any tool except codebatch and ruff.
         """
-        return [name for name in self._names if self._may_tell(name, tool)]
+        return [name for name in self._names if self._may_report(name, tool)]
 
-    def _may_tell(self, task: str, tool: str) -> bool:
+    def _may_report(self, task: str, tool: str) -> bool:
         if task not in self._tools:
             self._tools[task] = tools_of_task(self._records, task)
         known = self._tools[task]

@@ -37,7 +37,7 @@ E = TypeVar("E", bound=events.BatchEvent)
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """The activity on a followed batch: a coordinator is running, or `alone`, the number of commands without one.
+    """The activity on a followed batch: a coordinator runs it, or `alone` commands run without a coordinator.
 
     `counts` is None if the counts were not read. `shortfall` describes what is missing if no process runs the batch.
     """
@@ -78,7 +78,7 @@ class AnalysisFollowed:
         """Return the new events: at most one of each kind, and progress at most every 5 seconds."""
         if self._now() < self._next_look:
             return []
-        self._look()
+        self._refresh()
         state, tally = self._state, self._state.tally
         ended = tally.planned - tally.open
         epoch = max(1, len(self._sessions))
@@ -119,7 +119,7 @@ class AnalysisFollowed:
             is_conducted=False, is_over=is_over, counts=counts_of(state), shortfall=shortfall_of(self._batch, state)
         )
 
-    def _look(self) -> None:
+    def _refresh(self) -> None:
         started_at = self._now()
         self._state = read_current_state(self._batch)
         with contextlib.suppress(StoreError):

@@ -1,4 +1,4 @@
-"""From a snapshot to the batch that answers queries about it: an existing, adopted or new batch."""
+"""The choice of the batch that answers queries about a snapshot: an existing, adopted or new batch."""
 
 from __future__ import annotations
 

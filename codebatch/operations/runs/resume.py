@@ -111,7 +111,7 @@ def run_shards(
 class BatchRun(msgspec.Struct, frozen=True):
     """The execution of a batch with the creation of its result."""
 
-    mending: RepairSession
+    repairing: RepairSession
     action: Action
     started: float
     task: str | None = None
@@ -125,12 +125,12 @@ class BatchRun(msgspec.Struct, frozen=True):
         answering_one: Callable[[BatchDir], BatchDir] = lambda batch: batch,
     ) -> RunResult:
         """Execute the open work in a scope, if given, and return the result of the batch that then answers queries."""
-        execution, store, lock, listener = self.mending
+        execution, store, lock, listener = self.repairing
         executed = NOTHING_EXECUTED
         if scope is not None:
             lift_cancel(batch)
             execute = partial(execution.execute, store, lock, batch, scope, listener, snapshot)
-            executed = self.mending(batch, execute)
+            executed = self.repairing(batch, execute)
             batch = answering_one(batch)
         listener.phase("counting")
         make_result = partial(
@@ -144,7 +144,7 @@ class BatchRun(msgspec.Struct, frozen=True):
             task=self.task,
             tell_phase=listener.phase,
         )
-        result = self.mending(batch, make_result, executed.signal_status)
+        result = self.repairing(batch, make_result, executed.signal_status)
         if self.name is None or executed.signal_status:
             return result
         return replace(result, name=self.name, name_was=give_name(store, batch.id, self.name))
