@@ -44,8 +44,7 @@ def capture(directories: Directories, path: bytes, status: FileStat, writer: Pac
                 return _capture_link(name, parent, status, writer)
             return Row(status, NO_KEY, 0)
         except (FileNotFoundError, NotADirectoryError):
-            # The path was deleted after the listing. The snapshot treats it as absent, as if the listing had been made
-            # later.
+            # The path was deleted after the listing. It is absent from the snapshot, as if the listing came later.
             return Row(ABSENT, NO_KEY, 0)
         except (_ChangedError, SizeChangedError):
             continue

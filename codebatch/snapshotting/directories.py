@@ -81,9 +81,9 @@ class Directories:
         return fd
 
     def _close_level(self, level: int) -> None:
-        """Close the descriptor of a middle level.
+        """Close the descriptor of a middle level, to limit the number of open descriptors.
 
-        It bounds the open descriptors; a traversal returns upwards level by level.
+        The lowest levels stay open, because a traversal returns upwards level by level.
         """
         if level >= _OPEN_MAX and (fd := self._fds[level]) is not None:
             os.close(fd)

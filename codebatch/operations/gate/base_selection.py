@@ -57,13 +57,13 @@ def choose_base(
     if is_first and (repository is None or not environment.get("GITHUB_BASE_REF")):
         return NoBase(_IS_FIRST, is_first=True)
     if repository is None:
-        return _previous_batch(head, others)
+        return _find_previous_batch(head, others)
     try:
         beginning = beginning_of(head, repository, environment)
     except GitError as error:
         base: ComparisonBase | NoBase = NoBase(str(error))
     else:
-        base = _base_at_commit(store, head, others, repository, beginning, execution, listener)
+        base = _find_base_at_commit(store, head, others, repository, beginning, execution, listener)
     return NoBase(f"{_IS_FIRST}; {base.why}", is_first=True) if is_first and isinstance(base, NoBase) else base
 
 
@@ -98,7 +98,7 @@ def _paths_of(store: StoreDir, batch: BatchDir) -> set[bytes]:
         return set()
 
 
-def _base_at_commit(
+def _find_base_at_commit(
     store: StoreDir,
     head: BatchDir,
     others: list[BatchDir],
@@ -144,7 +144,7 @@ def _nearest(head: BatchDir, others: list[BatchDir], repository: Repository, com
             yield from filter(lambda batch: _has_same_tasks(batch, plan), by_commit.get(ancestor, []))
 
 
-def _previous_batch(head: BatchDir, others: list[BatchDir]) -> ComparisonBase | NoBase:
+def _find_previous_batch(head: BatchDir, others: list[BatchDir]) -> ComparisonBase | NoBase:
     """Return the previous batch of the same source, paths and pipeline. It is used outside of git repositories."""
     comparable = (
         batch

@@ -293,7 +293,7 @@ class _FunctionSearch(NamedTuple):
     def _best(self, ranking: Ranking, highest: list[HotspotCandidate]) -> tuple[list[HotspotCandidate], int]:
         """Return the best of the candidates, and the number of doubtful ones before the last.
 
-        Read few change counts.
+        Change counts are read for `limit` candidates at a time, and only as long as needed.
         """
         scored: list[HotspotCandidate] = []
         best: list[HotspotCandidate] = []

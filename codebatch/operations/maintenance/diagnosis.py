@@ -81,7 +81,7 @@ def diagnose(store: StoreDir, *, is_full: bool, share: float = 0.0, chance: Rand
         count = min(math.ceil(share * len(digests)), len(digests))
         return frozenset((chance or Random()).sample(digests, count))  # noqa: S311 (a sample, no secret)
 
-    return _StoreState(store, is_full=is_full, choose=choose).diagnosis()
+    return _StoreState(store, is_full=is_full, choose=choose).make_diagnosis()
 
 
 def repair(execution: ExecutionSettings, store: StoreDir, listener: Listener) -> tuple[Diagnosis, int]:
@@ -95,13 +95,13 @@ def repair(execution: ExecutionSettings, store: StoreDir, listener: Listener) ->
         before = state.survey.faults
         if not before:
             state.rebuild_indexes()
-            return state.diagnosis(), 0
+            return state.make_diagnosis(), 0
         failures = repair_shard_files(execution, store, lock, state.survey, listener)
         digests = {fault.digest for fault in before}
         remaining = survey(store.files, names_of(state.batches, digests), is_full=True).faults
         if not failures.signal_status:
             state.rebuild_indexes()
-        return state.diagnosis(before, remaining, failures), failures.signal_status
+        return state.make_diagnosis(before, remaining, failures), failures.signal_status
 
 
 class _StoreState:
@@ -235,7 +235,7 @@ class _StoreState:
                     Damage(problem=error.message, names=(self._relative_path(path),), hint=error.hint or "")
                 )
 
-    def diagnosis(
+    def make_diagnosis(
         self,
         before: Iterable[Fault] = (),
         remaining: Iterable[Fault] | None = None,

@@ -46,9 +46,9 @@ def find_project(start: Path | bytes) -> ProjectRoot:
 
 
 def find_store(project: ProjectRoot) -> Path | None:
-    """Return the project's store: the nearest from the current directory up to the top, or None.
+    """Return the project's store, or None. The store may be damaged.
 
-    If there is none, the store of the main work tree is returned. The store may be damaged.
+    It is the nearest store from the current directory up to the top, else the store of the main work tree.
     """
     places = [directory for directory in iter_project_directories(project.start) if project.holds(directory)]
     if (main := main_work_tree(project.root)) is not None:

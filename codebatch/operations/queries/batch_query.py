@@ -151,7 +151,7 @@ class BatchQuery:
         return None if self.changes is None else self.changes.is_stale
 
     def find_batch_of(self, snapshot_id: str | None) -> BatchDir | None:
-        """Return the latest batch of the same place with another snapshot, or None."""
+        """Return the latest batch of the same place over the given snapshot, or None."""
         batches = (batch for batch in iter_batches(self.store) if batch.about.snapshot_id == snapshot_id)
         return next((batch for batch in batches if batch.about.place == self.batch.about.place), None)
 

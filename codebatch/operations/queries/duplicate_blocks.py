@@ -86,7 +86,7 @@ _decoder = msgspec.json.Decoder(DuplicateRecord)
 
 
 def iter_duplicates(records: BatchRecords) -> Iterator[list[DuplicateRecord]]:
-    """Yield the `duplicate` records of a batch by path and line, in batches."""
+    """Yield the `duplicate` records of a batch in lists, sorted by path and line."""
     for piece in records.pieces("duplicates", RecordFilter(kinds=("duplicate",)), ()):
         for block in records.read(piece):
             duplicates = [record for record in decode_lines(_decoder, block) if record.group]

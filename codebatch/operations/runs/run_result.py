@@ -99,9 +99,9 @@ def cancelled(batch: BatchDir) -> BatchCancelled:
 
 
 class ShardRunResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of running one task for some shards:
+    """The result of running one task for some shards.
 
-    `done` or `failed` by shard, and the shards that are still open.
+    `states` maps each finished shard to `done` or `failed`. `open` are the shards that are still open.
     """
 
     states: Mapping[ShardId, Literal["done", "failed"]]
