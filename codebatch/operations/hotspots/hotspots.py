@@ -137,43 +137,29 @@ def hotspots(
     history = churn(question)
     if history.changes is None and by == "churn":
         raise InvalidInput(history.told)
-    stored_numbers = question.find_numbers(are_made=True)
-    dependents = _dependents(records, stored_numbers)
-    files_known = FilesKnown(history.changes, dependents, None if everything else question.apart)
+    stored = question.find_numbers(are_made=True)
+    dependents = _dependents(records, stored)
+    known = FilesKnown(history.changes, dependents, None if everything else question.apart)
     is_wanted = _path_predicate(records, path, languages)
     note, is_cut = history.told, history.is_cut
     if is_of_files:
-        rows, excluded_counts = _files(records, Ranking(by, files_known, limit), metric, least, is_wanted)
+        rows, excluded = _files(records, Ranking(by, known, limit), metric, least, is_wanted)
     else:
-        partial_parses = (
-            None
-            if everything
-            else PartialParseCheck(records, None if stored_numbers is None else stored_numbers.in_part)
-        )
-        maximums = None if stored_numbers is None else stored_numbers.of(f"max_{metric}")
+        doubt = None if everything else PartialParseCheck(records, None if stored is None else stored.in_part)
+        maximums = None if stored is None else stored.of(f"max_{metric}")
         rank = partial(rank_functions, records, metric, least, is_wanted, maximums)
         changes = _KnownChanges(question, history)
-        search = _FunctionSearch(
-            lambda spare: rank(partial(Ranking, by, files_known, spare)), limit, partial_parses, changes
-        )
-        best, excluded_counts = search.find()
+        search = _FunctionSearch(lambda spare: rank(partial(Ranking, by, known, spare)), limit, doubt, changes)
+        best, excluded = search.find()
         changes.keep()
         note = ", ".join(filter(None, (note, changes.describe_lack(best))))
         is_cut |= changes.is_cut
         rows = tuple(
-            _hotspot(
-                files_known,
-                candidate,
-                {metric: candidate.value},
-                changes.of(candidate),
-                symbol=candidate.symbol,
-                line=candidate.line,
-            )
-            for candidate in best
+            _hotspot(known, row, {metric: row.value}, changes.of(row), symbol=row.symbol, line=row.line) for row in best
         )
     result = Hotspots(
-        rows=_with_corrected_dependents(records, stored_numbers, rows),
-        excluded=excluded_counts,
+        rows=_fix_dependents(records, stored, rows),
+        excluded=excluded,
         churn_note=note,
         is_history_cut=is_cut,
     )
@@ -184,10 +170,10 @@ def hotspots(
     return Answer(question=question, found=result, whole=whole)
 
 
-def _dependents(records: BatchRecords, stored_numbers: FileNumbers | None) -> Mapping[bytes, int] | None:
+def _dependents(records: BatchRecords, stored: FileNumbers | None) -> Mapping[bytes, int] | None:
     """Return the number of dependents of each file. If results are missing, return None, because 0 would be wrong."""
-    if stored_numbers is not None:
-        return stored_numbers.of(_DEPENDENTS)
+    if stored is not None:
+        return stored.of(_DEPENDENTS)
     if "dependencies" not in records.task_names:
         return None
     from codebatch.query.answers.numbers import numbers_of_files
@@ -231,10 +217,7 @@ class _KnownChanges:
         return self._changes is not None and self._changes.is_cut
 
     def describe_lack(self, shown: Iterable[HotspotCandidate]) -> str:
-        """Return what is unknown about changes of functions.
-
-        Empty if nothing is unknown or there is no history at all.
-        """
+        """Return what is unknown about changes of functions; empty if nothing is, or if there is no history."""
         if self._note or self._changes is None or all(self.of(candidate) is not None for candidate in shown):
             return self._note
         if not self._is_whole:  # The history itself is incomplete, which is noted for files as well.
@@ -291,10 +274,7 @@ class _FunctionSearch(NamedTuple):
         return best, excluded_counts
 
     def _best(self, ranking: Ranking, highest: list[HotspotCandidate]) -> tuple[list[HotspotCandidate], int]:
-        """Return the best of the candidates, and the number of doubtful ones before the last.
-
-        Change counts are read for `limit` candidates at a time, and only as long as needed.
-        """
+        """Return the best candidates, and the number of doubtful ones before the last. Read only needed change counts."""
         scored: list[HotspotCandidate] = []
         best: list[HotspotCandidate] = []
         doubtful = 0
@@ -349,19 +329,15 @@ def _files(
     best, excluded = ranking.best()
 
     def numbers(path: bytes) -> dict[str, int]:
-        return {
-            metric_name: by_metric[metric_name].get(path, 0) for metric_name in _OF_FILES if metric_name in by_metric
-        }
+        return {name: by_metric[name].get(path, 0) for name in _OF_FILES if name in by_metric}
 
     known = ranking.known
-    rows = tuple(
-        _hotspot(known, candidate, numbers(candidate.path), known.changes_of(candidate.path)) for candidate in best
-    )
+    rows = tuple(_hotspot(known, row, numbers(row.path), known.changes_of(row.path)) for row in best)
     return rows, dict(Counter(apart for _, apart in excluded))
 
 
-def _with_corrected_dependents(
-    records: BatchRecords, stored_numbers: FileNumbers | None, rows: tuple[Hotspot, ...]
+def _fix_dependents(
+    records: BatchRecords, stored: FileNumbers | None, rows: tuple[Hotspot, ...]
 ) -> tuple[Hotspot, ...]:
     """Return the hotspots with corrected dependents, for files that may be used without an import.
 
@@ -369,7 +345,7 @@ def _with_corrected_dependents(
     """
     if "parse" not in records.task_names:
         return rows
-    languages = {} if stored_numbers is None else stored_numbers.languages
+    languages = {} if stored is None else stored.languages
     result = []
     for hotspot in rows:
         path = path_from_fields(hotspot.path, hotspot.path_b64)

@@ -50,7 +50,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(slots=True)
-class _Session:
+class _CoordinatorLifetime:
     """The lifetime of one coordinator, with its number of results and the way it ended."""
 
     began_ns: int
@@ -69,7 +69,7 @@ class AnalysisFollowed:
         self._since = since
         self._now = now
         self._journals = journal.JournalReader(batch.files, batch.root)
-        self._sessions: list[_Session] = []
+        self._lifetimes: list[_CoordinatorLifetime] = []
         self._last_ns = 0
         self._state = read_current_state(batch)
         self._next_look = 0.0
@@ -81,7 +81,7 @@ class AnalysisFollowed:
         self._refresh()
         state, tally = self._state, self._state.tally
         ended = tally.planned - tally.open
-        epoch = max(1, len(self._sessions))
+        epoch = max(1, len(self._lifetimes))
         generated: list[events.AnyEvent] = []
         if state.state is not BatchState.PENDING:
             if (started := self._started_event(epoch)) is not None:
@@ -133,28 +133,28 @@ class AnalysisFollowed:
     def _note(self, line: journal.JournalLine) -> None:
         match line.event:
             case journal.Started():
-                self._sessions.append(_Session(line.at_ns))
-            case _ if not self._sessions:
+                self._lifetimes.append(_CoordinatorLifetime(line.at_ns))
+            case _ if not self._lifetimes:
                 return
             case journal.Committed(start=start, end=end) | journal.Failed(start=start, end=end):
-                self._sessions[-1].results += end - start
+                self._lifetimes[-1].results += end - start
             case journal.Drained(reason=reason):
-                self._sessions[-1].left_by = "request" if reason == "cancel" else "drain"
+                self._lifetimes[-1].left_by = "request" if reason == "cancel" else "drain"
             case journal.Ended(reason="complete"):
-                self._sessions[-1].left_by = "request"
+                self._lifetimes[-1].left_by = "request"
             case journal.Ended(reason="break"):
-                self._sessions[-1].left_by = "drain"
+                self._lifetimes[-1].left_by = "drain"
             case _:
                 pass
-        self._sessions[-1].last_ns = line.at_ns
+        self._lifetimes[-1].last_ns = line.at_ns
 
     def _started_event(self, epoch: int) -> events.AnyEvent | None:
         place = Cursor(epoch, 1)
         if place <= self._since:
             return None
-        at_ns = self._sessions[-1].began_ns if self._sessions else wall_ns()
+        at_ns = self._lifetimes[-1].began_ns if self._lifetimes else wall_ns()
         if epoch > 1:
-            after = self._sessions[-2].left_by
+            after = self._lifetimes[-2].left_by
             return self._make(events.BatchResumed, place, at_ns=at_ns, after=after, reopened=(), adopted=())
         return self._make(
             events.BatchStarted,
@@ -172,7 +172,7 @@ class AnalysisFollowed:
     def _progress_event(self, place: Cursor) -> events.BatchProgress:
         now_ns = wall_ns()
         tally, seconds = self._state.tally, self._seconds(now_ns)
-        done = self._sessions[-1].results if self._sessions else 0
+        done = self._lifetimes[-1].results if self._lifetimes else 0
         eta = tuple(round(seconds * tally.open / done * factor, 1) for factor in _SPREAD) if done else None
         return self._make(
             events.BatchProgress, place, at_ns=now_ns, eta_seconds=eta, running=tuple(self._running_tasks())
@@ -202,11 +202,11 @@ class AnalysisFollowed:
 
     def _seconds(self, until_ns: int) -> float:
         """Return the seconds from the start of the current coordinator until a time, according to the journals."""
-        return round(max(0, until_ns - self._sessions[-1].began_ns) / 1e9, 3) if self._sessions else 0.0
+        return round(max(0, until_ns - self._lifetimes[-1].began_ns) / 1e9, 3) if self._lifetimes else 0.0
 
     def _all_seconds(self, until_ns: int) -> float:
         """Return the total seconds during which a coordinator was running."""
-        before = sum(max(0, session.last_ns - session.began_ns) for session in self._sessions[:-1])
+        before = sum(max(0, lifetime.last_ns - lifetime.began_ns) for lifetime in self._lifetimes[:-1])
         return round(before / 1e9 + self._seconds(until_ns), 3)
 
     def _make(self, event_type: Callable[..., E], place: Cursor, *, at_ns: int, **fields: object) -> E:
