@@ -274,7 +274,7 @@ class _FunctionSearch(NamedTuple):
         return best, excluded_counts
 
     def _best(self, ranking: Ranking, highest: list[HotspotCandidate]) -> tuple[list[HotspotCandidate], int]:
-        """Return the best candidates, and the number of doubtful ones before the last. Read as few counts as possible."""
+        """Return the best candidates, and the number of doubtful ones before the last. Read few change counts."""
         scored: list[HotspotCandidate] = []
         best: list[HotspotCandidate] = []
         doubtful = 0
