@@ -277,8 +277,8 @@ class TreeLister:
 
     def _special(self, listing: bytes, paths: list[bytes]) -> list[bytes]:
         """Return special files in the listed directories that are not ignored. git omits special files silently."""
-        around = {parent_of(path) for path in paths} | {listing}
-        special = [path for directory in sorted(around) for path in special_files(self._directories, directory)]
+        directories = {parent_of(path) for path in paths} | {listing}
+        special = [path for directory in sorted(directories) for path in special_files(self._directories, directory)]
         top = work_tree_around(self._absolute(listing)) if special else None
         if top is None:
             return special

@@ -44,14 +44,14 @@ def why(roots: Sequence[Path], path: Path, rules: SourceRules, *, store_root: Pa
         return Why(included=False, rule="it is outside the given paths", mode="")
     with Directories(sources.base) as directories:
         store = None if store_root is None else store_below(sources.base, store_root)
-        chosen = SelectionRules(rules, directories, store)
-        with TreeLister(sources, directories, chosen) as lister:
+        selection = SelectionRules(rules, directories, store)
+        with TreeLister(sources, directories, selection) as lister:
             tree = lister.list_all()
             mode = "named" if relative in sources.files else _listing(tree.listings, relative)[1]
             status = tree.stats.get(relative)
         if status is not None and not is_special(status.mode) and status.mode:
             return Why(included=True, rule=_INCLUDED[mode], mode=mode)
-        rule = _exclusion(chosen, directories, _Ignored(sources, tree.listings), relative)
+        rule = _exclusion(selection, directories, _Ignored(sources, tree.listings), relative)
         return Why(included=False, rule=rule, mode=mode)
 
 

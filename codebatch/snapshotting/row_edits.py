@@ -28,7 +28,9 @@ class RowEdits:
             directory: (start, start + count)
             for directory, start, count in zip(cache.directories, starts, cache.counts)  # noqa: B905 - one start more
         }
-        self._words = [bytearray(each) for each in (cache.modes, cache.sizes, cache.mtimes, cache.ctimes, cache.inodes)]
+        self._words = [
+            bytearray(column) for column in (cache.modes, cache.sizes, cache.mtimes, cache.ctimes, cache.inodes)
+        ]
         self._keys = bytearray(cache.keys)
         self._flags = bytearray(cache.flags)
 

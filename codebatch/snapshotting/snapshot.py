@@ -106,8 +106,8 @@ def take_snapshot(
     """
     sources = resolve_sources(roots, store_root)
     with Directories(sources.base) as directories:
-        chosen = SelectionRules(rules, directories, store_below(sources.base, store_root))
-        with TreeLister(sources, directories, chosen) as lister:
+        selection = SelectionRules(rules, directories, store_below(sources.base, store_root))
+        with TreeLister(sources, directories, selection) as lister:
             for directory in sources.directories:
                 lister.start(directory)
             creation = _SnapshotCreation(files, store_root, sources, rules, directories, objects)
@@ -115,15 +115,15 @@ def take_snapshot(
             if result is not None:
                 return result
             with collector_paused():
-                return creation.take(lister, chosen, now, report)
+                return creation.take(lister, selection, now, report)
 
 
 def takes_a_file(roots: Sequence[Path], rules: SourceRules) -> bool:
     """Return whether a snapshot would contain a file. No store is needed. Raises like `take_snapshot`."""
     sources = resolve_sources(roots, None)
     with Directories(sources.base) as directories:
-        chosen = SelectionRules(rules, directories, None)
-        with TreeLister(sources, directories, chosen) as lister:
+        selection = SelectionRules(rules, directories, None)
+        with TreeLister(sources, directories, selection) as lister:
             return lister.lists_a_file()
 
 

@@ -171,10 +171,10 @@ def update_baseline(batch: Batch, path: Path, *, accept_new: bool = False) -> An
     return Answer(question=answer.question, found=update, whole=answer.whole)
 
 
-def counted_by_rule(kept: Sequence[BaselineEntry]) -> list[tuple[str, str, int, int]]:
+def counted_by_rule(entries: Sequence[BaselineEntry]) -> list[tuple[str, str, int, int]]:
     """Return the numbers of findings and of files for each tool and code of a baseline, most findings first."""
     by_rule: dict[tuple[str, str], list[BaselineEntry]] = defaultdict(list)
-    for entry in kept:
+    for entry in entries:
         by_rule[entry.tool, entry.code].append(entry)
     rows = [(*rule, len(entries), len({entry.path for entry in entries})) for rule, entries in by_rule.items()]
     return sorted(rows, key=lambda row: (-row[2], row[:2]))
@@ -188,14 +188,14 @@ class BaselineDiff(NamedTuple):
     not_comparable: int
 
 
-def diff_baseline(batch: Batch, kept: Sequence[BaselineEntry]) -> tuple[Answer[HeldFindings], BaselineDiff]:
+def diff_baseline(batch: Batch, entries: Sequence[BaselineEntry]) -> tuple[Answer[HeldFindings], BaselineDiff]:
     """Return the findings of a batch, and their differences from a baseline. Raises StoreCorrupt."""
     answer = all_findings(batch)
-    pairs = match_baseline(kept, answer.found.kept)
+    pairs = match_baseline(entries, answer.found.kept)
     known = {pair.found for pair in pairs}
     new_findings = [finding for index, finding in enumerate(answer.found.findings) if index not in known]
-    not_comparable = len(_not_comparable(batch, kept, pairs))
-    return answer, BaselineDiff(new_findings, len(kept) - len(pairs) - not_comparable, not_comparable)
+    not_comparable = len(_not_comparable(batch, entries, pairs))
+    return answer, BaselineDiff(new_findings, len(entries) - len(pairs) - not_comparable, not_comparable)
 
 
 def _not_comparable(

@@ -58,16 +58,16 @@ def verify(
             hint = f"resume it with: codebatch run --batch {batch.id}"
             raise BatchIncomplete(f"batch {batch.id} has not ended", hint=hint)
         original = BatchRecords(store, batch)
-        chosen = sample(original.items, original.plan.digest, share)
-        if not chosen:
+        sampled = sample(original.items, original.plan.digest, share)
+        if not sampled:
             return Verified(files=0)
-        paths = batch.about.paths if share >= 1 else tuple(entry.path for entry in chosen)
+        paths = batch.about.paths if share >= 1 else tuple(entry.path for entry in sampled)
         catalogue = execution.configuration.catalogue.with_imports(batch.about.imports)
         with _restricted_rerun(catalogue, original, paths, is_whole=share >= 1) as rerun:
             executed = execution.execute(store, lock, rerun, RunScope(), listener)
             if executed.signal_status:
-                return Verified(files=len(chosen), signal_status=executed.signal_status)
-            verified = _compare(original, BatchRecords(store, rerun), len(chosen))
+                return Verified(files=len(sampled), signal_status=executed.signal_status)
+            verified = _compare(original, BatchRecords(store, rerun), len(sampled))
         distrust(store, verified.untrusted)
         return verified
 

@@ -149,16 +149,16 @@ def _with_source(
     question: BatchQuery, file: FileRecords, diagnostics: Sequence[JsonRecord]
 ) -> tuple[OverviewFinding, ...]:
     """Return the most severe findings, by severity and location, each with its source line."""
-    chosen = sorted(diagnostics, key=lambda findingic: SEVERITIES.index(str(findingic["severity"])))[:FINDINGS_SHOWN]
+    most_severe = sorted(diagnostics, key=lambda finding: SEVERITIES.index(str(finding["severity"])))[:FINDINGS_SHOWN]
     found = []
-    for findingic in chosen:
-        line = _number(findingic["line"])
+    for finding in most_severe:
+        line = _number(finding["line"])
         source: tuple[SourceLine, ...] = ()
         try:
             _, source = read_lines(question, file.path, file.item, line, line)
         except ObjectMissing as error:
             question.note(f"source of {display_path(file.path)} not shown: {error.message}")
-        found.append(OverviewFinding(findingic, source[0] if source else None))
+        found.append(OverviewFinding(finding, source[0] if source else None))
     return tuple(found)
 
 

@@ -82,7 +82,9 @@ def headline(question: BatchQuery) -> Headline:
         findings=tuple(msgspec.structs.replace(rule, findings=rule.findings[:EACH_MAX]) for rule in bugs[:EACH_MAX]),
         findings_count=sum(rule.count for rule in bugs),
         minor_findings={
-            each: severities[each] for each in SEVERITIES if each not in _LIKELY_BUGS and each in severities
+            severity: severities[severity]
+            for severity in SEVERITIES
+            if severity not in _LIKELY_BUGS and severity in severities
         },
         hotspots=hard_functions,
         history_note=history_note,
@@ -92,7 +94,7 @@ def headline(question: BatchQuery) -> Headline:
         cycles_count=len(cycles),
         partially_parsed=states.partial,
         with_syntax_errors=states.broken,
-        unparsed=dict(sorted(states.unparsed.items(), key=lambda each: (-each[1], each[0]))),
+        unparsed=dict(sorted(states.unparsed.items(), key=lambda pair: (-pair[1], pair[0]))),
     )
 
 

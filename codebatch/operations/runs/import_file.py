@@ -50,7 +50,7 @@ def import_findings(
         ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs),
         open_store(store),
         batch,
-        [str(path_of(each)) for each in ([file] if isinstance(file, str | Path) else file)],
+        [str(path_of(file_path)) for file_path in ([file] if isinstance(file, str | Path) else file)],
         form=form,
         task=task,
         root=None if root is None else path_of(root),

@@ -88,24 +88,26 @@ def run_shards(
             f"the task {name} runs once per project and has no shards",
             hint=f"run it with: codebatch run --batch {batch.id} --task {name}",
         )
-    chosen = frozenset(shard.id for shard in plan.shards if shard.id.startswith(prefix))
-    if not chosen:
+    shard_ids = frozenset(shard.id for shard in plan.shards if shard.id.startswith(prefix))
+    if not shard_ids:
         raise NothingToDo(
             f"no shard id starts with {prefix!r}", hint=f"see: codebatch shards --batch {batch.id} --task {name}"
         )
     with store.writing() as lock:
         state = read_current_state(batch)
         if state.state is BatchState.COMPLETED and state.is_over:
-            return ShardRunResult(states=dict.fromkeys(sorted(chosen), "done"), open=())
+            return ShardRunResult(states=dict.fromkeys(sorted(shard_ids), "done"), open=())
         lift_cancel(batch)
-        executed = execution.execute(store, lock, batch, replace(scope, shards=chosen), Listener())
+        executed = execution.execute(store, lock, batch, replace(scope, shards=shard_ids), Listener())
         ledger = load_ledger(plan, Outcomes(batch.files, batch.root))
     states: dict[ShardId, Literal["done", "failed"]] = {
         shard: "failed" if ledger.unsuccessful(shard, name) else "done"
-        for shard in sorted(chosen)
+        for shard in sorted(shard_ids)
         if not ledger.holes(shard, name)
     }
-    return ShardRunResult(states=states, open=tuple(sorted(chosen - set(states))), signal_status=executed.signal_status)
+    return ShardRunResult(
+        states=states, open=tuple(sorted(shard_ids - set(states))), signal_status=executed.signal_status
+    )
 
 
 class BatchRun(msgspec.Struct, frozen=True):
@@ -150,34 +152,34 @@ class BatchRun(msgspec.Struct, frozen=True):
         return replace(result, name=self.name, name_was=give_name(store, batch.id, self.name))
 
 
-def tidied(execution: ExecutionSettings, ran: RunResult, listener: Listener) -> RunResult:
+def tidied(execution: ExecutionSettings, result: RunResult, listener: Listener) -> RunResult:
     """Update the index and collect garbage at the end of a run. If a signal ended the run, do neither. Return `ran`."""
-    if ran.executed.signal_status:
-        return ran
+    if result.executed.signal_status:
+        return result
     if execution.configuration.settings.index.build == "run":
-        _index(ran, listener)
+        _index(result, listener)
     listener.phase("collecting")
     try:
-        collected = tidy(ran.store, keep=execution.configuration.settings.store.keep, ran=ran.batch)
+        collected = tidy(result.store, keep=execution.configuration.settings.store.keep, ran=result.batch)
     except StoreError as error:
         listener.note(f"old batches were not removed: {error.message}")
-        return ran
+        return result
     if collected is not None and not collected.is_nothing:
         listener.collected(collected)
-    return ran
+    return result
 
 
-def _index(ran: RunResult, listener: Listener) -> None:
+def _index(result: RunResult, listener: Listener) -> None:
     """Build the index of a merged batch, unless nothing has changed and the batch has an index."""
     from codebatch.index.generations import generations
     from codebatch.operations.runs.indexing import build_index  # Deferred: LMDB is only needed for an index.
 
-    is_known = ran.executed is NOTHING_EXECUTED and generations(ran.store, ran.batch.id)
-    if ran.standing.outputs is None or is_known:
+    is_known = result.executed is NOTHING_EXECUTED and generations(result.store, result.batch.id)
+    if result.standing.outputs is None or is_known:
         return
     listener.phase("indexing")
     try:
-        build_index(ran.store, ran.batch, note=listener.note)
+        build_index(result.store, result.batch, note=listener.note)
     except StoreError as error:
         listener.note(f"index not updated: {error.message}")
 
