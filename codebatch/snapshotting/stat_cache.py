@@ -62,7 +62,7 @@ ABSENT = FileStat(0, 0, 0, 0, 0)
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
-    """One listed path. `key` is the SHA-256 of its object, or NO_KEY if the path is no entry or has no object."""
+    """One listed path. `key` is the SHA-256 of its object, or NO_KEY for a path without entry or object."""
 
     stat: FileStat
     key: bytes
