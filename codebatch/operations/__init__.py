@@ -1,7 +1,7 @@
-"""What a user of codebatch can have done: use cases, called by the command line, by `import codebatch` and by views.
+"""Use cases of codebatch. Callers are the command line, programs that import codebatch, and HTML views.
 
-They take plain values, return typed results, raise CodebatchErrors and print nothing. What is worth knowing and is no
-result goes to a callback, as one sentence.
+Use cases take plain values, return typed results, raise CodebatchErrors and print nothing. Information that is not part
+of a result is passed to a callback as one sentence.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ Note = Callable[[str], None]
 
 
 class TellPhase(Protocol):
-    """A receiver of the present phase and of its progress: `done` of `planned` things, both 0 if unknown."""
+    """A receiver of the current phase and its progress: `done` of `planned` things, both 0 if unknown."""
 
     def __call__(self, phase: Phase, done: int = 0, planned: int = 0, things: str = "files") -> None: ...
 
 
 def ignore_phase(phase: Phase, done: int = 0, planned: int = 0, things: str = "files") -> None:
-    """For whoever does not look."""
+    """Discard the phase and its progress."""
 
 
 def ignore_note(text: str) -> None:
-    """For whoever wants no notes."""
+    """Discard a note."""

@@ -1,1 +1,1 @@
-"""Freezing a source tree: which files it has, what they hold, and whether they are still as they were frozen."""
+"""Freezing of a source tree: listing its files, storing their content, and detecting later changes."""

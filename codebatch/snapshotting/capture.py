@@ -1,4 +1,4 @@
-"""Reading one path of a source tree so that what is kept was really there at one time."""
+"""Consistent reads of single paths of a source tree: the stored content existed at one point in time."""
 
 from __future__ import annotations
 
@@ -23,27 +23,28 @@ _REPLACED = (errno.ELOOP, errno.ENXIO, errno.EISDIR)
 
 
 class _ChangedError(Exception):
-    """The path is not what it was a moment ago."""
+    """The path changed while it was read."""
 
 
-def capture(directories: Directories, path: bytes, found: FileStat, writer: PackWriter) -> Row:
-    """Store the content of a file or link whose lstat gave `found`; a row of NO_KEY where it is neither any more.
+def capture(directories: Directories, path: bytes, status: FileStat, writer: PackWriter) -> Row:
+    """Store the content of a file or symbolic link whose lstat result is `status`, and return its row.
 
-    A path that changes meanwhile is looked at again, three times in all. Raises SnapshotUnstable, SourceUnreadable.
+    If the path is neither a file nor a link any more, the row has NO_KEY. A path that changes during the read is read
+    again, up to ATTEMPTS_MAX attempts. Raises SnapshotUnstable and SourceUnreadable.
     """
     directory, _, name = path.rpartition(b"/")
     for attempt in range(ATTEMPTS_MAX):
         try:
             parent = directories.enter(directory)
             if attempt:
-                found = stat_of(os.stat(name, dir_fd=parent, follow_symlinks=False))
-            if stat.S_ISREG(found.mode):
+                status = stat_of(os.stat(name, dir_fd=parent, follow_symlinks=False))
+            if stat.S_ISREG(status.mode):
                 return _capture_file(name, parent, writer)
-            if stat.S_ISLNK(found.mode):
-                return _capture_link(name, parent, found, writer)
-            return Row(found, NO_KEY, 0)
+            if stat.S_ISLNK(status.mode):
+                return _capture_link(name, parent, status, writer)
+            return Row(status, NO_KEY, 0)
         except (FileNotFoundError, NotADirectoryError):
-            # It went away between the list and our look: in this snapshot it is absent, as if the list came later.
+            # The path was deleted after the listing. It is absent from the snapshot, as if the listing came later.
             return Row(ABSENT, NO_KEY, 0)
         except (_ChangedError, SizeChangedError):
             continue
@@ -56,11 +57,11 @@ def capture(directories: Directories, path: bytes, found: FileStat, writer: Pack
 
 
 def _capture_file(name: bytes, parent: int, writer: PackWriter) -> Row:
-    """Read a regular file between two fstat(2) that must agree: then no write fell in between."""
+    """Read a regular file between two fstat(2) calls. If their results are equal, no write fell in between."""
     try:
         fd = os.open(name, READ_FLAGS, dir_fd=parent)
     except OSError as error:
-        # A link (ELOOP) or a socket (ENXIO) has taken the file's place since lstat.
+        # A link (ELOOP), a socket (ENXIO) or a directory (EISDIR) has replaced the file since lstat.
         if error.errno in _REPLACED:
             raise _ChangedError from error
         raise
@@ -83,20 +84,20 @@ def _capture_file(name: bytes, parent: int, writer: PackWriter) -> Row:
     return Row(stat_of(before), key, flags)
 
 
-def _capture_link(name: bytes, parent: int, found: FileStat, writer: PackWriter) -> Row:
+def _capture_link(name: bytes, parent: int, status: FileStat, writer: PackWriter) -> Row:
     try:
         target = os.readlink(name, dir_fd=parent)
     except FileNotFoundError:
         raise
     except OSError as error:
         raise _ChangedError from error
-    if stat_of(os.stat(name, dir_fd=parent, follow_symlinks=False)) != found:
+    if stat_of(os.stat(name, dir_fd=parent, follow_symlinks=False)) != status:
         raise _ChangedError
-    return Row(found, writer.add_key(target), 0)
+    return Row(status, writer.add_key(target), 0)
 
 
 def _read(fd: int, size: int) -> bytes:
-    """Up to one byte more than `size`, so that a file that grew is seen to have grown."""
+    """Read at most `size` + 1 bytes. The extra byte reveals a file that grew."""
     data = os.read(fd, size + 1)
     if len(data) == size or not data:
         return data
@@ -109,12 +110,12 @@ def _read(fd: int, size: int) -> bytes:
 
 
 def _iter_chunks(fd: int, before: os.stat_result) -> Iterator[bytes]:
-    """A big file piece by piece. A change is raised before the last piece is taken for the end: nothing is stored."""
+    """Yield the chunks of a large file. If the file changed, raise before the iterator ends, so no object is stored."""
     while data := os.read(fd, CHUNK_BYTES):
         yield data
     if _identity(os.fstat(fd)) != _identity(before):
         raise _ChangedError
 
 
-def _identity(found: os.stat_result) -> tuple[int, int, int, int]:
-    return (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+def _identity(status: os.stat_result) -> tuple[int, int, int, int]:
+    return (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)

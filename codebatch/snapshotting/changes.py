@@ -1,4 +1,4 @@
-"""How a tree differs from what was frozen of it (staleness.py finds out)."""
+"""The differences between a source tree and a snapshot of it (computed by staleness.py)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from codebatch.model.entry import SnapshotId
 
 
 class Changes(msgspec.Struct, frozen=True):
-    """How a tree differs from what was frozen.
+    """Differences between a source tree and a snapshot of it.
 
-    `paths` are the first that differ; `is_cut`: there may be others, for a bound was met. `frozen_since` is another
-    snapshot that was taken of it since, from which nothing was found to differ. `include` and `exclude` are the
-    patterns that chose its files.
+    `paths` are the first paths that differ. If `is_cut`, a limit was reached and more paths may differ. `frozen_since`
+    is a newer snapshot of the same tree; the tree is equal to that snapshot. `include` and `exclude` are the patterns
+    that selected the files.
     """
 
     paths: tuple[bytes, ...]
@@ -23,5 +23,5 @@ class Changes(msgspec.Struct, frozen=True):
 
     @property
     def is_stale(self) -> bool | None:
-        """Whether the tree is another one; None where that is not known."""
+        """True if the tree has changed, False if it has not, or None if unknown."""
         return True if self.paths else None if self.is_cut else self.frozen_since is not None

@@ -1,7 +1,7 @@
-"""Directories below a root, entered part by part and never through a symbolic link.
+"""Directory descriptors below a root, opened component by component without following symbolic links.
 
-Everything in a source tree is looked at relative to an open directory. So a path may be longer than PATH_MAX, and a
-directory that somebody swaps for a link to elsewhere while we look cannot lead us out of the tree.
+Every access to a source tree is relative to an open directory. So a path may be longer than PATH_MAX. If another
+process replaces a directory by a link during the access, the access still cannot leave the tree.
 """
 
 from __future__ import annotations
@@ -10,18 +10,21 @@ import errno
 import os
 from collections.abc import Iterator
 
-_HELD_MAX = 64
+_OPEN_MAX = 64
 _OUTSIDE = (b"", b".", b"..")
 _FLAGS = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# A directory that may be searched but not read can be entered all the same.
+# O_PATH can open a directory that has search permission but no read permission.
 _FLAGS_TO_SEARCH = getattr(os, "O_PATH", os.O_RDONLY) | _FLAGS
 
 
 class Directories:
-    """Descriptors of the directory entered last and of its parents: the top 64 and the lowest 64. A context manager."""
+    """A cache of open descriptors: the directory entered last and its parents. A context manager.
+
+    At most 128 descriptors stay open: of the 64 highest and the 64 lowest levels.
+    """
 
     def __init__(self, base: bytes) -> None:
-        """Raises OSError where the base is no directory."""
+        """Open the base. Raises OSError if it is not a directory."""
         self._base = _open(base)
         self._parts: list[bytes] = []
         self._fds: list[int | None] = []
@@ -31,14 +34,14 @@ class Directories:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._leave_to(0)
+        self._close_below(0)
         os.close(self._base)
 
     def enter(self, directory: bytes) -> int:
-        """A descriptor of a directory, good until the next call; for `dir_fd` only. Empty means the base.
+        """Return a descriptor of a directory, for use as `dir_fd`. Empty means the base.
 
-        Raises OSError: FileNotFoundError (also for `..`, whatever is there), NotADirectoryError (also for a symbolic
-        link), PermissionError.
+        It is valid until the next call. Raises OSError: FileNotFoundError (always for `..`), NotADirectoryError (also
+        for a symbolic link), PermissionError.
         """
         entered, fd = self._entered
         if entered == directory:
@@ -48,17 +51,20 @@ class Directories:
             fd = self._descend(fd, directory[len(entered) + 1 :].split(b"/"))
         else:
             parts = directory.split(b"/") if directory else []
-            self._leave_to(_common_length(self._parts, parts))
-            fd = self._descend(self._nearest_held(), parts[len(self._parts) :])
+            self._close_below(_common_length(self._parts, parts))
+            fd = self._descend(self._deepest_open(), parts[len(self._parts) :])
         self._entered = (directory, fd)
         return fd
 
     def scan(self, directory: bytes) -> Iterator[os.DirEntry[str]]:
-        """What is in a directory. To be read to its end before the next call. Raises OSError as `enter` does."""
+        """Yield the entries of a directory.
+
+        The iterator must be exhausted before the next call. Raises OSError like `enter`.
+        """
         fd = self.enter(directory)
         try:
-            with os.scandir(fd) as found:
-                yield from found
+            with os.scandir(fd) as entries:
+                yield from entries
         except OSError as error:
             if error.errno != errno.EBADF:
                 raise
@@ -71,22 +77,25 @@ class Directories:
             fd = _open(part, fd)
             self._parts.append(part)
             self._fds.append(fd)
-            self._let_go(len(self._fds) - 1 - _HELD_MAX)
+            self._close_level(len(self._fds) - 1 - _OPEN_MAX)
         return fd
 
-    def _let_go(self, level: int) -> None:
-        """Close the descriptor of a level in the middle: descriptors are few, and who goes up goes by single steps."""
-        if level >= _HELD_MAX and (fd := self._fds[level]) is not None:
+    def _close_level(self, level: int) -> None:
+        """Close the descriptor of a middle level, to limit the number of open descriptors.
+
+        The lowest levels stay open, because a traversal returns upwards level by level.
+        """
+        if level >= _OPEN_MAX and (fd := self._fds[level]) is not None:
             os.close(fd)
             self._fds[level] = None
 
-    def _nearest_held(self) -> int:
-        """The descriptor of the lowest level that has one; what is below it is left."""
+    def _deepest_open(self) -> int:
+        """Return the descriptor of the deepest open level, and remove all levels below it."""
         while self._fds and self._fds[-1] is None:
-            self._leave_to(len(self._fds) - 1)
+            self._close_below(len(self._fds) - 1)
         return self._base if not self._fds or self._fds[-1] is None else self._fds[-1]
 
-    def _leave_to(self, depth: int) -> None:
+    def _close_below(self, depth: int) -> None:
         while len(self._fds) > depth:
             fd = self._fds.pop()
             self._parts.pop()
@@ -102,7 +111,7 @@ def _open(name: bytes, parent: int | None = None) -> int:
 
 
 def _common_length(left: list[bytes], right: list[bytes]) -> int:
-    """How many leading parts two paths share."""
+    """Return the number of leading components that two paths share."""
     length = 0
     for one, other in zip(left, right):  # noqa: B905 - the shorter one ends it
         if one != other:

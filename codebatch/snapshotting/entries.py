@@ -1,4 +1,4 @@
-"""What rows say: the entries that they are, what was left out as special, and what people should know."""
+"""Interpretation of stat cache rows: snapshot entries, skipped special files, and notes for the user."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from codebatch.snapshotting.stat_cache import FLAG_LFS_POINTER, FLAG_SUBMODULE, 
 
 
 class SkippedEntry(msgspec.Struct, frozen=True):
-    """A path that was listed and is not in the snapshot, and why."""
+    """A listed path that is not in the snapshot, with the reason."""
 
     path: bytes
     reason: str
 
 
 def entry_of(path: bytes, row: Row) -> Entry | None:
-    """The entry that a row stands for, None for what is absent or cannot be kept."""
+    """Return the entry of a row, or None if the path is absent or cannot be stored."""
     if row.flags & FLAG_SUBMODULE:
         return Entry(path, "submodule", False, 0, Digest(""))
     if row.key == NO_KEY:
@@ -33,20 +33,20 @@ def entry_of(path: bytes, row: Row) -> Entry | None:
 
 
 def is_plain(row: Row) -> bool:
-    """Whether a row is a file, a link or nothing, and says nothing of another path."""
+    """Return whether a row is a file, a link or absent, and affects no other path."""
     mode = row.stat.mode
     return not row.flags and (not mode or stat.S_ISREG(mode) or stat.S_ISLNK(mode))
 
 
 def skipped_of(rows: dict[bytes, Row]) -> list[SkippedEntry]:
-    """What was listed and is neither file, directory nor link."""
+    """Return the listed FIFOs, sockets and devices, in path order."""
     special = [(path, row) for path, row in sorted(rows.items()) if is_special(row.stat.mode)]
     kinds = ((stat.S_ISFIFO, "fifo"), (stat.S_ISSOCK, "socket"), (stat.S_ISCHR, "device"), (stat.S_ISBLK, "device"))
     return [SkippedEntry(path, name) for path, row in special for test, name in kinds if test(row.stat.mode)]
 
 
 def notes_of(rows: dict[bytes, Row], skipped: list[SkippedEntry]) -> list[str]:
-    """What the user should know about the content, counted, with one example each."""
+    """Return notes for the user about the content: counts, each with one example."""
     notes = []
     for reason, count in sorted(Counter(item.reason for item in skipped).items()):
         first = next(item.path for item in skipped if item.reason == reason)

@@ -1,8 +1,8 @@
-"""Listing a source tree: which paths there are, by git's word or by a walk, and what lstat(2) says of each.
+"""Listing of a source tree: its paths, from git or from a directory walk, and the lstat(2) result of each.
 
-A list names what may be there; lstat decides. git lists files that were deleted, and gives a submodule or a repository
-inside the tree as one name: such a directory is listed in its own right. Modes of a listing: `git`, `walk`, and `named`
-for a file that the user named, which no ignore file can hide.
+A list contains candidates; lstat decides. git also lists deleted files, and lists a submodule or a nested repository as
+one name. Such a directory gets its own listing. Modes of a listing: `git`, `walk`, and `named` for a file that the user
+named. No ignore file excludes a named file.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from codebatch.snapshotting.worktrees import LinkedWorktrees
 from codebatch.store import layout
 from codebatch.system.files.regular_files import read_regular
 
-# How long git may be silent before its list is made without it, and then again for each so many files that it tracks.
+# Timeout for a complete list from git. After it, git gets more time in proportion to the number of tracked files.
 _GIT_SECONDS = 3.0
 _GIT_SECONDS_MIN = 0.1
-# For what git reads from its index alone. Nothing can stand in for that, so silence is an error and not another list.
+# Timeout for queries of git's index. There is no substitute for the index, so this timeout is an error.
 _INDEX_SECONDS = 10.0
 _GIT_FILES_A_SECOND = 10_000
 
@@ -53,9 +53,9 @@ _STORE_FILE_BYTES_MAX = 4096
 
 
 class GitListingAnswer(msgspec.Struct, frozen=True):
-    """One directory's list: paths below the base; those that are repositories of their own; those that are special.
+    """The list of one directory: paths below the base, nested repositories, and special files.
 
-    `why_walk` is empty where git said it all.
+    `why_walk` is empty if git listed all files.
     """
 
     mode: str
@@ -67,7 +67,7 @@ class GitListingAnswer(msgspec.Struct, frozen=True):
 
 
 class ListedTree(msgspec.Struct):
-    """What is there now. `stats` has every listed path that the rules take, also those that are ABSENT or special."""
+    """The current state of the tree. `stats` has every listed path that the rules select, even if ABSENT or special."""
 
     stats: dict[bytes, FileStat] = msgspec.field(default_factory=dict)
     submodules: set[bytes] = msgspec.field(default_factory=set)
@@ -76,12 +76,12 @@ class ListedTree(msgspec.Struct):
     notes: list[str] = msgspec.field(default_factory=list)
 
 
-class _AskIndex(Protocol):
+class _IndexQuery(Protocol):
     def __call__(self, git: str, directory: bytes, seconds: float, *, is_top: bool) -> set[bytes]: ...
 
 
 class TreeLister:
-    """Lists the trees of one snapshot. A context manager: on leaving, no git that it started is alive.
+    """The lister of the trees of one snapshot. On exit of the context, no git process that it started is alive.
 
     It has many methods, because git, the directory walk and the rules all apply to one list.
     """
@@ -94,8 +94,8 @@ class TreeLister:
         self._running: dict[bytes, GitList] = {}
         self._raw: dict[bytes, bytes] = {}
         self._failed: dict[bytes, str] = {}
-        self._unheard: dict[bytes, str] = {}
-        self._patience = _GIT_SECONDS
+        self._walk_reasons: dict[bytes, str] = {}
+        self._timeout_s = _GIT_SECONDS
         self._answers: dict[bytes, GitListingAnswer] = {}
         self._worktrees = LinkedWorktrees(sources.base)
 
@@ -108,16 +108,16 @@ class TreeLister:
         self._running = {}
 
     def start(self, directory: bytes) -> None:
-        """Let git begin on a directory while we do something else."""
+        """Start git for a directory in the background."""
         if self._git is not None and directory not in self._running and directory not in self._raw:
             with contextlib.suppress(GitError):
                 self._running[directory] = GitList(self._git, self._absolute(directory), is_top=self._is_top(directory))
 
     def digest(self, directory: bytes, mode: str) -> bytes | None:
-        """sha256 of a directory's list now, None where it would not be made in this mode. Cheaper than `list_all`."""
+        """Return the SHA-256 of a directory's list, or None if its mode differs now. Cheaper than `list_all`."""
         if mode == MODE_GIT and directory not in self._answers:
             try:
-                if self._git is None or self._is_outcast(directory):
+                if self._git is None or self._is_ignored_by_parent(directory):
                     return None
                 return hashlib.sha256(self._git_raw(directory)).digest()
             except GitError:
@@ -126,13 +126,13 @@ class TreeLister:
         return answer.digest if answer.mode == mode else None
 
     def lists_a_cache_tag(self, directory: bytes, mode: str) -> bool:
-        """Whether a list of which there is a digest may name the CACHEDIR.TAG of a store."""
+        """Return whether a list may contain the CACHEDIR.TAG of a store. The list must have a digest."""
         if mode == MODE_GIT and directory not in self._answers:
             return _CACHE_TAG in self._git_raw(directory)
         return any(path.endswith(_CACHE_TAG) for path in self._answer(directory).paths)
 
     def lists_a_file(self) -> bool:
-        """Whether `list_all` finds a regular file. In most trees the first directory tells. Raises SourceUnreadable."""
+        """Return whether `list_all` finds a regular file, stopping at the first one. Raises SourceUnreadable."""
         self._rules.add_ignore_file(b"")
         for directory in self._sources.directories:
             walked = Walked([], [], [])
@@ -141,22 +141,22 @@ class TreeLister:
                 for path in walked.paths:
                     if self._rules.leaves_out(path) is None:
                         self._add(tree, path)
-                if any(stat.S_ISREG(found.mode) for found in tree.stats.values()):
+                if any(stat.S_ISREG(status.mode) for status in tree.stats.values()):
                     return True
                 walked.paths.clear()
-        # What a walk does not find, git may know of: files that are tracked and ignored, repositories inside.
+        # git can list files that a walk does not find: tracked ignored files and nested repositories.
         return any(stat.S_ISREG(found.mode) for found in self.list_all().stats.values())
 
     def list_all(self) -> ListedTree:
-        """List everything that was named. Raises SourceUnreadable."""
+        """List all source roots. Raises SourceUnreadable."""
         tree = ListedTree()
         self._rules.add_ignore_file(b"")
         for path in self._sources.files:
             self._add(tree, path)
-        left = list(self._sources.directories)
+        pending = list(self._sources.directories)
         done = set()
-        while left:
-            directory = left.pop()
+        while pending:
+            directory = pending.pop()
             if directory in done:
                 continue
             done.add(directory)
@@ -164,20 +164,20 @@ class TreeLister:
             tree.listings.append((directory, answer.mode, answer.digest))
             tree.notes.extend(_notes(directory, answer))
             self._learn_rules(answer.paths)
-            found = self._add_listed(tree, answer)
+            directories = self._add_listed(tree, answer)
             self._note_gitignores(tree, answer)
             nested = [
                 path for path in answer.repositories if self._rules.leaves_out_below(path, is_directory=True) is None
             ]
-            left.extend(nested)
-            if found:
-                left.extend(self._sort_out_directories(tree, directory, found))
+            pending.extend(nested)
+            if directories:
+                pending.extend(self._nested_listings(tree, directory, directories))
         tree.listings.sort()
         tree.notes = list(dict.fromkeys((*tree.notes, *self._worktrees.notes)))
         return tree
 
     def _add_listed(self, tree: ListedTree, answer: GitListingAnswer) -> list[bytes]:
-        """lstat what a list names; returns those that are directories."""
+        """Add the lstat result of each listed path that the rules select. Return the directories among them."""
         takes = self._rules.takes
         for path in answer.special:
             if takes(path):
@@ -189,33 +189,33 @@ class TreeLister:
         ]
 
     def _note_gitignores(self, tree: ListedTree, answer: GitListingAnswer) -> None:
-        """Remember what the .gitignore files look like that are not taken: no row tells when one changes."""
+        """Record the state of .gitignore files that are not selected, because no row reveals changes of them."""
         for path in answer.paths:
             if path.endswith(GITIGNORE) and path not in tree.stats and os.path.basename(path) == GITIGNORE:
                 with contextlib.suppress(OSError):
                     self._rules.rule_files[path] = stat_at(self._directories, path)
 
     def _add(self, tree: ListedTree, path: bytes) -> bool:
-        """lstat one path into the tree; whether it is a directory."""
+        """Add the lstat result of one path to the tree. Return whether it is a directory."""
         if len(path) > PATH_BYTES_MAX:
             raise too_long(path)
         try:
-            found = stat_at(self._directories, path)
+            status = stat_at(self._directories, path)
         except OSError as error:
             raise unreadable(path, error.strerror) from error
-        tree.stats[path] = found
-        if is_special(found.mode):
+        tree.stats[path] = status
+        if is_special(status.mode):
             tree.special.add(path)
-        return stat.S_ISDIR(found.mode)
+        return stat.S_ISDIR(status.mode)
 
-    def _sort_out_directories(self, tree: ListedTree, listing: bytes, found: list[bytes]) -> list[bytes]:
-        """What git named as one thing and is a directory: returns those to list in their own right.
+    def _nested_listings(self, tree: ListedTree, listing: bytes, directories: list[bytes]) -> list[bytes]:
+        """Return the directories among the listed names that need their own listing.
 
-        A submodule that was checked out has a `.git`. One that was not is an entry, unless somebody put files there.
-        Anything else is a file of the index that has become a directory: git listed what is in it already.
+        A checked-out submodule has a `.git`. A submodule that is not checked out is an entry, unless it contains files.
+        Any other directory has replaced a file of the index; git has already listed its content.
         """
-        nested = [path for path in found if self._is_top(path)]
-        rest = [path for path in found if path not in nested]
+        nested = [path for path in directories if self._is_top(path)]
+        rest = [path for path in directories if path not in nested]
         if rest and self._git is not None:
             prefix = listing + b"/" if listing else b""
             links = {prefix + path for path in self._gitlinks(listing)}
@@ -234,13 +234,13 @@ class TreeLister:
         except GitError:
             return set()
 
-    def _index_names(self, ask: _AskIndex, listing: bytes) -> set[bytes]:
-        """What git answers from its index. Raises GitError, and SourceUnreadable where it does not answer."""
+    def _index_names(self, query: _IndexQuery, listing: bytes) -> set[bytes]:
+        """Return names from git's index. Raises GitError, and SourceUnreadable if git does not answer in time."""
         assert self._git is not None
         try:
-            return ask(self._git, self._absolute(listing), _INDEX_SECONDS, is_top=self._is_top(listing))
+            return query(self._git, self._absolute(listing), _INDEX_SECONDS, is_top=self._is_top(listing))
         except GitBlockedError:
-            raise  # It never answers, however long anybody waits: the tree is walked.
+            raise  # A blocked git never answers, so the tree is walked.
         except GitSilent as error:
             raise SourceUnreadable(
                 f"git did not report which files it tracks in {display_path(listing) or 'the project'}",
@@ -256,13 +256,13 @@ class TreeLister:
         return self._answers[directory]
 
     def _ask_git(self, directory: bytes) -> GitListingAnswer:
-        """A directory's list from git, or from a walk where git cannot or should not say."""
+        """Return the list of a directory from git, or from a walk if git cannot list it."""
         if self._git is None:
             return self._walk(directory, "git is not installed")
         if not self._is_top(directory) and directory not in self._sources.directories:
             return self._walk(directory, "the submodule is not checked out")
         try:
-            if self._is_outcast(directory):
+            if self._is_ignored_by_parent(directory):
                 return self._walk(directory, "it is ignored by the enclosing repository")
             raw = self._git_raw(directory)
         except GitError as error:
@@ -272,47 +272,47 @@ class TreeLister:
         repositories = [prefix + name[:-1] for name in names if name.endswith(b"/")]
         paths = [prefix + name for name in names if name and not name.endswith(b"/")]
         special = self._special(directory, paths)
-        why = self._unheard.get(directory, "")
+        why = self._walk_reasons.get(directory, "")
         return GitListingAnswer(MODE_GIT, why, hashlib.sha256(raw).digest(), paths, repositories, special)
 
     def _special(self, listing: bytes, paths: list[bytes]) -> list[bytes]:
-        """Special files beside what git lists, to be said: git passes over them in silence."""
-        around = {parent_of(path) for path in paths} | {listing}
-        found = [path for directory in sorted(around) for path in special_files(self._directories, directory)]
-        top = work_tree_around(self._absolute(listing)) if found else None
+        """Return special files in the listed directories that are not ignored. git omits special files silently."""
+        directories = {parent_of(path) for path in paths} | {listing}
+        special = [path for directory in sorted(directories) for path in special_files(self._directories, directory)]
+        top = work_tree_around(self._absolute(listing)) if special else None
         if top is None:
-            return found
+            return special
         with GitIgnore(top, self._sources.base) as ignore:
-            return [path for path in found if ignore.rule_for(self._absolute(path), is_directory=False) is None]
+            return [path for path in special if ignore.rule_for(self._absolute(path), is_directory=False) is None]
 
     def _git_raw(self, directory: bytes) -> bytes:
-        """git's answer for a directory. Raises GitError, and SourceUnreadable for what git could not read."""
+        """Return git's raw list of a directory, cached. Raises GitError, and SourceUnreadable for unreadable parts."""
         if directory in self._failed:
             raise GitError(self._failed[directory])
         if directory not in self._raw:
             try:
-                self._raw[directory] = self._worktrees.without(directory, self._hear_git(directory))
+                self._raw[directory] = self._worktrees.without(directory, self._read_git_list(directory))
             except GitError as error:
-                # Not the error: it leads to the frames of all who called, which then go with the collector alone.
+                # Keep the text only. The exception would keep all frames of its traceback alive in a reference cycle.
                 self._failed[directory] = str(error)
                 raise
         return self._raw[directory]
 
-    def _hear_git(self, directory: bytes) -> bytes:
+    def _read_git_list(self, directory: bytes) -> bytes:
         self.start(directory)
         if directory not in self._running:
             raise GitError("git cannot be started")
         running = self._running.pop(directory)
         try:
-            listing = running.wait(self._patience)
+            listing = running.wait(self._timeout_s)
         except GitSilent:
-            # What git does not answer for one repository it may not answer for the next.
-            self._patience = max(self._patience / 2, _GIT_SECONDS_MIN)
+            # A timeout in one repository makes timeouts in the next one likely.
+            self._timeout_s = max(self._timeout_s / 2, _GIT_SECONDS_MIN)
             names = self._index_names(tracked, directory)
             try:
                 listing = running.wait(len(names) / _GIT_FILES_A_SECOND)
             except GitSilent as silent:
-                return self._list_unheard(directory, names, silent)
+                return self._list_without_git(directory, names, silent)
         finally:
             running.close()
         for name, reason in listing.unreadable:
@@ -321,10 +321,10 @@ class TreeLister:
                 raise unreadable(path, reason)
         return listing.raw
 
-    def _list_unheard(self, directory: bytes, names: set[bytes], silent: GitSilent) -> bytes:
-        """What git would say, in its form: what it tracks, and by a walk what it does not."""
+    def _list_without_git(self, directory: bytes, names: set[bytes], silent: GitSilent) -> bytes:
+        """Return a list in git's format without git's answer: tracked files from its index, other files from a walk."""
         stars = "" if isinstance(silent, GitBlockedError) else "; does a .gitignore have patterns with many stars?"
-        self._unheard[directory] = f"{silent}{stars}"
+        self._walk_reasons[directory] = f"{silent}{stars}"
         above = ignore_files_above(self._sources.base, directory)
         walked = walk(self._directories, directory, self._rules, above)
         cut = len(directory) + 1 if directory else 0
@@ -340,7 +340,7 @@ class TreeLister:
         return GitListingAnswer(MODE_WALK, why, whole, paths, nested, sorted(walked.special))
 
     def _learn_rules(self, paths: Iterable[bytes]) -> None:
-        """Heed the .codebatchignore files and the stores that a list names."""
+        """Add the .codebatchignore files and the stores that a list names to the rules."""
         stores = set()
         for path in paths:
             if path.endswith(IGNORE_FILE) and os.path.basename(path) == IGNORE_FILE:
@@ -352,25 +352,25 @@ class TreeLister:
                 self._rules.add_store(directory)
 
     def _is_store(self, directory: bytes) -> bool:
-        """Whether a directory has a store's document and is ours: its tag says so, or in 1.x the document."""
+        """Return whether a directory is a store: its CACHEDIR.TAG or (1.x) its store document names codebatch."""
         parent = self._directories.enter(directory)
         try:
-            about = [
+            documents = [
                 read_regular(name, bytes_max=_STORE_FILE_BYTES_MAX, dir_fd=parent, is_link_followed=False)
                 for name in (layout.STORE_FILE.encode(), _CACHE_TAG)
             ]
         except OSError:
             return False
-        return any(b"codebatch" in said for said in about)
+        return any(b"codebatch" in content for content in documents)
 
-    def _is_outcast(self, directory: bytes) -> bool:
-        """Whether a repository around a named directory ignores it: then git would list next to nothing."""
+    def _is_ignored_by_parent(self, directory: bytes) -> bool:
+        """Return whether an enclosing repository ignores a named directory. git would list almost nothing in it."""
         if self._is_top(directory):
             return False
         return ignored_by(self._absolute(directory), self._sources.base, is_directory=True) is not None
 
     def _is_top(self, directory: bytes) -> bool:
-        """Whether a directory has a `.git` of its own: a repository, a submodule, a work tree."""
+        """Return whether a directory has its own `.git`: a repository, a submodule or a work tree."""
         try:
             os.stat(b".git", dir_fd=self._directories.enter(directory), follow_symlinks=False)
         except OSError:
@@ -385,7 +385,7 @@ class TreeLister:
 
 
 def by_directory(paths: Iterable[bytes]) -> list[bytes]:
-    """Paths ordered so that those of one directory stand together: each directory is entered once."""
+    """Sort paths so that paths of one directory are adjacent. Each directory is entered once."""
     return sorted(paths, key=lambda path: (path[: path.rfind(b"/") + 1], path))
 
 

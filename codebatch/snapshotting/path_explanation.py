@@ -1,4 +1,4 @@
-"""Why a path is in a snapshot or not: which rule decided, and which way of listing (`files --why`)."""
+"""Explanations why a path is in a snapshot or not: the deciding rule and the listing mode (`files --why`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from codebatch.snapshotting.worktrees import LinkedWorktrees
 
 
 class Why(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer for one path. `rule`: `file:line:pattern` or a sentence. `mode`: `git`, `walk`, `named` or empty."""
+    """The explanation for one path.
+
+    `rule` is `file:line:pattern` or a sentence. `mode` is `git`, `walk`, `named` or empty.
+    """
 
     included: bool
     rule: str
@@ -29,7 +32,10 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def why(roots: Sequence[Path], path: Path, rules: SourceRules, *, store_root: Path | None = None) -> Why:
-    """Whether a snapshot of the roots would take a path, and by which rule. Reads and writes no object."""
+    """Return whether a snapshot of the roots would include a path, and the deciding rule.
+
+    No object is read or written.
+    """
     sources = resolve_sources(roots, store_root)
     parent, name = os.path.split(os.path.abspath(os.fsencode(path)))
     target = os.path.join(parent, name)
@@ -38,14 +44,14 @@ def why(roots: Sequence[Path], path: Path, rules: SourceRules, *, store_root: Pa
         return Why(included=False, rule="it is outside the given paths", mode="")
     with Directories(sources.base) as directories:
         store = None if store_root is None else store_below(sources.base, store_root)
-        chosen = SelectionRules(rules, directories, store)
-        with TreeLister(sources, directories, chosen) as lister:
+        selection = SelectionRules(rules, directories, store)
+        with TreeLister(sources, directories, selection) as lister:
             tree = lister.list_all()
             mode = "named" if relative in sources.files else _listing(tree.listings, relative)[1]
-            found = tree.stats.get(relative)
-        if found is not None and not is_special(found.mode) and found.mode:
+            status = tree.stats.get(relative)
+        if status is not None and not is_special(status.mode) and status.mode:
             return Why(included=True, rule=_INCLUDED[mode], mode=mode)
-        rule = _exclusion(chosen, directories, _Ignored(sources, tree.listings), relative)
+        rule = _exclusion(selection, directories, _Ignored(sources, tree.listings), relative)
         return Why(included=False, rule=rule, mode=mode)
 
 
@@ -60,7 +66,7 @@ _IS_DIRECTORY = "it is a directory; only files are included"
 
 
 def _exclusion(rules: SelectionRules, directories: Directories, ignored: _Ignored, path: bytes) -> str:
-    """The first reason that holds, outermost first."""
+    """Return the first matching reason, from the outermost directory inwards."""
     if not path:
         return _IS_DIRECTORY
     if any(map(is_git, path.split(b"/"))):
@@ -90,7 +96,7 @@ def _exclusion(rules: SelectionRules, directories: Directories, ignored: _Ignore
 
 
 class _Ignored:
-    """The .gitignore files as each listing heeded them."""
+    """The .gitignore rules that applied to each listing."""
 
     def __init__(self, sources: SourceRoots, listings: list[tuple[bytes, str, bytes]]) -> None:
         self._base = sources.base
@@ -99,7 +105,10 @@ class _Ignored:
         self.listed = {directory for directory, _, _ in listings}
 
     def rule_for(self, path: bytes, *, is_directory: bool) -> str | None:
-        """The pattern that ignores a path below the base, if its parents are not ignored. Raises SourceUnreadable."""
+        """Return the pattern that ignores a path below the base.
+
+        Its parents must not be ignored. Raises SourceUnreadable.
+        """
         listing, mode = _listing(self._listings, parent_of(path))
         target = os.path.join(self._base, path)
         if mode == MODE_GIT:
@@ -109,7 +118,7 @@ class _Ignored:
 
 
 def _below_roots(sources: SourceRoots, target: bytes) -> bytes | None:
-    """The path below the base of something below a root, None for anything else."""
+    """Return the path relative to the base if it is below a root, else None."""
     real = os.path.join(os.path.realpath(os.path.dirname(target)), os.path.basename(target))
     for candidate in (target, real):
         for root in sources.roots:
@@ -119,7 +128,7 @@ def _below_roots(sources: SourceRoots, target: bytes) -> bytes | None:
 
 
 def _listing(listings: list[tuple[bytes, str, bytes]], path: bytes) -> tuple[bytes, str]:
-    """The innermost listing around a path, and how it was made; both empty where there is none."""
+    """Return the innermost listing that contains a path, and its mode. Both are empty if there is none."""
     modes = {directory: mode for directory, mode, _ in listings}
-    found = innermost(modes, path)
-    return (b"", "") if found is None else (found, modes[found])
+    listing = innermost(modes, path)
+    return (b"", "") if listing is None else (listing, modes[listing])

@@ -1,8 +1,8 @@
-"""Which directories belong to the project around a directory, as far as git and permissions say (SPEC.md "Projects").
+"""The extent of a project around a directory, bounded by git and file permissions (SPEC.md "Projects").
 
-Searches go upwards from where the user stands: for settings, a work list, a store. In a git work tree they end at its
-top. Elsewhere they end before the home directory, `/`, and directories that other users may write to: whoever can put a
-file there would decide what runs here.
+Searches for settings, a work list or a store go upwards from the current directory. In a git work tree, they end at its
+top. Elsewhere they end before the home directory, `/`, and directories that other users can write to. Otherwise,
+another user could place a file there that decides which programs run.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from codebatch.errors import SourceUnreadable
 
 
 def work_tree_around(directory: bytes) -> bytes | None:
-    """Return the top of the git work tree that an absolute directory without links lies in, None if there is none.
+    """Return the top of the git work tree that contains an absolute directory without links, or None.
 
-    A `.git` of another user than the owner of the directory is passed over: anybody can make one in /tmp.
+    A `.git` counts only if its owner is the user, root or the owner of the directory. Any user can create one in /tmp.
     """
     start = directory
     while True:
@@ -33,7 +33,7 @@ def is_ignored(directory: bytes, top: bytes) -> bool:
     """Return whether the .gitignore files of the work tree at `top` exclude a directory in it."""
     if directory == top:
         return False
-    from codebatch.snapshotting.walk import ignored_by  # At the top, the usual place, no pattern is needed.
+    from codebatch.snapshotting.walk import ignored_by  # Deferred: at the top of a work tree no pattern is needed.
 
     try:
         return ignored_by(directory, directory, is_directory=True) is not None
@@ -42,7 +42,7 @@ def is_ignored(directory: bytes, top: bytes) -> bool:
 
 
 def iter_project_directories(directory: bytes) -> Iterator[bytes]:
-    """Yield the directories that a search from an absolute directory without links looks at, the nearest first."""
+    """Yield the directories that a search from an absolute directory without links visits, nearest first."""
     top = work_tree_around(directory)
     if top is not None and is_shared_place(top) and is_ignored(directory, top):
         top = None
@@ -56,7 +56,7 @@ def iter_project_directories(directory: bytes) -> Iterator[bytes]:
 
 
 def is_shared_place(directory: bytes) -> bool:
-    """Return whether a directory is no place for a store that is not named: `/`, the home, or writable by everybody."""
+    """Return whether a directory cannot hold a default store: `/`, the home directory, or world-writable."""
     if directory in (b"/", home()):
         return True
     try:
@@ -66,7 +66,7 @@ def is_shared_place(directory: bytes) -> bool:
 
 
 def home() -> bytes:
-    """Return the home directory of the user without links."""
+    """Return the home directory of the user, with links resolved."""
     return os.path.realpath(os.path.expanduser(b"~"))
 
 
@@ -75,7 +75,7 @@ def _ends_search(directory: bytes, start: bytes) -> bool:
 
 
 def _is_owned_alike(path: bytes, start: bytes) -> bool:
-    """Return whether a path belongs to the user, to root, or to the owner of the directory that a search began at."""
+    """Return whether a path belongs to the user, to root, or to the owner of the search's first directory."""
     try:
         return os.lstat(path).st_uid in (os.geteuid(), 0, os.stat(start).st_uid)
     except OSError:

@@ -1,4 +1,4 @@
-"""What the user named: one directory, one file, or several, below one base; and the project that it is a part of."""
+"""Source roots: the directories and files that the user named, below one base, and the project that contains them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codebatch.snapshotting.walk import is_git
 
 
 class SourceRoots(msgspec.Struct, frozen=True, array_like=True):
-    """Paths below `base`, sorted. The empty directory is the base itself."""
+    """Sorted paths of the source roots below `base`. The empty directory is the base itself."""
 
     base: bytes
     directories: tuple[bytes, ...]
@@ -22,14 +22,15 @@ class SourceRoots(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def roots(self) -> tuple[bytes, ...]:
-        """All of them, as absolute paths."""
+        """All roots as absolute paths, directories first."""
         return tuple(os.path.join(self.base, path) if path else self.base for path in self.directories + self.files)
 
 
 def resolve_sources(roots: Sequence[Path], store_root: Path | None) -> SourceRoots:
-    """Find the base of what was named. A named link to a directory is followed, one to a file is taken as a link.
+    """Return the named roots below their common base.
 
-    Raises InvalidInput where something is not there, is neither file nor directory, or lies in the store or in `.git`.
+    A named link to a directory is followed. A named link to a file is kept as a link. Raises InvalidInput if a root
+    does not exist, is neither a file nor a directory, or is in the store or in `.git`.
     """
     if not roots:
         raise InvalidInput("no path was given")
@@ -66,9 +67,9 @@ def resolve_sources(roots: Sequence[Path], store_root: Path | None) -> SourceRoo
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """What is to be frozen, and the paths below its base, in ascending order, to which the work is restricted.
+    """The roots of a snapshot, and the paths below its base to which the work is restricted.
 
-    Without any, all that is frozen is worked on.
+    The paths are sorted. Without paths, all files of the snapshot are processed.
     """
 
     sources: SourceRoots
@@ -76,17 +77,17 @@ class Selection(msgspec.Struct, frozen=True):
 
     @property
     def projects(self) -> tuple[bytes, ...]:
-        """The project: its directory, or all that was named, sorted."""
+        """The directory of the project, or all named roots, sorted."""
         return tuple(sorted(self.sources.roots))
 
 
 def select(
     roots: Sequence[Path], store_root: Path | None, project_of: Callable[[bytes], bytes | None] = lambda _: None
 ) -> Selection:
-    """The project that all the roots are part of, restricted to them; where they have none in common, they alone.
+    """Return the project that contains all roots, restricted to them. Without a common project, return only the roots.
 
-    `project_of` returns the top directory of the project that an absolute path without links is part of, or None.
-    Raises as `resolve_sources` does.
+    `project_of` returns the top directory of the project that contains an absolute path without links, or None. Raises
+    like `resolve_sources`.
     """
     named = resolve_sources(roots, store_root)
     projects = set(map(project_of, named.roots))
@@ -99,7 +100,7 @@ def select(
 
 
 def store_below(base: bytes, store_root: Path) -> bytes | None:
-    """The store's path below the base, None where it lies elsewhere."""
+    """Return the store's path relative to the base, or None if the store is elsewhere."""
     store = os.path.realpath(os.fsencode(store_root))
     prefix = base if base.endswith(b"/") else base + b"/"
     return store[len(prefix) :] if store.startswith(prefix) else None

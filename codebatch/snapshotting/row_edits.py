@@ -1,4 +1,7 @@
-"""The rows of a stat cache in which some become others, and none comes or goes: what a few changed files cost."""
+"""Edits of stat cache rows in place.
+
+Paths are neither added nor removed, so the cost depends on the changed files only.
+"""
 
 from __future__ import annotations
 
@@ -15,39 +18,45 @@ _KEY_BYTES = 32
 
 
 class RowEdits:
-    """Rows by path."""
+    """Editable rows of a stat cache, by path."""
 
     def __init__(self, cache: StatCache) -> None:
         self._cache = cache
         self._names = cache.names.split(b"\0")
         starts = accumulate(cache.counts, initial=0)
-        self._places = {
+        self._ranges = {
             directory: (start, start + count)
             for directory, start, count in zip(cache.directories, starts, cache.counts)  # noqa: B905 - one start more
         }
-        self._words = [bytearray(each) for each in (cache.modes, cache.sizes, cache.mtimes, cache.ctimes, cache.inodes)]
+        self._words = [
+            bytearray(column) for column in (cache.modes, cache.sizes, cache.mtimes, cache.ctimes, cache.inodes)
+        ]
         self._keys = bytearray(cache.keys)
         self._flags = bytearray(cache.flags)
 
     def get(self, path: bytes) -> Row | None:
-        """The row of a path, None where there is none."""
-        at = self._find(path)
-        if at is None:
+        """Return the row of a path, or None."""
+        index = self._find(path)
+        if index is None:
             return None
-        words = (struct.unpack_from(word, column, 8 * at)[0] for word, column in zip(_WORDS, self._words, strict=True))
-        return Row(FileStat(*words), bytes(self._keys[_KEY_BYTES * at : _KEY_BYTES * (at + 1)]), self._flags[at])
+        words = (
+            struct.unpack_from(word, column, 8 * index)[0] for word, column in zip(_WORDS, self._words, strict=True)
+        )
+        return Row(
+            FileStat(*words), bytes(self._keys[_KEY_BYTES * index : _KEY_BYTES * (index + 1)]), self._flags[index]
+        )
 
     def put(self, path: bytes, row: Row) -> None:
-        """Another row for a path that has one."""
-        at = self._find(path)
-        assert at is not None
+        """Replace the row of a path. The path must have a row."""
+        index = self._find(path)
+        assert index is not None
         for word, column, value in zip(_WORDS, self._words, msgspec.structs.astuple(row.stat), strict=True):
-            struct.pack_into(word, column, 8 * at, value)
-        self._keys[_KEY_BYTES * at : _KEY_BYTES * (at + 1)] = row.key
-        self._flags[at] = row.flags
+            struct.pack_into(word, column, 8 * index, value)
+        self._keys[_KEY_BYTES * index : _KEY_BYTES * (index + 1)] = row.key
+        self._flags[index] = row.flags
 
     def columns(self) -> Columns:
-        """The rows as they are now, in the shape of the file."""
+        """Return the current rows in the format of the file."""
         cache = self._cache
         modes, sizes, mtimes, ctimes, inodes = map(bytes, self._words)
         return Columns(
@@ -65,6 +74,6 @@ class RowEdits:
 
     def _find(self, path: bytes) -> int | None:
         directory, _, name = path.rpartition(b"/")
-        start, end = self._places.get(directory, (0, 0))
-        at = bisect_left(self._names, name, start, end)
-        return at if at < end and self._names[at] == name else None
+        start, end = self._ranges.get(directory, (0, 0))
+        index = bisect_left(self._names, name, start, end)
+        return index if index < end and self._names[index] == name else None

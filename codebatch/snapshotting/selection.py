@@ -1,4 +1,7 @@
-"""Which listed paths a snapshot takes: `--include`, `--exclude`, `.codebatchignore`, stores (SPEC.md "Snapshots")."""
+"""Selection of the listed paths for a snapshot: `--include`, `--exclude`, `.codebatchignore`, stores.
+
+See SPEC.md "Snapshots".
+"""
 
 from __future__ import annotations
 
@@ -34,10 +37,10 @@ READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class SourceRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What the user asked for. Patterns are those of gitignore(5), about paths below the tree's base.
+    """The selection rules from the user, as gitignore(5) patterns for paths below the tree's base.
 
-    With `include`, only what matches (or lies below a directory that matches) is taken; `exclude` wins over it.
-    `rehash` reads every file, whatever the stat cache says.
+    With `include`, only paths that match, or lie below a matching directory, are selected. `exclude` has precedence.
+    `rehash` reads every file and ignores the stat cache.
     """
 
     include: tuple[str, ...] = ()
@@ -46,7 +49,7 @@ class SourceRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """Why a path is left out: the rule in words, and the path that it speaks of (the path itself or a parent)."""
+    """The reason why a path is excluded: the rule as text, and the path that matched it (the path or a parent)."""
 
     rule: str
     path: bytes
@@ -55,13 +58,13 @@ class Verdict(msgspec.Struct, frozen=True):
 class SelectionRules:
     """The rules of one snapshot. `.codebatchignore` files are added as they are found.
 
-    `notes` name a line of each of these files that can match no path.
+    `notes` has a note for each ignore file with a line that can match no path.
     """
 
     def __init__(self, rules: SourceRules, directories: Directories | None, store: bytes | None) -> None:
-        """`store` is the store's path below the base, None where it lies elsewhere.
+        """Parse the patterns. `store` is the store's path below the base, or None if the store is elsewhere.
 
-        Without `directories` no tree is read: ignore files are told.
+        Without `directories`, no tree is read; the caller passes ignore files to `heed`.
         """
         self._include = parse_arguments(rules.include, "--include")
         self._takes_all = (
@@ -77,28 +80,28 @@ class SelectionRules:
         self._included = {b"": False}
 
     def add_store(self, directory: bytes) -> None:
-        """Leave out another store's directory."""
+        """Exclude the directory of another store."""
         self._stores.add(directory)
         self._verdicts = {b"": None}
 
     def add_ignore_file(self, directory: bytes) -> None:
-        """Heed the .codebatchignore of a directory, if it is a file there. Raises SourceUnreadable."""
+        """Apply the .codebatchignore of a directory, if it is a regular file. Raises SourceUnreadable."""
         path = directory + b"/" + IGNORE_FILE if directory else IGNORE_FILE
         if path in self.rule_files:
             return
-        assert self._directories is not None, "who has no tree tells what is in it"
-        data, found = read_ignore_file(self._directories, directory, IGNORE_FILE)
-        self.rule_files[path] = found
+        assert self._directories is not None, "without a tree, callers pass the content of ignore files"
+        data, status = read_ignore_file(self._directories, directory, IGNORE_FILE)
+        self.rule_files[path] = status
         if data is not None:
             self.heed(path, data)
             self._note_mistake(path, data)
 
     def heed(self, path: bytes, data: bytes) -> None:
-        """Heed an ignore file, of which the path and the content are told."""
+        """Apply an ignore file, given its path and content."""
         directory = parent_of(path)
         base = directory + b"/" if directory else b""
         self._files.put(directory, parse_ignore_file(data, display_path(path), base))
-        # A verdict on something below was made of one on the directory.
+        # Verdicts below this directory were derived from its own verdict.
         if directory in self._verdicts:
             self._verdicts = {b"": None}
 
@@ -113,24 +116,27 @@ class SelectionRules:
                 return
 
     def takes(self, path: bytes) -> bool:
-        """Whether a file is taken. Asked of each file of a tree: most trees have no rule at all."""
+        """Return whether a file is selected.
+
+        This is called for each file of a tree, so it has a fast path for trees without rules.
+        """
         if self._takes_all and not (self._exclude.patterns or self._files or self._stores):
             return not _is_report(path)
         return self.leaves_out(path) is None
 
     def leaves_out(self, path: bytes) -> Verdict | None:
-        """Why a file is left out, None where it is taken."""
+        """Return why a file is excluded, or None if it is selected."""
         return self.leaves_out_below(path) or self._not_included(path)
 
     def leaves_out_below(self, path: bytes, *, is_directory: bool = False) -> Verdict | None:
-        """Why a path and all below it are left out, whatever `--include` says; None where they are not."""
+        """Return why a path and everything below it are excluded regardless of `--include`, or None if they are not."""
         parent = parent_of(path)
         if parent not in self._verdicts:
             self._decide_parents(parent)
         return self._verdicts[parent] or self._own_verdict(path, is_directory=is_directory)
 
     def _decide_parents(self, directory: bytes) -> None:
-        """Fill `_verdicts` for a directory and its parents, from the top; a loop, for trees are deep."""
+        """Fill `_verdicts` for a directory and its parents, from the top. Iterative, because trees can be deep."""
         for part in unknown_from_top(directory, self._verdicts):
             self._verdicts[part] = self._verdicts[parent_of(part)] or self._own_verdict(part, is_directory=True)
 
@@ -172,27 +178,30 @@ def mistake_in(patterns: Sequence[str], root: Path) -> PatternMistake | None:
 
 
 def _is_report(path: bytes) -> bool:
-    """Whether a file has the name that `report` gives its page by default."""
+    """Return whether a file has the default name of an HTML report."""
     return path.endswith(_REPORT) and path.rpartition(b"/")[2] == _REPORT
 
 
 def parents_of(path: bytes) -> list[bytes]:
-    """A path's parents from the top, then the path itself; the base is not among them."""
+    """Return the parents of a path from the top, then the path itself. The base is not included."""
     parts = path.split(b"/") if path else []
     return [b"/".join(parts[: end + 1]) for end in range(len(parts))]
 
 
 def read_ignore_file(directories: Directories, directory: bytes, name: bytes) -> tuple[bytes | None, FileStat]:
-    """An ignore file's bytes and stat; None where it is no regular file (git heeds no linked ones either)."""
+    """Return the content and stat of an ignore file. The content is None if the file is not a regular file.
+
+    git ignores linked ignore files too. Raises UnreadablePath.
+    """
     path = directory + b"/" + name if directory else name
     try:
         parent = directories.enter(directory)
-        found = stat_of(os.stat(name, dir_fd=parent, follow_symlinks=False))
-        if not stat.S_ISREG(found.mode):
-            return None, found
+        status = stat_of(os.stat(name, dir_fd=parent, follow_symlinks=False))
+        if not stat.S_ISREG(status.mode):
+            return None, status
         data = read_regular(name, bytes_max=IGNORE_FILE_BYTES_MAX, dir_fd=parent, is_link_followed=False)
     except (FileNotFoundError, NotADirectoryError):
         return None, ABSENT
     except OSError as error:
         raise UnreadablePath(display_path(path), error.strerror) from error
-    return data, found
+    return data, status

@@ -1,8 +1,8 @@
-"""Taking a snapshot: list the tree, read what changed, make objects durable, publish.
+"""Creation of a snapshot: list the tree, read changed files, make objects durable, publish.
 
-Order of writes: objects sealed (pack synced, named, directory synced) -> snapshot published -> stat cache. So a
-published snapshot names only durable objects, and the cache only what was published. Killed at any point, the store
-holds whole snapshots and perhaps objects that nothing names.
+Order of writes: seal objects (pack synced, named, directory synced), then publish the snapshot, then write the stat
+cache. So a published snapshot names only durable objects, and the cache names only published snapshots. After a kill at
+any point, the store has complete snapshots and possibly unreferenced objects.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ REPORT_EVERY_FILES = 500
 
 
 class SnapshotProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a snapshot is: paths looked at, of how many, and bytes read so far."""
+    """The progress of a snapshot: paths processed, total paths, and bytes read."""
 
     paths_done: int
     paths: int
@@ -71,9 +71,9 @@ class SnapshotProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SnapshotResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A snapshot that is published and durable. `read_files` counts the files opened; `notes` are for stderr.
+    """A published, durable snapshot. `read_files` counts the files opened; `notes` are for stderr.
 
-    `stat_cache` is the name of the stat cache that knows what the tree looked like.
+    `stat_cache` is the name of the stat cache with the lstat results of the tree.
     """
 
     snapshot_id: SnapshotId
@@ -98,37 +98,37 @@ def take_snapshot(
     report: Callable[[SnapshotProgress], None] | None = None,
     objects: ObjectStore | None = None,
 ) -> SnapshotResult:
-    """Freeze what lies below the roots. On return the snapshot and its objects are on disk.
+    """Take a snapshot of the files below the roots. On return the snapshot and its objects are durable.
 
-    `now` gives Unix seconds, for `created_at` only. A tree that did not change since the last time gives the snapshot
-    that there is, and none of its files is opened. Raises InvalidInput, SourceUnreadable, SnapshotUnstable,
-    StoreUnwritable; then nothing was published.
+    `now` returns Unix seconds, for `created_at` only. If the tree has not changed since the last snapshot, return that
+    snapshot without opening a file. Raises InvalidInput, SourceUnreadable, SnapshotUnstable and StoreUnwritable; then
+    nothing was published.
     """
     sources = resolve_sources(roots, store_root)
     with Directories(sources.base) as directories:
-        chosen = SelectionRules(rules, directories, store_below(sources.base, store_root))
-        with TreeLister(sources, directories, chosen) as lister:
+        selection = SelectionRules(rules, directories, store_below(sources.base, store_root))
+        with TreeLister(sources, directories, selection) as lister:
             for directory in sources.directories:
                 lister.start(directory)
-            taker = _Taker(files, store_root, sources, rules, directories, objects)
-            known = None if rules.rehash else taker.try_again(lister, now)
-            if known is not None:
-                return known
+            creation = _SnapshotCreation(files, store_root, sources, rules, directories, objects)
+            result = None if rules.rehash else creation.try_reuse(lister, now)
+            if result is not None:
+                return result
             with collector_paused():
-                return taker.take(lister, chosen, now, report)
+                return creation.take(lister, selection, now, report)
 
 
 def takes_a_file(roots: Sequence[Path], rules: SourceRules) -> bool:
-    """Whether a snapshot would have a file in it: asked before there is a store. Raises as `take_snapshot` does."""
+    """Return whether a snapshot would contain a file. No store is needed. Raises like `take_snapshot`."""
     sources = resolve_sources(roots, None)
     with Directories(sources.base) as directories:
-        chosen = SelectionRules(rules, directories, None)
-        with TreeLister(sources, directories, chosen) as lister:
+        selection = SelectionRules(rules, directories, None)
+        with TreeLister(sources, directories, selection) as lister:
             return lister.lists_a_file()
 
 
-class _Taker:
-    """One snapshot being taken."""
+class _SnapshotCreation:
+    """The creation of one snapshot."""
 
     def __init__(
         self,
@@ -150,10 +150,10 @@ class _Taker:
         self._cache_path = cache_path(store_root, self._source_key)
         self._cache = load_stat_cache(files, self._cache_path, self._source_key)
 
-    def try_again(self, lister: TreeLister, now: Callable[[], float]) -> SnapshotResult | None:
-        """A snapshot by what the last one of this source knew, where the same paths are listed by the same rules.
+    def try_reuse(self, lister: TreeLister, now: Callable[[], float]) -> SnapshotResult | None:
+        """Return a snapshot made from the stat cache, if the same paths are listed by the same rules.
 
-        None where the tree has to be looked at as if for the first time.
+        Return None if the tree needs a full listing.
         """
         cache = self._cache
         if cache is None:
@@ -161,9 +161,9 @@ class _Taker:
         for directory, mode, _ in cache.listings:
             if mode == MODE_GIT:
                 lister.start(directory)
-        # git lists in the meantime: on two cores the longer of the two is what we wait for, not the sum.
+        # git lists in the background, so the total time is the longer of the two steps, not their sum.
         changed = {*cache.iter_changed(self._sources.base), *cache.iter_racy()}
-        if any(is_racy(found, cache.stamp_ns) or self._stat(path) != found for path, found in cache.rule_files):
+        if any(is_racy(status, cache.stamp_ns) or self._stat(path) != status for path, status in cache.rule_files):
             return None
         if any(lister.digest(directory, mode) != digest for directory, mode, digest in cache.listings):
             return None
@@ -185,9 +185,9 @@ class _Taker:
     def _splice(
         self, cache: StatCache, last: Snapshot, changed: Collection[bytes], now: Callable[[], float]
     ) -> SnapshotResult | None:
-        """The last snapshot in which these paths are read again; None where one of them tells of more than itself.
+        """Return the last snapshot with the given paths read again, or None if one of them affects other paths.
 
-        The other rows are older than the stamp of the look that found them, hence older than a later stamp.
+        The other rows are older than the cache's stamp, hence older than the new stamp.
         """
         stamp_ns = stamp(self._files, self._cache_path, self._sources.base)
         if stamp_ns < cache.stamp_ns:  # The clock was set back.
@@ -197,10 +197,10 @@ class _Taker:
         rows: list[Row] = []
         with PackWriter(self._objects) as writer:
             for path in by_directory(changed):
-                before, found = edits.get(path), self._stat(path)
+                before, status = edits.get(path), self._stat(path)
                 if before is None or not is_plain(before):
                     return None
-                row = capture(self._directories, path, found, writer) if found.mode else Row(found, NO_KEY, 0)
+                row = capture(self._directories, path, status, writer) if status.mode else Row(status, NO_KEY, 0)
                 if not is_plain(row):
                     return None
                 rows.append(row)
@@ -232,12 +232,12 @@ class _Taker:
         now: Callable[[], float],
         report: Callable[[SnapshotProgress], None] | None,
     ) -> SnapshotResult:
-        """List, read, seal, publish, remember."""
+        """List the tree, read changed files, seal objects, publish the snapshot, and save the stat cache."""
         stamp_ns = stamp(self._files, self._cache_path, self._sources.base)
         tree = lister.list_all()
         rows, read_files = self._read(tree, report)
-        found = (entry_of(path, rows[path]) for path in sorted(rows))
-        index = make_index(encode_entry(entry) for entry in found if entry is not None)
+        entries = (entry_of(path, rows[path]) for path in sorted(rows))
+        index = make_index(encode_entry(entry) for entry in entries if entry is not None)
         document = self._publish(index, tree.listings, now)
         skipped = skipped_of(rows)
         notes = [*tree.notes, *rules.notes, *notes_of(rows, skipped)]
@@ -247,24 +247,27 @@ class _Taker:
     def _read(
         self, tree: ListedTree, report: Callable[[SnapshotProgress], None] | None
     ) -> tuple[dict[bytes, Row], int]:
-        """A row for every listed path; what the cache does not know is read. On return the objects are durable."""
+        """Return a row for every listed path, and the number of files read.
+
+        Files that the cache does not know are read. On return their objects are durable.
+        """
         known = {} if self._cache is None or self._rehash else self._cache.rows()
         rows: dict[bytes, Row] = {}
         read_files = bytes_read = 0
         with PackWriter(self._objects) as writer:
             for done, path in enumerate(by_directory(tree.stats)):
-                found = tree.stats[path]
+                status = tree.stats[path]
                 row = known.get(path)
                 if path in tree.submodules:
-                    rows[path] = Row(found, NO_KEY, 0 if _has_entries_below(tree, path) else FLAG_SUBMODULE)
-                elif not (stat.S_ISREG(found.mode) or stat.S_ISLNK(found.mode)):
-                    rows[path] = Row(found, NO_KEY, 0)
-                elif row is not None and row.stat == found and self._objects.has_key(row.key):
+                    rows[path] = Row(status, NO_KEY, 0 if _has_entries_below(tree, path) else FLAG_SUBMODULE)
+                elif not (stat.S_ISREG(status.mode) or stat.S_ISLNK(status.mode)):
+                    rows[path] = Row(status, NO_KEY, 0)
+                elif row is not None and row.stat == status and self._objects.has_key(row.key):
                     rows[path] = row
                 else:
-                    rows[path] = capture(self._directories, path, found, writer)
-                    read_files += stat.S_ISREG(found.mode)
-                    bytes_read += found.size
+                    rows[path] = capture(self._directories, path, status, writer)
+                    read_files += stat.S_ISREG(status.mode)
+                    bytes_read += status.size
                 if report is not None and done % REPORT_EVERY_FILES == 0:
                     report(SnapshotProgress(paths_done=done, paths=len(tree.stats), bytes_read=bytes_read))
         if report is not None:
@@ -292,12 +295,12 @@ class _Taker:
         skipped: list[SkippedEntry],
         notes: list[str],
     ) -> None:
-        looked_at = [row.stat for row in rows.values()] + list(rules.rule_files.values())
+        statuses = [row.stat for row in rows.values()] + list(rules.rule_files.values())
         columns = to_columns(rows)
         cache = StatCache(
             source=self._source_key,
             stamp_ns=stamp_ns,
-            racy=sum(is_racy(found, stamp_ns) for found in looked_at),
+            racy=sum(is_racy(status, stamp_ns) for status in statuses),
             snapshot_id="",
             index_digest="",
             packs=[],
@@ -310,7 +313,7 @@ class _Taker:
         self._save(cache, document)
 
     def _save(self, cache: StatCache, document: SnapshotDocument) -> None:
-        """Write the stat cache. Where packs are known to be unsound, there is nothing to reuse as a whole."""
+        """Write the stat cache. If packs are known to be damaged, later snapshots cannot reuse it as a whole."""
         packs = self._objects.pack_sizes()
         cache = msgspec.structs.replace(
             cache,
@@ -320,7 +323,7 @@ class _Taker:
         )
         with contextlib.suppress(
             UnsupportedEntry
-        ):  # It is speed: without one the tree is looked at as if for the first time.
+        ):  # The cache only saves time: without it the tree gets a full listing.
             save_stat_cache(self._files, self._cache_path, cache)
 
     def _result(
@@ -353,6 +356,6 @@ class _Taker:
 
 
 def _has_entries_below(tree: ListedTree, submodule: bytes) -> bool:
-    """Whether somebody put files where a submodule was not checked out."""
+    """Return whether a submodule that is not checked out contains files."""
     prefix = submodule + b"/"
-    return any(path.startswith(prefix) and found.mode for path, found in tree.stats.items())
+    return any(path.startswith(prefix) and status.mode for path, status in tree.stats.items())

@@ -1,10 +1,17 @@
-"""Whether a tree is still as it was frozen, told cheaply: by the stat cache and lstat(2), without git.
+"""Cheap detection of tree changes since a snapshot, with the stat cache and lstat(2), without git.
 
-Looked at is every path of the cache, and every directory that has changed since for what was added to it. A file that
-was touched and holds the same bytes is no change; nor is what the rules leave out. What costs too much is not looked
-at: then it is not known. Not noticed are a file in a directory in which nothing was taken before, what only git's
-index says, and a changed .gitignore that ignores itself or lies above the tree. The command line has another process
-look while it makes its answer (`look_ahead` in batch_query.py): most of the time are 10,000 system calls.
+Every path of the cache is checked, and every directory modified since is searched for new files. A file that was
+touched but has the same bytes is not a change; nor is a path that the rules exclude. If the check exceeds a limit, the
+result is unknown.
+
+These changes are not detected:
+
+- new files in a directory from which no file was selected before
+- changes that are only in git's index
+- a changed .gitignore that ignores itself or is above the tree
+
+The command line checks in a second process while it computes its answer (`look_ahead` in batch_query.py), because the
+check needs about 10,000 system calls.
 """
 
 from __future__ import annotations
@@ -48,22 +55,22 @@ if TYPE_CHECKING:
     from codebatch.store.snapshots.snapshots import Snapshot
 
 PATHS_MAX = 20_000
-"""A tree of more paths is not looked at. One of 6,890 in 3,247 directories takes 47 ms of CPU."""
+"""Maximum number of paths. A larger tree is not checked."""
 DIRECTORIES_MAX = 1_000
 ADDED_MAX = 20_000
-"""So many directories that have changed are listed, and so many names that are new to them are looked at."""
+"""Limits on the modified directories that are listed, and on the new names in them that are checked."""
 REREAD_BYTES_MAX = 4 << 20
 REREAD_FILES_MAX = 256
 CHANGES_MAX = 10
-"""No more changes are looked for."""
+"""Maximum number of changes. The search stops at this number."""
 
 
-class _TooMuch(Exception):
-    """A bound was met before the answer was found."""
+class _LimitExceededError(Exception):
+    """A limit was reached before the result was known."""
 
 
 class _SourceKey(msgspec.Struct, frozen=True, array_like=True):
-    """What a stat cache is about."""
+    """The source and rules of a stat cache, encoded as the cache's key."""
 
     base: bytes
     sources: tuple[bytes, tuple[bytes, ...], tuple[bytes, ...]]
@@ -72,24 +79,24 @@ class _SourceKey(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def patterns(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """`include` and `exclude`."""
+        """Decoded `include` and `exclude`."""
         return tuple(map(os.fsdecode, self.include)), tuple(map(os.fsdecode, self.exclude))
 
     @property
     def rules(self) -> SourceRules:
-        """What chose the files."""
-        from codebatch.snapshotting.selection import SourceRules  # 5 ms, with the patterns, that few questions need.
+        """The rules that selected the files."""
+        from codebatch.snapshotting.selection import SourceRules  # Deferred: few callers need patterns.
 
         include, exclude = self.patterns
         return SourceRules(include=include, exclude=exclude)
 
 
 def changes_since(
-    files: Files, store_root: Path, stat_cache: str, snapshot_id: SnapshotId, but: Collection[bytes] = ()
+    files: Files, store_root: Path, stat_cache: str, snapshot_id: SnapshotId, ignored_paths: Collection[bytes] = ()
 ) -> Changes | None:
-    """How the tree that a snapshot was taken of has changed, `but` for some files, which are absolute paths.
+    """Return how a snapshot's tree has changed. `ignored_paths` are absolute paths whose changes are ignored.
 
-    None where there is no stat cache to tell, or the tree is not there or cannot be read.
+    Return None without a stat cache, or if the tree does not exist or cannot be read.
     """
     read = _read(files, store_root, stat_cache)
     if read is None:
@@ -97,48 +104,48 @@ def changes_since(
     cache, about = read
     since = None if cache.snapshot_id == snapshot_id else SnapshotId(cache.snapshot_id)
     base = os.path.realpath(about.base)
-    found: list[bytes] = []
+    changed: list[bytes] = []
     is_cut = sum(cache.counts) > PATHS_MAX
     try:
-        with _TreeCheck(cache, about, store_root) as look:
+        with _TreeCheck(cache, about, store_root) as check:
             try:
-                changes = (path for path in look.iter_changes() if os.path.join(base, path) not in but)
+                changes = (path for path in check.iter_changes() if os.path.join(base, path) not in ignored_paths)
                 for path in () if is_cut else islice(changes, CHANGES_MAX):
-                    found.append(path)  # noqa: PERF402  # what was found before a bound was met counts
-            except _TooMuch:
+                    changed.append(path)  # noqa: PERF402  # keep the changes found before a limit was reached
+            except _LimitExceededError:
                 is_cut = True
-            is_cut = is_cut or len(found) == CHANGES_MAX
-            if since is not None and found:
-                from codebatch.store.snapshots.snapshots import load_snapshot  # 3 ms that hardly anybody pays
+            is_cut = is_cut or len(changed) == CHANGES_MAX
+            if since is not None and changed:
+                from codebatch.store.snapshots.snapshots import load_snapshot  # Deferred: rarely needed.
 
                 then, later = (load_snapshot(files, store_root, each) for each in (snapshot_id, since))
-                found, since = look.changes_from(then, later, found, is_cut=is_cut), None
-    except _TooMuch:
-        found, since, is_cut = [], None, True
+                changed, since = check.changes_from(then, later, changed, is_cut=is_cut), None
+    except _LimitExceededError:
+        changed, since, is_cut = [], None, True
     except (OSError, SourceUnreadable, StoreCorrupt, UnknownId):
         return None
     include, exclude = about.patterns
-    return Changes(tuple(found), is_cut, since, include, exclude)
+    return Changes(tuple(changed), is_cut, since, include, exclude)
 
 
 def rules_of(files: Files, store_root: Path, stat_cache: str) -> SourceRules | None:
-    """What chose the files of a snapshot. None where there is no stat cache to tell."""
+    """Return the rules that selected the files of a snapshot, or None without a stat cache."""
     read = _read(files, store_root, stat_cache)
     return None if read is None else read[1].rules
 
 
 def stat_cache_of(files: Files, store_root: Path, snapshot_id: SnapshotId, base: str) -> str:
-    """The name of the latest stat cache that was written when a snapshot was taken of `base`; empty without any."""
-    found = (0, "")
+    """Return the name of the latest stat cache that was written for a snapshot of `base`, or an empty string."""
+    newest = (0, "")
     for name in files.listing(store_root / layout.CACHE):
         read = _read(files, store_root, name)
         if read is not None and read[0].snapshot_id == snapshot_id and display_path(read[1].base) == base:
-            found = max(found, (read[0].stamp_ns, name))
-    return found[1]
+            newest = max(newest, (read[0].stamp_ns, name))
+    return newest[1]
 
 
 def _read(files: Files, store_root: Path, name: str) -> tuple[StatCache, _SourceKey] | None:
-    """A stat cache by its name, and what it is about. None where there is none that is sound."""
+    """Return a stat cache and its decoded key, or None if it does not exist or is damaged."""
     cache = read_stat_cache(files, store_root / layout.CACHE / name) if layout.STAT_CACHE_PATTERN.match(name) else None
     try:
         return None if cache is None else (cache, msgspec.msgpack.decode(cache.source, type=_SourceKey))
@@ -147,10 +154,10 @@ def _read(files: Files, store_root: Path, name: str) -> tuple[StatCache, _Source
 
 
 class _TreeCheck:
-    """One look at a tree. A context manager."""
+    """One check of a tree. A context manager."""
 
     def __init__(self, cache: StatCache, about: _SourceKey, store_root: Path) -> None:
-        """Raises OSError where the tree is not there."""
+        """Open the tree. Raises OSError if it does not exist."""
         self._cache = cache
         self._about = about
         self._store_root = store_root
@@ -179,14 +186,16 @@ class _TreeCheck:
 
     @cached_property
     def _ignored(self) -> dict[bytes, GitIgnore]:
-        """What is ignored in each directory that was listed, and is there."""
+        """The ignore rules of each listed directory that exists."""
         from codebatch.snapshotting.walk import GitIgnore
 
-        found: dict[bytes, GitIgnore] = {}
+        ignores: dict[bytes, GitIgnore] = {}
         for directory, mode, _ in self._cache.listings:
-            with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # What was in it is told by its rows.
-                found[directory] = self._opened.enter_context(GitIgnore(self._top(directory, mode), self._base))
-        return found
+            with contextlib.suppress(
+                FileNotFoundError, NotADirectoryError
+            ):  # The rows of its files report the removal.
+                ignores[directory] = self._opened.enter_context(GitIgnore(self._top(directory, mode), self._base))
+        return ignores
 
     @cached_property
     def _worktrees(self) -> LinkedWorktrees:
@@ -195,51 +204,59 @@ class _TreeCheck:
         return LinkedWorktrees(self._base)
 
     def iter_changes(self) -> Iterator[bytes]:
-        """The paths that differ, those that were there before first. Raises OSError, SourceUnreadable or _TooMuch."""
+        """Yield the paths that differ; paths of the snapshot come before new paths.
+
+        Raises OSError, SourceUnreadable and _LimitExceededError.
+        """
         rows: dict[bytes, Row] | None = None
         touched: dict[bytes, FileStat] = {}
-        told: set[bytes] = set()
+        reported: set[bytes] = set()
         for path in self._cache.iter_changed(self._base, self._touched):
             rows = rows or self._cache.all_rows()
             if self._differs(path, rows[path]):
-                told.add(path)
+                reported.add(path)
                 yield path
             else:
                 touched[path] = rows[path].stat
         is_listed_alike = True
-        heeded: list[bytes] = []
-        for path, found in self._cache.rule_files:
-            # What was heeded is what the row holds where both were looked at alike.
-            is_alike = touched.get(path) == found or stat_at(self._directories, path) == found
+        applied: list[bytes] = []
+        for path, status in self._cache.rule_files:
+            # If row and rule file have the same stat, the content of the row was the content that was applied.
+            is_alike = touched.get(path) == status or stat_at(self._directories, path) == status
             if os.path.basename(path) != IGNORE_FILE:
                 is_listed_alike = is_listed_alike and is_alike
             elif not is_alike:
-                if path not in told:
+                if path not in reported:
                     yield path
-            elif found.mode:
-                heeded.append(os.path.dirname(path))
-        yield from self._added(heeded)
-        if not is_listed_alike:  # Only a new list would tell.
-            raise _TooMuch
+            elif status.mode:
+                applied.append(os.path.dirname(path))
+        yield from self._added(applied)
+        if not is_listed_alike:  # Only a new list could show which files changed.
+            raise _LimitExceededError
 
     def changes_from(self, then: Snapshot, later: Snapshot, differing: Sequence[bytes], *, is_cut: bool) -> list[bytes]:
-        """The first paths that are not as in `then`, where `differing` are those that are not as in `later`.
+        """Return the first paths that differ from `then`. `differing` are the paths that differ from `later`.
 
-        Raises OSError or StoreCorrupt, or _TooMuch where that is not known.
+        Raises OSError and StoreCorrupt, and _LimitExceededError if the result is unknown.
         """
-        changes = [path for path in differing if not self._is_as(path, then.entry(path))]
+        changes = [path for path in differing if not self._equals_entry(path, then.entry(path))]
         if changes or is_cut:
             return changes
         before, after = then.entries_unlike(later)
-        apart = (path for path in sorted({*before, *after} - {*differing}) if before.get(path) != after.get(path))
-        return list(islice(apart, CHANGES_MAX))
+        differing_paths = (
+            path for path in sorted({*before, *after} - {*differing}) if before.get(path) != after.get(path)
+        )
+        return list(islice(differing_paths, CHANGES_MAX))
 
-    def _is_as(self, path: bytes, entry: Entry | None) -> bool:
-        """Whether a path is as in a snapshot. Raises _TooMuch for a rule file that has no entry to tell."""
+    def _equals_entry(self, path: bytes, entry: Entry | None) -> bool:
+        """Return whether a path equals its entry in a snapshot.
+
+        Raises _LimitExceededError for a rule file without an entry.
+        """
         now = stat_at(self._directories, path)
         if entry is None:
             if os.path.basename(path) == IGNORE_FILE:
-                raise _TooMuch
+                raise _LimitExceededError
             return not (stat.S_ISREG(now.mode) or stat.S_ISLNK(now.mode))
         if entry.kind == "submodule":
             return stat.S_ISDIR(now.mode)
@@ -250,7 +267,7 @@ class _TreeCheck:
         return hashlib.sha256(self._content(path, now)).hexdigest() == entry.object
 
     def _differs(self, path: bytes, row: Row) -> bool:
-        """Whether a path whose stat is another one is another thing now."""
+        """Return whether the content, kind or executable bit of a path with a new stat has changed."""
         now = stat_at(self._directories, path)
         if row.flags & FLAG_SUBMODULE or row.key == NO_KEY:
             return stat.S_IFMT(now.mode) != stat.S_IFMT(row.stat.mode)
@@ -265,7 +282,7 @@ class _TreeCheck:
         self._bytes_left -= now.size
         self._files_left -= 1
         if min(self._bytes_left, self._files_left) < 0:
-            raise _TooMuch
+            raise _LimitExceededError
         directory, _, name = path.rpartition(b"/")
         parent = self._directories.enter(directory)
         if stat.S_ISLNK(now.mode):
@@ -275,10 +292,10 @@ class _TreeCheck:
         with open(os.open(name, READ_FLAGS, dir_fd=parent), "rb") as file:
             return file.read(now.size + 1)
 
-    def _added(self, heeded: Sequence[bytes]) -> Iterator[bytes]:
-        """What is new in directories that changed when the tree had been looked at, or later.
+    def _added(self, applied: Sequence[bytes]) -> Iterator[bytes]:
+        """Yield new paths in directories that were modified since the snapshot's stamp.
 
-        `heeded` are the directories whose .codebatchignore has a say.
+        `applied` are the directories whose .codebatchignore applied to the snapshot.
         """
         known = set(self._cache.directories)
         without_files = {directory for directory, _, _ in self._cache.listings} - known
@@ -288,15 +305,15 @@ class _TreeCheck:
             return
         from codebatch.snapshotting.walk import is_git, list_directory
 
-        for directory in heeded:
+        for directory in applied:
             self._rules.add_ignore_file(directory)
         names = {path for path in self._cache.iter_paths() if parent_of(path) in changed}
-        left = sorted(changed, reverse=True)
-        while left:
-            directory = left.pop()
+        pending = sorted(changed, reverse=True)
+        while pending:
+            directory = pending.pop()
             self._directories_left -= 1
             if self._directories_left < 0:
-                raise _TooMuch
+                raise _LimitExceededError
             listing = innermost(self._ignored, directory)
             if listing is None:
                 continue
@@ -307,7 +324,7 @@ class _TreeCheck:
                     continue
                 self._names_left -= 1
                 if self._names_left < 0:
-                    raise _TooMuch
+                    raise _LimitExceededError
                 if ignored.rule_for(os.path.join(self._base, path), is_directory=kind == "directory") is not None:
                     continue
                 if kind == "file" and self._rules.leaves_out(path) is None:
@@ -317,18 +334,18 @@ class _TreeCheck:
                     and self._rules.leaves_out_below(path, is_directory=True) is None
                     and not self._worktrees.has(path)
                 ):
-                    left.append(path)
+                    pending.append(path)
 
     def _has_changed(self, directory: bytes) -> bool:
         changed_ns = directory_changed_ns(os.path.join(self._base, directory) if directory else self._base)
-        return changed_ns is not None and changed_ns >= self._cache.stamp_ns  # Of one that is gone all has been told.
+        return changed_ns is not None and changed_ns >= self._cache.stamp_ns  # Rows report removed directories.
 
     def _is_listed(self, directory: bytes) -> bool:
-        """Whether a directory was listed, and is not only where a named file lies."""
+        """Return whether a directory was listed. The directory of a named file was not."""
         return any(not top or directory == top or directory.startswith(top + b"/") for top in self._listed)
 
     def _top(self, directory: bytes, mode: str) -> bytes:
-        """Where .gitignore files begin to be heeded for a listing."""
+        """Return the top directory whose .gitignore files apply to a listing."""
         from codebatch.snapshotting.walk import work_tree_around
 
         listed = os.path.join(self._base, directory) if directory else self._base

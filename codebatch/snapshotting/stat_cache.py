@@ -1,15 +1,15 @@
-"""The stat cache: what a source tree looked like to lstat(2) when its files were last read (SPEC.md "Caches").
+"""The stat cache: lstat(2) results of a source tree when its files were last read (SPEC.md "Caches").
 
-`cache/stat-<16 hex>.bin`, one file per source and rules, may be deleted at any time: magic `cbstat` 0 and the
-format, 1; crc32 of the rest (4 bytes, little-endian); then a msgpack array in the order of `StatCache`. Rows are
-columns, grouped by directory. Anything unsound about the file means that there is no cache.
+`cache/stat-<16 hex>.bin`, one file for each source and rules, may be deleted at any time. Format: magic `cbstat`, 0 and
+the format version 1; crc32 of the rest (4 bytes, little-endian); a msgpack array in the order of `StatCache`. Rows are
+columns, grouped by directory. A damaged file counts as no cache.
 
-Why a row may be believed. A file that was changed after we read it has another ctime than the row, unless the clock of
-the file system did not tick between the two. So every row carries times older than `stamp_ns`, the time that a file got
-which was made in the cache directory before the first file of the tree was looked at: whatever happens after our look
-is stamped later than that. Rows that are not older are racy and are read again. git compares with the time of its index
-file instead, which is written after the look: a change between look and writing can slip through there.
-The clocks of two file systems can differ, so a tree on another device than the store must be older by two seconds.
+Why a row is valid: a change after the read gives the file another ctime than the row has, unless the clock of the file
+system did not tick in between. So only rows with times before `stamp_ns` are valid. `stamp_ns` is the time of a file
+that was created in the cache directory before the first lstat of the tree; every later change has a later time. Other
+rows are racy and are read again. git compares with the time of its index file instead. This file is written after the
+lstat calls, so git can miss a change in between. The clocks of two file systems can differ, so the margin for a tree on
+another device than the store is two seconds.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NO_KEY = bytes(32)
 
 MODE_GIT = "git"
 MODE_WALK = "walk"
-"""How a directory was listed."""
+"""Modes of a directory listing."""
 
 FLAG_SUBMODULE = 1
 FLAG_LFS_POINTER = 2
@@ -49,7 +49,7 @@ _OTHER_CLOCK_MARGIN_NS = 2_000_000_000
 
 
 class FileStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The fields of lstat(2) that tell a changed file. All zero where there is nothing."""
+    """The fields of lstat(2) that reveal a changed file. All are zero if the path does not exist."""
 
     mode: int
     size: int
@@ -62,7 +62,7 @@ ABSENT = FileStat(0, 0, 0, 0, 0)
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
-    """One path that was listed. `key` is the sha256 of its object; NO_KEY where it is no entry or has no object."""
+    """One listed path. `key` is the SHA-256 of its object, or NO_KEY for a path without entry or object."""
 
     stat: FileStat
     key: bytes
@@ -70,9 +70,10 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 
 
 class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """The file's content. `listings` are (directory, mode, sha256 of the list); `rule_files` decide the rows.
+    """The content of the file. `listings` are (directory, mode, SHA-256 of the list).
 
-    Those are .codebatchignore files, and the .gitignore files that no row tells of, for they are not taken.
+    `rule_files` are the files that determine the rows: .codebatchignore files, and .gitignore files without a row
+    because they are not selected.
     """
 
     source: bytes
@@ -97,34 +98,37 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     flags: bytes
 
     def iter_changed(self, base: bytes, touched: set[bytes] | None = None) -> Iterator[bytes]:
-        """The paths whose rows are not as lstat finds them now. The inner loop of a snapshot of an unchanged tree.
+        """Yield the paths whose rows differ from lstat. This is the inner loop of a snapshot of an unchanged tree.
 
-        Into `touched` go the directories that have changed themselves when all this had been looked at, or later.
+        Directories that were modified at or after the stamp are added to `touched`.
 
-        Goes by whole paths, which costs less than entering each directory; as every directory on the way is looked at
-        too, no link can stand in for one. A path too long for that counts as changed, and is looked at the other way.
+        It uses whole paths, which costs less than entering each directory. Every directory of a path is checked too, so
+        a link cannot replace a directory unnoticed. A path too long for lstat counts as changed; the caller reads it
+        through `Directories`.
         """
         names = iter(self.names.split(b"\0"))
         expected = self._iter_stats()
         lstat, fields_of, stamp_ns = os.lstat, _FIELDS_OF, self.stamp_ns
-        gone: set[bytes] = set()
+        missing: set[bytes] = set()
         top = os.path.join(base, b"")
         for directory, count in zip(self.directories, self.counts, strict=True):
             path = top + directory if directory else base
             try:
-                there = None if gone and parent_of(directory) in gone else lstat(path)
+                directory_stat = None if missing and parent_of(directory) in missing else lstat(path)
             except OSError:
-                there = None
-            if there is None or not stat_module.S_ISDIR(there.st_mode):
-                gone.add(directory)
+                directory_stat = None
+            if directory_stat is None or not stat_module.S_ISDIR(directory_stat.st_mode):
+                missing.add(directory)
                 for name, row in zip(itertools.islice(names, count), expected):  # noqa: B905
                     if row[0]:
                         yield os.path.join(directory, name)
                 continue
-            if touched is not None and (there.st_mtime_ns >= stamp_ns or there.st_ctime_ns >= stamp_ns):
+            if touched is not None and (
+                directory_stat.st_mtime_ns >= stamp_ns or directory_stat.st_ctime_ns >= stamp_ns
+            ):
                 touched.add(directory)
             prefix = path + b"/"
-            # The names come first: a zip that ends on its first iterator has taken nothing from the second.
+            # `names` comes first: if its slice ends, zip has not consumed an element of `expected`.
             for name, row in zip(itertools.islice(names, count), expected):  # noqa: B905
                 try:
                     now = lstat(prefix + name)
@@ -136,14 +140,14 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
                     yield os.path.join(directory, name)
 
     def iter_racy(self) -> Iterator[bytes]:
-        """The paths whose rows may not be believed."""
+        """Yield the paths of racy rows."""
         if self.racy:
             for path, row in zip(self.iter_paths(), self._iter_stats(), strict=True):
                 if is_racy(FileStat(*row), self.stamp_ns):
                     yield path
 
     def rows(self) -> dict[bytes, Row]:
-        """Every row that may be believed, by path."""
+        """Return every row that is not racy, by path."""
         return {
             path: Row(FileStat(*row), key, flags)
             for path, row, key, flags in self._iter_rows()
@@ -151,11 +155,11 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         }
 
     def all_rows(self) -> dict[bytes, Row]:
-        """Every row, by path."""
+        """Return every row, by path."""
         return {path: Row(FileStat(*row), key, flags) for path, row, key, flags in self._iter_rows()}
 
     def iter_paths(self) -> Iterator[bytes]:
-        """The paths of the rows, in their order."""
+        """Yield the paths of the rows, in row order."""
         names = iter(self.names.split(b"\0"))
         for directory, count in zip(self.directories, self.counts, strict=True):
             prefix = directory + b"/" if directory else b""
@@ -163,7 +167,7 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
                 yield prefix + name
 
     def _iter_rows(self) -> Iterator[tuple[bytes, tuple[int, int, int, int, int], bytes, int]]:
-        keys = (self.keys[at : at + 32] for at in range(0, len(self.keys), 32))
+        keys = (self.keys[offset : offset + 32] for offset in range(0, len(self.keys), 32))
         return zip(self.iter_paths(), self._iter_stats(), keys, self.flags, strict=True)
 
     def _iter_stats(self) -> Iterator[tuple[int, int, int, int, int]]:
@@ -178,7 +182,7 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
 
 class Columns(msgspec.Struct, frozen=True):
-    """Rows in the shape of the file."""
+    """Rows in the format of the file."""
 
     directories: list[bytes]
     counts: list[int]
@@ -193,13 +197,13 @@ class Columns(msgspec.Struct, frozen=True):
 
 
 def to_columns(rows: dict[bytes, Row]) -> Columns:
-    """Group rows by directory: directories ascending, names ascending in each."""
+    """Return the rows grouped by directory: directories ascending, and names ascending in each directory."""
     groups: dict[bytes, list[bytes]] = {}
     for path in sorted(rows):
         cut = path.rfind(b"/") + 1
         groups.setdefault(path[:cut], []).append(path)
     for prefix in list(groups):
-        # Every directory on the way has its place, also one with nothing right in it.
+        # Intermediate directories are listed even if they contain no file directly.
         while prefix := prefix[: prefix.rfind(b"/", 0, -1) + 1]:
             if prefix in groups:
                 break
@@ -222,13 +226,13 @@ def to_columns(rows: dict[bytes, Row]) -> Columns:
 
 
 def load_stat_cache(files: Files, path: Path, source: bytes) -> StatCache | None:
-    """The cache at a path if it is sound and about this source, else None."""
+    """Return the cache at a path if it is intact and its key is `source`, else None."""
     cache = read_stat_cache(files, path)
     return cache if cache is not None and cache.source == source else None
 
 
 def read_stat_cache(files: Files, path: Path) -> StatCache | None:
-    """The cache at a path if it is sound, else None."""
+    """Return the cache at a path if it is intact, else None."""
     try:
         data = files.read(path)
     except (FileNotFoundError, StoreError):
@@ -244,35 +248,38 @@ def read_stat_cache(files: Files, path: Path) -> StatCache | None:
 
 
 def save_stat_cache(files: Files, path: Path, cache: StatCache) -> None:
-    """Replace the cache in one step, without waiting for the disk: a torn one does not have its crc."""
+    """Replace the cache atomically, without fsync. The CRC detects a torn file."""
     files.make_directory(path.parent)
     body = _encoder.encode(cache)
     files.write_volatile(path, _MAGIC + zlib.crc32(body).to_bytes(4, "little") + body)
 
 
 def cache_path(store_root: Path, source: bytes) -> Path:
-    """Where the cache of a source lies."""
+    """Return the path of the cache of a source."""
     return store_root / layout.CACHE / layout.stat_cache_name(digest_bytes(source))
 
 
 def stamp(files: Files, path: Path, base: bytes) -> int:
-    """The time before which a row's times must lie to be believed: now, by the clock of the store's file system."""
+    """Return the stamp of a new cache: the current time by the clock of the store's file system.
+
+    Only rows with earlier times are valid. If `base` is on another device, two seconds are subtracted.
+    """
     files.make_directory(path.parent)
     probe = path.with_suffix(".stamp")
     files.write_volatile(probe, b"")
-    found = os.lstat(probe)
-    return found.st_mtime_ns - (0 if os.stat(base).st_dev == found.st_dev else _OTHER_CLOCK_MARGIN_NS)
+    status = os.lstat(probe)
+    return status.st_mtime_ns - (0 if os.stat(base).st_dev == status.st_dev else _OTHER_CLOCK_MARGIN_NS)
 
 
-def stat_of(found: os.stat_result) -> FileStat:
-    """The five fields of a row."""
-    return FileStat(found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+def stat_of(status: os.stat_result) -> FileStat:
+    """Return the five fields of a row."""
+    return FileStat(status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
 def stat_at(directories: Directories, path: bytes) -> FileStat:
-    """What lstat(2) says of a path of a tree. ABSENT where nothing is, or where a parent is a file or a link now.
+    """Return the lstat(2) result of a path in a tree.
 
-    Raises OSError.
+    Return ABSENT if the path does not exist, or if a parent is a file or a link. Raises OSError.
     """
     directory, _, name = path.rpartition(b"/")
     try:
@@ -281,22 +288,22 @@ def stat_at(directories: Directories, path: bytes) -> FileStat:
         return ABSENT
 
 
-def is_racy(found: FileStat, stamp_ns: int) -> bool:
-    """Whether what is there is not older than a look's stamp."""
-    return found.mode != 0 and max(found.mtime_ns, found.ctime_ns) >= stamp_ns
+def is_racy(status: FileStat, stamp_ns: int) -> bool:
+    """Return whether an existing path was modified at or after a stamp."""
+    return status.mode != 0 and max(status.mtime_ns, status.ctime_ns) >= stamp_ns
 
 
 def directory_changed_ns(path: bytes) -> int | None:
-    """When something was last put into a directory or taken out, or its permissions changed. None where it is none."""
+    """Return the time of the last change of a directory's entries or permissions, or None if it is not a directory."""
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return None
-    return max(found.st_mtime_ns, found.st_ctime_ns) if stat_module.S_ISDIR(found.st_mode) else None
+    return max(status.st_mtime_ns, status.st_ctime_ns) if stat_module.S_ISDIR(status.st_mode) else None
 
 
 def is_special(mode: int) -> bool:
-    """Whether a mode is neither a file, a directory, a symbolic link nor nothing."""
+    """Return whether a mode is of a FIFO, socket or device."""
     return mode != 0 and not (stat_module.S_ISREG(mode) or stat_module.S_ISDIR(mode) or stat_module.S_ISLNK(mode))
 
 

@@ -1,4 +1,4 @@
-"""Listing a tree without git: every directory, with the .gitignore files obeyed as git would obey them."""
+"""Listing of a tree without git: a directory walk that applies .gitignore files like git."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GITIGNORE = b".gitignore"
 
 
 class Walked(msgspec.Struct, frozen=True):
-    """What a walk found: paths of files and links, directories that hold a `.git` of their own, and special files."""
+    """The result of a walk: paths of files and links, directories with their own `.git`, and special files."""
 
     paths: list[bytes]
     repositories: list[bytes]
@@ -27,12 +27,10 @@ class Walked(msgspec.Struct, frozen=True):
 
 
 def walk(directories: Directories, top: bytes, rules: SelectionRules, above: tuple[PatternList, ...] = ()) -> Walked:
-    """List what lies below `top` (a path below the base). A directory that the rules leave out is not entered.
+    """List the paths below `top`, a path below the base. Excluded directories are not entered.
 
-    `above` are ignore files further up that have a say too, the nearest first.
-
-    An ignored directory is never entered, so nothing in it can be taken back by a `!` pattern: as git has it.
-    Raises SourceUnreadable.
+    `above` are the applicable ignore files of higher directories, nearest first. An ignored directory is never entered,
+    so a `!` pattern cannot include a path in it, as in git. Raises SourceUnreadable.
     """
     walked = Walked([], [], [])
     for _ in iter_walk(directories, top, rules, walked, above):
@@ -43,12 +41,12 @@ def walk(directories: Directories, top: bytes, rules: SelectionRules, above: tup
 def iter_walk(
     directories: Directories, top: bytes, rules: SelectionRules, walked: Walked, above: tuple[PatternList, ...] = ()
 ) -> Iterator[None]:
-    """`walk` into `walked`, which may be looked at after each directory."""
+    """Run `walk` step by step: after each directory, add its paths to `walked` and yield."""
     ignore_files: Nearest[PatternList] = Nearest()
-    left = [top]
-    while left:
-        directory = left.pop()
-        left.extend(_visit(directories, directory, top, rules, ignore_files, above, walked))
+    pending = [top]
+    while pending:
+        directory = pending.pop()
+        pending.extend(_visit(directories, directory, top, rules, ignore_files, above, walked))
         yield
 
 
@@ -61,7 +59,7 @@ def _visit(
     above: tuple[PatternList, ...],
     walked: Walked,
 ) -> list[bytes]:
-    """Read one directory; returns the directories to go on with."""
+    """List one directory into `walked`. Return the subdirectories to visit."""
     if len(directory) > PATH_BYTES_MAX:
         raise too_long(directory)
     items = list_directory(directories, directory)
@@ -77,7 +75,7 @@ def _visit(
         if data is not None:
             ignore_files.put(directory, parse_ignore_file(data, display_path(prefix + GITIGNORE), prefix))
     rule_file = prefix + IGNORE_FILE
-    # As git's list does not name one that is ignored, so that nobody heeds it there.
+    # An ignored .codebatchignore has no effect. git's list omits it too, so both listing modes agree.
     if IGNORE_FILE in names and not _is_ignored(ignore_files.above(rule_file) + above, rule_file, is_directory=False):
         rules.add_ignore_file(directory)
     below = []
@@ -95,7 +93,7 @@ def _visit(
 
 
 def _is_ignored(chain: tuple[PatternList, ...], path: bytes, *, is_directory: bool) -> bool:
-    """Whether .gitignore files ignore a path whose parents they do not."""
+    """Return whether .gitignore files ignore a path. Its parents must not be ignored."""
     if not chain:
         return False
     decided = decide_chain(chain, path, is_directory=is_directory)
@@ -103,9 +101,9 @@ def _is_ignored(chain: tuple[PatternList, ...], path: bytes, *, is_directory: bo
 
 
 def ignore_files_above(base: bytes, directory: bytes) -> tuple[PatternList, ...]:
-    """The .gitignore files that have a say in a directory below the base and lie above it, in the work tree around it.
+    """Return the .gitignore files above a directory that apply to it, within its work tree, nearest first.
 
-    The nearest comes first. Raises SourceUnreadable.
+    `directory` is below the base. Raises SourceUnreadable.
     """
     target = os.path.join(base, directory) if directory else base
     top = work_tree_around(target)
@@ -113,27 +111,27 @@ def ignore_files_above(base: bytes, directory: bytes) -> tuple[PatternList, ...]
         return ()
     parts = os.path.relpath(target, top).split(b"/")
     below_base = directory.split(b"/") if directory else []
-    found: list[PatternList] = []
+    pattern_lists: list[PatternList] = []
     with Directories(top) as directories:
         for depth in range(len(parts)):
             data, _ = read_ignore_file(directories, b"/".join(parts[:depth]), GITIGNORE)
             if data is None:
                 continue
-            # How far the file lies above the base, or below it.
+            # Number of levels that the file is above the base; negative if it is below.
             beyond = len(parts) - len(below_base) - depth
             way = b"".join(part + b"/" for part in parts[depth : depth + max(beyond, 0)])
             prefix = b"".join(part + b"/" for part in below_base[: max(-beyond, 0)])
-            found.insert(0, parse_ignore_file(data, display_path(GITIGNORE), prefix, way=way))
-    return tuple(found)
+            pattern_lists.insert(0, parse_ignore_file(data, display_path(GITIGNORE), prefix, way=way))
+    return tuple(pattern_lists)
 
 
 class GitIgnore:
-    """The .gitignore files of a tree, each read when it is first asked about. A context manager."""
+    """The .gitignore files of a tree, each read on first use. A context manager."""
 
     def __init__(self, top: bytes, base: bytes) -> None:
-        """`top` is the directory, absolute, whose ignore file is the first to have a say; rules are told from `base`.
+        """Open `top`, the absolute directory of the first ignore file. Described rules have paths relative to `base`.
 
-        Raises OSError where it is no directory.
+        Raises OSError if `top` is not a directory.
         """
         self._top = top
         self._base = base.rstrip(b"/") + b"/"
@@ -149,14 +147,19 @@ class GitIgnore:
         self._directories.__exit__()
 
     def rule_for(self, target: bytes, *, is_directory: bool) -> str | None:
-        """The pattern that ignores an absolute path below the top, or a directory above it. Raises SourceUnreadable."""
+        """Return the pattern that ignores an absolute path below the top, or one of its parents, or None.
+
+        Raises SourceUnreadable.
+        """
         path = target[len(self._top.rstrip(b"/")) + 1 :]
         parent = parent_of(path)
         for directory in unknown_from_top(parent, self._rules):
-            self._rules[directory] = self._rules[parent_of(directory)] or self._own_rule(directory, is_directory=True)
-        return self._rules[parent] or self._own_rule(path, is_directory=is_directory)
+            self._rules[directory] = self._rules[parent_of(directory)] or self._rule_ignoring_parents(
+                directory, is_directory=True
+            )
+        return self._rules[parent] or self._rule_ignoring_parents(path, is_directory=is_directory)
 
-    def _own_rule(self, path: bytes, *, is_directory: bool) -> str | None:
+    def _rule_ignoring_parents(self, path: bytes, *, is_directory: bool) -> str | None:
         directory = parent_of(path)
         if directory not in self._read:
             self._read.add(directory)
@@ -170,9 +173,9 @@ class GitIgnore:
 
 
 def ignored_by(target: bytes, base: bytes, *, is_directory: bool) -> str | None:
-    """The .gitignore pattern that ignores an absolute path, or a directory above it, within the work tree around it.
+    """Return the .gitignore pattern that ignores an absolute path or one of its parents, within its work tree, or None.
 
-    Told as from `base`. Raises SourceUnreadable.
+    Its file is relative to `base`. Raises SourceUnreadable.
     """
     top = work_tree_around(os.path.dirname(target))
     if top is None:
@@ -182,7 +185,7 @@ def ignored_by(target: bytes, base: bytes, *, is_directory: bool) -> str | None:
 
 
 def work_tree_around(directory: bytes) -> bytes | None:
-    """An absolute directory if it has a `.git`, else the nearest above it that has one, None where none has."""
+    """Return the nearest directory that has a `.git`, from an absolute directory upwards, or None."""
     while not os.path.lexists(os.path.join(directory, b".git")):
         if directory == os.path.dirname(directory):
             return None
@@ -191,18 +194,21 @@ def work_tree_around(directory: bytes) -> bytes | None:
 
 
 def list_directory(directories: Directories, directory: bytes) -> list[tuple[bytes, str]] | None:
-    """Names in a directory with what they are: `file` (or link), `directory`, `special`. None where it has gone."""
+    """Return the names in a directory with their kinds: `file` (or link), `directory`, `special`.
+
+    Return None if the directory does not exist any more. Raises SourceUnreadable.
+    """
     try:
         return [(os.fsencode(item.name), _kind(item)) for item in directories.scan(directory)]
     except (FileNotFoundError, NotADirectoryError):
-        # Gone, or become something else, since its parent was read: the parent's list is not wrong, only older.
+        # The directory was removed or replaced after its parent was read, so the parent's list is only out of date.
         return None
     except OSError as error:
         raise unreadable(directory, error.strerror) from error
 
 
 def special_files(directories: Directories, directory: bytes) -> list[bytes]:
-    """The fifos, sockets and devices right in a directory, which git does not list; none where it cannot be read."""
+    """Return the FIFOs, sockets and devices directly in a directory, which git omits; empty if it is unreadable."""
     prefix = directory + b"/" if directory else b""
     try:
         return [prefix + os.fsencode(item.name) for item in directories.scan(directory) if _kind(item) == "special"]
@@ -211,12 +217,12 @@ def special_files(directories: Directories, directory: bytes) -> list[bytes]:
 
 
 def is_git(name: bytes) -> bool:
-    """Whether a name is `.git`, in whatever case: there are file systems to which that is the same."""
+    """Return whether a name is `.git` in any case, because some file systems ignore case."""
     return name.lower() == b".git"
 
 
 def too_long(path: bytes) -> SourceUnreadable:
-    """The error for a path that no snapshot can hold."""
+    """Return the error for a path that is too long for a snapshot."""
     return SourceUnreadable(
         f"a path is longer than {PATH_BYTES_MAX} bytes: {display_path(path[:SHOWN_BYTES])}…",
         hint="exclude it with --exclude",
@@ -224,7 +230,7 @@ def too_long(path: bytes) -> SourceUnreadable:
 
 
 def unreadable(path: bytes, reason: str | None) -> SourceUnreadable:
-    """The error for a path of the source that the operating system refuses."""
+    """Return the error for a path of the source to which the operating system denies access."""
     return UnreadablePath(display_path(path) or ".", reason, hint="fix its permissions, or exclude it with --exclude")
 
 

@@ -1,4 +1,4 @@
-"""Linked git work trees inside the tree of their own repository: other checkouts of it, and no part of the snapshot."""
+"""Linked git work trees inside their own repository. They are other checkouts and are excluded from the snapshot."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from codebatch.snapshotting.walk import work_tree_around
 
 
 class LinkedWorktrees:
-    """The linked work trees that were met below a base directory, which is absolute; other paths are below it."""
+    """The linked work trees found below an absolute base directory. All other paths are relative to the base."""
 
     def __init__(self, base: bytes) -> None:
         self._base = base
-        self._met: set[bytes] = set()
+        self._excluded: set[bytes] = set()
 
     def has(self, path: bytes) -> bool:
         """Return whether a directory is a linked work tree of the repository around it."""
         target = os.path.join(self._base, path)
-        is_one = is_linked_beside(target, work_tree_around(os.path.dirname(target)))
-        if is_one:
-            self._met.add(path)
-        return is_one
+        is_linked = is_linked_beside(target, work_tree_around(os.path.dirname(target)))
+        if is_linked:
+            self._excluded.add(path)
+        return is_linked
 
     def without(self, listing: bytes, raw: bytes) -> bytes:
         """Return git's list of a directory, each name ended by NUL, without the linked work trees that it names."""
@@ -34,7 +34,7 @@ class LinkedWorktrees:
 
     @property
     def notes(self) -> list[str]:
-        """What users should know of those that were met: a sentence, or nothing."""
-        first, *others = sorted(self._met) or [b""]
+        """A note for users about the linked work trees that were found, or nothing."""
+        first, *others = sorted(self._excluded) or [b""]
         more = f" and {len(others):,} more" if others else ""
         return [f"linked work trees of this repository are excluded: {display_path(first)}{more}"] if first else []

@@ -39,9 +39,9 @@ def _most_lines(groups: list[tuple[int, list[tuple[str, int]]]], number: int | N
 def test_the_first_are_those_of_all(groups: list[tuple[int, list[tuple[str, int]]]], number: int) -> None:
     first, every = _most_lines(groups, number), _most_lines(groups, None)
     assert first.blocks() == every.blocks()[:number]
-    assert (first.found, first.left_out) == (every.found, every.left_out)
+    assert (first.groups, first.excluded_count) == (every.groups, every.excluded_count)
     asked = {str(at): places for at, (_, places) in enumerate(groups) if any(path != "c" for path, _ in places)}
     own = {group: sum(not path.startswith("test/") for path, _ in places) for group, places in asked.items()}
-    assert every.found == {group for group in asked if own[group] > 1}
-    assert every.left_out == sum(own[group] < 2 for group in asked)
+    assert every.groups == {group for group in asked if own[group] > 1}
+    assert every.excluded_count == sum(own[group] < 2 for group in asked)
     assert [each.lines for each in every.blocks()] == sorted((each.lines for each in every.blocks()), reverse=True)

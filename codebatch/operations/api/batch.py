@@ -1,4 +1,4 @@
-"""An open batch and its questions (see opened.py for their answers).
+"""The public class of an open batch, with a method for each query (batch_query.py has the type of answers).
 
 It is as long as it is because each question has a documented method.
 """
@@ -58,7 +58,7 @@ class Batch(RecordQueries):
     """
 
     def __init__(self, question: BatchQuery, check_open: Callable[[], None], *, partial: bool) -> None:
-        """`check_open` raises InvalidInput where its store was closed."""
+        """Wrap a query of a batch. `check_open` raises InvalidInput if the store was closed."""
         self._question = question
         self._check_open = check_open
         self._is_partial = partial
@@ -73,8 +73,8 @@ class Batch(RecordQueries):
         """Return an answer. Raises BatchIncomplete if it is incomplete and `partial` was not set."""
         shortfall = None if self._is_partial else answer.shortfall
         if shortfall is not None:
-            told = f"{shortfall.message}; to accept incomplete answers, open the batch with partial=True"
-            raise BatchIncomplete(told, hint=shortfall.hint)
+            message = f"{shortfall.message}; to accept incomplete answers, open the batch with partial=True"
+            raise BatchIncomplete(message, hint=shortfall.hint)
         return answer
 
     @property
@@ -144,8 +144,10 @@ class Batch(RecordQueries):
         from codebatch.operations.queries.findings import find
         from codebatch.query.filters.record_options import Filters, filter_of
 
-        asked = filter_of(filters, Filters, {"kind": "diagnostic", "severity": severity, "code": code, "tool": tool})
-        return self.check(find(self.question, asked, filters.get("task")))
+        record_filter = filter_of(
+            filters, Filters, {"kind": "diagnostic", "severity": severity, "code": code, "tool": tool}
+        )
+        return self.check(find(self.question, record_filter, filters.get("task")))
 
     def top(
         self, by: str = "kind", *, limit: int | None = None, task: str | None = None
@@ -272,8 +274,8 @@ class Batch(RecordQueries):
         from codebatch.query.filters.record_options import as_tuple
 
         roles = () if role is None else as_tuple("role", role)
-        told = progress or ignore_progress
-        return self.check(references(self.question, name, roles=roles, path=path, progress=told))
+        report_progress = progress or ignore_progress
+        return self.check(references(self.question, name, roles=roles, path=path, progress=report_progress))
 
     def find(
         self,
@@ -301,7 +303,7 @@ class Batch(RecordQueries):
         from codebatch.operations.queries.code_search import CodeSearch, find
         from codebatch.operations.queries.references import ignore_progress
 
-        wanted = CodeSearch(
+        search = CodeSearch(
             language=language,
             query=query,
             pattern=pattern,
@@ -311,7 +313,7 @@ class Batch(RecordQueries):
             jobs=jobs,
             file_seconds=file_seconds,
         )
-        return self.check(find(self.question, wanted, progress or ignore_progress))
+        return self.check(find(self.question, search, progress or ignore_progress))
 
     @contextlib.contextmanager
     def sql(self, statement: str) -> Iterator[Answer[Rows]]:
@@ -385,8 +387,8 @@ class Batch(RecordQueries):
 
         check_reference(named)
         store, note = self.question.store, self.question.note
-        found = find_revision(store, named, partial(ask, store, note=note), note, of_files=of_files)
-        return Batch(found, self._check_open, partial=self._is_partial)
+        revision = find_revision(store, named, partial(ask, store, note=note), note, of_files=of_files)
+        return Batch(revision, self._check_open, partial=self._is_partial)
 
     def compare(self, old: Batch | str, **filters: Unpack[OutputFilters]) -> Comparison:
         """Compare this batch with an older one: its diagnostics, or other record types if they are given.
@@ -399,11 +401,11 @@ class Batch(RecordQueries):
         from codebatch.operations.comparison.comparison import kinds_of, of_files_alone
         from codebatch.query.filters.record_options import filter_of
 
-        asked = filter_of(filters)
-        kinds = kinds_of(asked)
+        record_filter = filter_of(filters)
+        kinds = kinds_of(record_filter)
         old = self.older(old, of_files=of_files_alone(kinds))
-        asked = structs.replace(asked, kinds=())
-        return compare_batches(old, self, kinds, asked=asked, task=filters.get("task"))
+        record_filter = structs.replace(record_filter, kinds=())
+        return compare_batches(old, self, kinds, asked=record_filter, task=filters.get("task"))
 
     def impact(self, path: str, depth: int | None = None) -> Answer[Impact]:
         """Return the files that depend on a file. `depth` limits the number of import steps, by default unlimited."""
@@ -438,8 +440,8 @@ def compare_batches(
 ) -> Comparison:
     """Compare two batches, the later one `new`, for some record types.
 
-    The result has the rows of which either record passes the filter `asked`. Raises InvalidInput, also if the batches
-    are of different projects, StoreCorrupt, and BatchIncomplete if one is incomplete and was not opened with `partial`.
+    The result has the rows with a record that passes the filter `asked`. Raises InvalidInput, also for batches of
+    different projects, StoreCorrupt, and BatchIncomplete for an incomplete batch that was not opened with `partial`.
     """
     from codebatch.operations.comparison.comparison import compare, refuse_strangers
 

@@ -1,4 +1,4 @@
-"""The nouns that a batch can be asked for, each with the filters that `query` has for it (RecordOptions)."""
+"""Public methods that return records: one for each record type, with the filters of `query` (RecordOptions)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codebatch.errors import StoreCorrupt
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack  # What checks types brings it along, and nothing else needs it.
+    from typing_extensions import Unpack  # Only needed by type checkers, which install typing_extensions.
 
     from codebatch.model.record import (
         Diagnostic,
@@ -48,7 +48,10 @@ class Records(Answer[Iterable["JsonRecord"]], Generic[R]):
         asked: RecordFilter,
         check_open: Callable[[], object],
     ) -> None:
-        """`asked` is what they pass; `records` are whole, as those of `answer` may not be."""
+        """Wrap an answer and its complete records. `asked` is the filter that they pass.
+
+        The records of `answer` may have only some of their fields.
+        """
         super().__init__(question=answer.question, found=answer.found, whole=answer.whole)
         self.asked = asked
         self._records = records
@@ -70,7 +73,7 @@ class Records(Answer[Iterable["JsonRecord"]], Generic[R]):
             kind = row.get("kind")
             if not isinstance(kind, str) or kind not in types:
                 raise StoreCorrupt(f"a record of batch {batch_id} has no kind")
-            path_bytes(row)  # That it has one is asked of all.
+            path_bytes(row)  # Every record needs a path; this raises StoreCorrupt if it is missing.
             try:
                 record = convert(row, types[kind])
             except ValidationError as error:
@@ -79,20 +82,29 @@ class Records(Answer[Iterable["JsonRecord"]], Generic[R]):
 
 
 class RecordQueries(ABC):
-    """What gives records. Every method raises InvalidInput for what cannot be asked, and StoreCorrupt."""
+    """Methods that return records.
+
+    They raise InvalidInput for an invalid request, and StoreCorrupt for damaged data.
+    """
 
     @property
     @abstractmethod
     def question(self) -> BatchQuery:
-        """The batch, as use cases take it. Raises InvalidInput where its store was closed."""
+        """The query of the batch. Raises InvalidInput if the store was closed."""
 
     @abstractmethod
     def check(self, answer: AnyAnswer) -> AnyAnswer:
-        """The same answer. Raises BatchIncomplete where it is not whole, and only a whole one is wanted."""
+        """Return the answer unchanged.
 
-    def outputs(self, *, for_machines: bool = True, **wanted: Unpack[OutputRecordOptions]) -> Records[Record]:
-        """Records of every kind; where none is named, and not `for_machines`, without those that nobody else reads."""
-        return self._ask(wanted, None, for_machines=for_machines)
+        Raises BatchIncomplete if it is incomplete and incomplete answers are not accepted.
+        """
+
+    def outputs(self, *, for_machines: bool = True, **options: Unpack[OutputRecordOptions]) -> Records[Record]:
+        """Return records of all types.
+
+        Without `for_machines`, and if no type is selected, record types that only programs read are left out.
+        """
+        return self._query(options, None, for_machines=for_machines)
 
     def diagnostics(
         self,
@@ -100,51 +112,53 @@ class RecordQueries(ABC):
         severity: Severity | Sequence[Severity] | None = None,
         code: Several = None,
         tool: Several = None,
-        **wanted: Unpack[RecordOptions],
+        **options: Unpack[RecordOptions],
     ) -> Records[Diagnostic]:
-        """What was found wrong. `code` is exact, but for a `*` at the end."""
-        return self._ask(wanted, "diagnostic", severity=severity, code=code, tool=tool)
+        """Return findings. `code` is exact, or a prefix that ends with `*`."""
+        return self._query(options, "diagnostic", severity=severity, code=code, tool=tool)
 
     def symbols(
         self,
         *,
         name: Several = None,
         symbol_type: SymbolType | Sequence[SymbolType] | None = None,
-        **wanted: Unpack[RecordOptions],
+        **options: Unpack[RecordOptions],
     ) -> Records[Symbol]:
-        """What is defined where, imports among it. `name` is exact, but for a `*` at the end."""
-        return self._ask(wanted, "symbol", name=name, symbol_type=symbol_type)
+        """Return definitions and imports. `name` is exact, or a prefix that ends with `*`."""
+        return self._query(options, "symbol", name=name, symbol_type=symbol_type)
 
-    def edges(self, **wanted: Unpack[RecordOptions]) -> Records[Edge]:
-        """Imports, calls, inheritance, and which file depends on which."""
-        return self._ask(wanted, "edge")
+    def edges(self, **options: Unpack[RecordOptions]) -> Records[Edge]:
+        """Return imports, calls, inheritance and dependencies between files."""
+        return self._query(options, "edge")
 
-    def metrics(self, *, metric: Several = None, **wanted: Unpack[RecordOptions]) -> Records[Metric]:
-        """Numbers about files and functions."""
-        return self._ask(wanted, "metric", metric=metric)
+    def metrics(self, *, metric: Several = None, **options: Unpack[RecordOptions]) -> Records[Metric]:
+        """Return metrics of files and functions."""
+        return self._query(options, "metric", metric=metric)
 
-    def files(self, **wanted: Unpack[RecordOptions]) -> Records[File]:
-        """What each file is."""
-        return self._ask(wanted, "file")
+    def files(self, **options: Unpack[RecordOptions]) -> Records[File]:
+        """Return the record of each file: its language, size, class and parse state."""
+        return self._query(options, "file")
 
-    def failures(self, **wanted: Unpack[RecordOptions]) -> Records[Failure]:
-        """What a task could not do."""
-        return self._ask(wanted, "failure")
+    def failures(self, **options: Unpack[RecordOptions]) -> Records[Failure]:
+        """Return failures of tasks."""
+        return self._query(options, "failure")
 
-    def duplicates(self, **wanted: Unpack[RecordOptions]) -> Records[Duplicate]:
-        """Blocks of code that stand at several places."""
-        return self._ask(wanted, "duplicate")
+    def duplicates(self, **options: Unpack[RecordOptions]) -> Records[Duplicate]:
+        """Return duplicate blocks."""
+        return self._query(options, "duplicate")
 
     def stats(self, by: str = "kind", **filters: Unpack[OutputFilters]) -> Answer[Groups]:
-        """How many records have which value of a field."""
+        """Return the number of records for each value of a field."""
         from codebatch.operations.queries.records import count_by
         from codebatch.query.filters.record_options import filter_of
 
-        asked = filter_of(filters)
+        record_filter = filter_of(filters)
         task = filters.get("task")
-        return self.check(count_by(self.question, asked, by, task=task, kinds=asked.named_kinds))
+        return self.check(count_by(self.question, record_filter, by, task=task, kinds=record_filter.named_kinds))
 
-    def _ask(self, wanted: RecordOptions, kind: str | None, *, for_machines: bool = True, **own: Several) -> Records[R]:
+    def _query(
+        self, options: RecordOptions, kind: str | None, *, for_machines: bool = True, **own: Several
+    ) -> Records[R]:
         from msgspec import structs
 
         from codebatch.operations.queries.records import search
@@ -158,26 +172,32 @@ class RecordQueries(ABC):
         )
 
         own = {"kind": kind, **own} if kind else own
-        asked = filter_of(wanted, RecordOptions if kind else OutputRecordOptions, own)
-        shape, task = shape_of(wanted), wanted.get("task")
-        named = asked.named_kinds
-        if not asked.kinds and not for_machines:
-            asked = structs.replace(asked, kinds=KINDS_FOR_PEOPLE)
+        record_filter = filter_of(options, RecordOptions if kind else OutputRecordOptions, own)
+        shape, task = shape_of(options), options.get("task")
+        named_kinds = record_filter.named_kinds
+        if not record_filter.kinds and not for_machines:
+            record_filter = structs.replace(record_filter, kinds=KINDS_FOR_PEOPLE)
 
         def ask() -> Answer[Iterator[JsonRecord]]:
-            return search(self.question, asked, task=task, kinds=named, shape=shape)
+            return search(self.question, record_filter, task=task, kinds=named_kinds, shape=shape)
 
         answer = self.check(ask())
-        begun = [answer.found]
-        records = _Again(lambda: begun.pop() if begun else ask().found)
-        languages = self.question.records.languages_for(asked, shape.fields)
-        found = _Again(lambda: (chosen(each, shape.fields, languages) for each in records)) if shape.fields else records
-        told: Answer[Iterable[JsonRecord]] = Answer(question=answer.question, found=found, whole=answer.whole)
-        return Records(told, records, asked, lambda: self.question)
+        first_iterators = [answer.found]
+        records = _RepeatableIterable(lambda: first_iterators.pop() if first_iterators else ask().found)
+        languages = self.question.records.languages_for(record_filter, shape.fields)
+        shaped_records = (
+            _RepeatableIterable(lambda: (chosen(record, shape.fields, languages) for record in records))
+            if shape.fields
+            else records
+        )
+        shaped: Answer[Iterable[JsonRecord]] = Answer(
+            question=answer.question, found=shaped_records, whole=answer.whole
+        )
+        return Records(shaped, records, record_filter, lambda: self.question)
 
 
-class _Again(Iterable["JsonRecord"]):
-    """What is begun anew each time that it is gone through."""
+class _RepeatableIterable(Iterable["JsonRecord"]):
+    """An iterable that starts a new iteration on each pass."""
 
     def __init__(self, begin: Callable[[], Iterator[JsonRecord]]) -> None:
         self._begin = begin

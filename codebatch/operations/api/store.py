@@ -1,18 +1,18 @@
-"""An opened store and its batches: what programs ask, the command line among them.
+"""An open store and its batches, the entry point for programs and the command line.
 
     with codebatch.open() as store:
-        for found in store.batch().diagnostics(severity="error"):
-            print(found.path, found.line, found.message)
+        for finding in store.batch().diagnostics(severity="error"):
+            print(finding.path, finding.line, finding.message)
 
-- **Whole or told.** What a batch cannot say in full (it runs still, something failed, it is of a part of the project)
-  raises BatchIncomplete when it is asked; of one that is opened with `partial=True` it is given, and the answer's
-  `is_complete`, `progress` and `whole` say how much of it is there. What a running batch says is as of the first
-  question.
-- **Lazy.** Records are read shard by shard, when they are wanted.
-- **Closed by itself.** No file is kept open between two records: what is held is memory, and goes with the objects.
-  After `close`, or the end of `with`, nothing more can be asked, and no further record be had.
-- **Threads and forks.** Several threads may ask a batch, and a process that was forked goes on with its copy; one
-  answer is read by one thread.
+- **Completeness.** If an answer would be incomplete (the batch is running, a task failed, or the batch is restricted to
+  paths), the query raises BatchIncomplete. If the batch was opened with `partial=True`, the incomplete answer is
+  returned, and its `is_complete`, `progress` and `whole` describe what is missing. Answers from a running batch reflect
+  its state at the first query.
+- **Lazy.** Records are read shard by shard on demand.
+- **No open files.** No file stays open between two records, and memory is freed with the objects. After `close` or the
+  end of `with`, queries and iterations raise InvalidInput.
+- **Threads and forks.** Several threads may query a batch, and a forked process may continue with its copy. An answer
+  may be read by only one thread.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ class Store:
     """
 
     def __init__(self, store: StoreDir, note: Note, passed_over: Note | None = None) -> None:
-        """`passed_over` gets the notes of newer batches that are not asked; by default `note`."""
+        """Wrap a store.
+
+        `passed_over` receives notes about newer batches that are skipped; by default `note` receives them.
+        """
         self._store = store
         self._note = note
         self._passed_over = passed_over or note
@@ -98,8 +101,8 @@ class Store:
         from codebatch.operations.comparison.revisions import find_revision
 
         batch_query.check_reference(reference)
-        found = find_revision(self.store, reference, self.ask, self._note, of_files=of_files)
-        return self.open_batch(found, partial=partial)
+        revision = find_revision(self.store, reference, self.ask, self._note, of_files=of_files)
+        return self.open_batch(revision, partial=partial)
 
     def batches(self) -> Iterator[ListedBatch]:
         """Yield all batches, oldest first. A damaged batch is listed as DAMAGED."""

@@ -1,4 +1,4 @@
-"""Comparing two batches: the regressions and improvements of the later one (SPEC.md "Comparison")."""
+"""Comparison of two batches: regressions and improvements of the newer one (SPEC.md "Comparison")."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from codebatch.query.sources.records import BatchRecords
 from codebatch.system.processes.garbage_collector import collector_paused
 
 KINDS = ("diagnostic", *COMPARED_KINDS)
-"""What can be compared."""
+"""The record types that can be compared."""
 
 STATES: tuple[State, ...] = get_args(State)
 CHANGED = tuple(state for state in STATES if state != "unchanged")
@@ -52,8 +52,8 @@ class Comparison:
         self.new = new
         self.trees = TreeComparison(old.question.records, new.question.records)
         self.kinds = kinds
-        self._asked = asked
-        self._asks_all = asked == _ALL
+        self._record_filter = asked
+        self._has_no_filter = asked == _ALL
         self._task = task
 
     @property
@@ -67,36 +67,41 @@ class Comparison:
         Removed records are sorted by their old location. If `unchanged` is among the states, unchanged findings are
         included. Raises InvalidInput or StoreCorrupt.
         """
-        found = [each for each in chain.from_iterable(self._by_kind.values()) if each.state in states]
-        found += self._untold() if "unchanged" in states else ()
-        found.sort(key=place_of)
-        return iter(found) if self._asks_all else filter(self._is_asked, found)
+        changes = [change for change in chain.from_iterable(self._by_kind.values()) if change.state in states]
+        changes += self._unchanged_findings() if "unchanged" in states else ()
+        changes.sort(key=place_of)
+        return iter(changes) if self._has_no_filter else filter(self._is_requested, changes)
 
     @cached_property
     def counts(self) -> Counts:
         """The number of changes in each state. Raises InvalidInput or StoreCorrupt."""
-        found: Counter[State] = Counter()
-        for kind, every in self._by_kind.items():
-            asked = every if self._asks_all else filter(self._is_asked, every)
-            found.update([each.state for each in asked])
-            told = [each for each in every if not is_missing(each.new)]
-            if not self._asks_all:
-                told = [each for each in told if self._passes(self.trees.new, each.new)]
-            found["unchanged"] += self._count_beside(kind, told)
-        return {state: found[state] for state in STATES}
+        state_counts: Counter[State] = Counter()
+        for kind, all_changes in self._by_kind.items():
+            requested = all_changes if self._has_no_filter else filter(self._is_requested, all_changes)
+            state_counts.update([change.state for change in requested])
+            present = [change for change in all_changes if not is_missing(change.new)]
+            if not self._has_no_filter:
+                present = [change for change in present if self._passes(self.trees.new, change.new)]
+            state_counts["unchanged"] += self._count_untouched(kind, present)
+        return {state: state_counts[state] for state in STATES}
 
-    def _count_beside(self, kind: str, told: Sequence[Change]) -> int:
-        """How much of a kind is in the new batch besides what is told, nothing of which was touched."""
-        new, asked = self.trees.new, msgspec.structs.replace(self._asked, kinds=(kind,))
+    def _count_untouched(self, kind: str, changes: Sequence[Change]) -> int:
+        """Return the number of records of a type in the new batch that are in none of the changes."""
+        new, record_filter = self.trees.new, msgspec.structs.replace(self._record_filter, kinds=(kind,))
         names = new.choose_tasks(self._task)
         if kind == "file":
-            every = len(new.items) if self._asks_all else sum(self._passes(new, of_entry(each)) for each in new.items)
-            return every - len(told)
+            total = (
+                len(new.items)
+                if self._has_no_filter
+                else sum(self._passes(new, of_entry(entry)) for entry in new.items)
+            )
+            return total - len(changes)
         if kind == "duplicate":
             return len(
-                groups_of(new, names, asked) - {each.new.group for each in told if isinstance(each.new, Duplicate)}
+                groups_of(new, names, record_filter)
+                - {change.new.group for change in changes if isinstance(change.new, Duplicate)}
             )
-        return count_records(new, names, asked, "kind").total - len(told)
+        return count_records(new, names, record_filter, "kind").total - len(changes)
 
     def lines(self, path: bytes) -> Sequence[int] | None:
         """Return the pairs of matching lines of a file in the two batches.
@@ -108,68 +113,70 @@ class Comparison:
 
     @cached_property
     def _by_kind(self) -> dict[str, list[Change]]:
-        """All that is of items of which the two do not say the same, be it asked for or not."""
-        return {kind: [*self._of_kind(kind)] for kind in sorted(self.kinds)}
+        """The changes of each record type in the items whose records differ, requested or not."""
+        return {kind: [*self._changes_of_kind(kind)] for kind in sorted(self.kinds)}
 
-    def _of_kind(self, kind: str) -> Iterator[Change]:
-        return self._paired_diagnostics() if kind == "diagnostic" else compare_kind(self.trees, kind, self._tasks)
+    def _changes_of_kind(self, kind: str) -> Iterator[Change]:
+        return self._matched_diagnostics() if kind == "diagnostic" else compare_kind(self.trees, kind, self._tasks)
 
-    def _is_asked(self, each: Change) -> bool:
-        return self._asks_all or self._passes(self.trees.old, each.old) or self._passes(self.trees.new, each.new)
+    def _is_requested(self, change: Change) -> bool:
+        return (
+            self._has_no_filter or self._passes(self.trees.old, change.old) or self._passes(self.trees.new, change.new)
+        )
 
     def _passes(self, records: BatchRecords, record: Thing | None) -> bool:
-        if record is None or self._asks_all:
+        if record is None or self._has_no_filter:
             return record is not None
-        return self._asked.matches(msgspec.to_builtins(record), records.languages_for(self._asked))
+        return self._record_filter.matches(msgspec.to_builtins(record), records.languages_for(self._record_filter))
 
-    def _paired_diagnostics(self) -> Iterator[Change]:
+    def _matched_diagnostics(self) -> Iterator[Change]:
         with collector_paused():
-            paired = match_findings(self.trees, *self._told)
-        for pair in paired.pairs:
+            matching = match_findings(self.trees, *self._changed_findings)
+        for pair in matching.pairs:
             old, new = pair.old.about, pair.new.about
             yield Change(state_of_pair(old, new, pair.by), old, new, pair.by)
-        for told, reason in AbsenceReasons(self.trees, "old", paired.old, self._told[1]).found():
-            is_gone = self.trees.new_path(told.path) is None
-            yield Change(state_of_old(reason, is_file_gone=is_gone), told.about, None, reason=reason)
-        for told, reason in AbsenceReasons(self.trees, "new", paired.new, self._told[0]).found():
-            yield Change(state_of_new(reason), None, told.about, reason=reason)
+        for finding, reason in AbsenceReasons(self.trees, "old", matching.old, self._changed_findings[1]).found():
+            is_file_gone = self.trees.new_path(finding.path) is None
+            yield Change(state_of_old(reason, is_file_gone=is_file_gone), finding.about, None, reason=reason)
+        for finding, reason in AbsenceReasons(self.trees, "new", matching.new, self._changed_findings[0]).found():
+            yield Change(state_of_new(reason), None, finding.about, reason=reason)
 
-    def _untold(self) -> Iterator[Change]:
-        """The findings of items of which the two say the same."""
+    def _unchanged_findings(self) -> Iterator[Change]:
+        """Yield the findings of items whose findings are equal in both batches."""
         for task in self._tasks if "diagnostic" in self.kinds else ():
-            told = self._told[1]
-            for path, found in records_of(self.trees.new, task, Diagnostic).items():
-                if all(each.task != task for each in told.get(path, ())):
-                    yield from (Change("unchanged", about, about, "line") for about in found)
+            changed_findings = self._changed_findings[1]
+            for path, findings in records_of(self.trees.new, task, Diagnostic).items():
+                if all(finding.task != task for finding in changed_findings.get(path, ())):
+                    yield from (Change("unchanged", about, about, "line") for about in findings)
 
     @cached_property
-    def _told(self) -> tuple[ToldByPath, ToldByPath]:
-        """The findings of both at the paths of which a task does not say the same."""
-        told: tuple[dict[bytes, list[ReportedFinding]], dict[bytes, list[ReportedFinding]]] = (
+    def _changed_findings(self) -> tuple[ToldByPath, ToldByPath]:
+        """The findings of both batches by path, for paths at which the records of a task differ."""
+        findings_by_path: tuple[dict[bytes, list[ReportedFinding]], dict[bytes, list[ReportedFinding]]] = (
             defaultdict(list),
             defaultdict(list),
         )
         for task in self._tasks:
             sides = records_unlike(self.trees.old, self.trees.new, task, Diagnostic)
-            for side, by_path in zip(told, sides, strict=True):
-                for path, found in by_path.items():
-                    side[path] += [ReportedFinding(path, task, about) for about in found]
-        return told
+            for side, by_path in zip(findings_by_path, sides, strict=True):
+                for path, diagnostics in by_path.items():
+                    side[path] += [ReportedFinding(path, task, about) for about in diagnostics]
+        return findings_by_path
 
     @property
     def _tasks(self) -> list[str]:
-        """Those of either batch that are asked for."""
-        every = dict.fromkeys((*self.trees.old.task_names, *self.trees.new.task_names))
-        return [task for task in every if self._task in (None, task)]
+        """The requested tasks of either batch."""
+        tasks = dict.fromkeys((*self.trees.old.task_names, *self.trees.new.task_names))
+        return [task for task in tasks if self._task in (None, task)]
 
 
-def kinds_of(asked: RecordFilter) -> tuple[str, ...]:
-    """The kinds that a filter names, be it by asking for what one kind alone has; diagnostics where it names none."""
-    return asked.named_kinds or ("diagnostic",)
+def kinds_of(record_filter: RecordFilter) -> tuple[str, ...]:
+    """Return the record types that a filter names directly or through type-specific fields; by default diagnostics."""
+    return record_filter.named_kinds or ("diagnostic",)
 
 
 def of_files_alone(kinds: Collection[str]) -> bool:
-    """Whether what is compared is in snapshots, without any batch."""
+    """Return whether only files are compared. They are in snapshots, so no batch is needed."""
     return {*kinds} == {"file"}
 
 
@@ -181,19 +188,21 @@ def compare(
     asked: RecordFilter | None = None,
     task: str | None = None,
 ) -> Comparison:
-    """Compare two batches, the later one `new`, for some kinds of records. Raises InvalidInput or StoreCorrupt.
+    """Compare two batches for some record types. `new` is the newer one. Raises InvalidInput or StoreCorrupt.
 
-    The result has the rows of which either record passes the filter. Call `refuse_strangers` before using it.
+    The result has the rows with a record that passes the filter. Call `refuse_strangers` before using it.
     """
     refuse_unknown("kind", kinds, KINDS)
-    asked = (asked or RecordFilter()).check()
-    return Comparison(_stand(old, kinds, task), _stand(new, kinds, task), kinds, asked, task)
+    record_filter = (asked or RecordFilter()).check()
+    return Comparison(
+        _completeness_of(old, kinds, task), _completeness_of(new, kinds, task), kinds, record_filter, task
+    )
 
 
 def refuse_strangers(comparison: Comparison) -> None:
     """Raise InvalidInput if the batches are of different projects.
 
-    That is so if their trees have no file in common and they are not of commits of one work tree.
+    Batches are of different projects if their trees have no file in common and their commits are not of one work tree.
     """
     old, new = comparison.old.question.batch, comparison.new.question.batch
     are_of_one_work_tree = old.about.sources == new.about.sources and bool(old.about.commit and new.about.commit)
@@ -204,8 +213,8 @@ def refuse_strangers(comparison: Comparison) -> None:
         )
 
 
-def _stand(question: BatchQuery, kinds: Collection[str], task: str | None) -> Answer[None]:
-    """How complete a batch is for what is compared."""
+def _completeness_of(question: BatchQuery, kinds: Collection[str], task: str | None) -> Answer[None]:
+    """Return the completeness of a batch for a comparison of some record types."""
     records = question.records
     names = records.choose_tasks(task)
     kinds = [kind for kind in kinds if kind != "file"]

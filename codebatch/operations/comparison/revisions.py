@@ -1,8 +1,8 @@
-"""Revisions: what a comparison can name, a batch, a snapshot or a git commit (SPEC.md "Comparison").
+"""Revisions: the batches, snapshots and git commits that a comparison can name (SPEC.md "Comparison").
 
 A reference that names one batch or one snapshot of the store is that batch or snapshot. Otherwise it is the commit that
-git resolves it to in the current directory. If both hold, a note names the commit that was not chosen. A reference is
-never an option or a range for git: what begins with a dash is refused, and what does not resolve to one commit too.
+git resolves it to in the current directory. If both exist, a note names the commit that was not chosen. A reference is
+never an option or a range for git: text that starts with a dash or does not resolve to one commit is refused.
 """
 
 from __future__ import annotations
@@ -31,81 +31,83 @@ _SHOWN_MAX = 80
 
 
 class NamedCommit(NamedTuple):
-    """A commit that a side names. `name` is the reference as it was given, `id` the full hash."""
+    """A commit that a reference names. `name` is the reference as given, `id` the full hash."""
 
     name: str
     id: str
 
     @property
     def label(self) -> str:
-        """The commit for people: `HEAD~3 (commit 1a2b3c4d5e6f)`."""
+        """The commit in display form: `HEAD~3 (commit 1a2b3c4d5e6f)`."""
         short = f"commit {self.id[:12]}"
         return short if self.id.startswith(self.name) else f"{self.name} ({short})"
 
 
 Ask = Callable[[str], BatchQuery]
-"""Finds a batch by its reference, as `Store.batch` does."""
+"""A function that finds a batch by its reference, as `Store.batch` does."""
 
 
 def find_revision(store: StoreDir, reference: str, ask: Ask, note: Note, *, of_files: bool = False) -> BatchQuery:
     """Return the batch that a reference names; for a snapshot or a commit, its latest batch.
 
-    A batch with uncommitted changes does not represent its commit. Nothing is run: a commit without a batch raises
-    UnknownId. With `of_files`, a snapshot without a batch is enough; it has the id of the snapshot and no task.
-    Raises the errors of `Store.batch`.
+    A batch with uncommitted changes does not represent its commit. Nothing is executed: a commit without a batch raises
+    UnknownId. With `of_files`, a snapshot without a batch is enough; the result has the ID of the snapshot and no
+    tasks. Raises the errors of `Store.batch`.
     """
     revision = name_revision(store, reference, ask, note, of_files=of_files)
     if isinstance(revision, BatchQuery):
         return revision
-    found = find_batch_of(store, revision)
-    if found is None:
+    batch = find_batch_of(store, revision)
+    if batch is None:
         hint = f"to analyse the commit, run this command in the git work tree: codebatch diff {revision.id[:12]} latest"
         raise UnknownId(f"no batch of {revision.label}", hint=hint)
-    return ask(found.id)
+    return ask(batch.id)
 
 
 def name_revision(
     store: StoreDir, reference: str, ask: Ask, note: Note, *, of_files: bool = False
 ) -> BatchQuery | NamedCommit:
     """Return the batch that a reference names, otherwise the commit. Raises the errors of `Store.batch`."""
-    repository = _repository_here()
+    repository = _current_repository()
     commit_id = None if repository is None else repository.find(reference)
-    is_of_snapshot = reference.startswith(_SNAPSHOT)
+    names_snapshot = reference.startswith(_SNAPSHOT)
     try:
-        if is_of_snapshot:
-            found = _of_snapshot(store, reference, ask, note, of_files=of_files)
+        if names_snapshot:
+            query = _query_of_snapshot(store, reference, ask, note, of_files=of_files)
         else:
-            found = ask(reference)
+            query = ask(reference)
     except (InvalidId, UnknownId, AmbiguousId) as error:
         if commit_id is not None:
             return NamedCommit(reference, commit_id)
-        if repository is None or is_of_snapshot or not isinstance(error, InvalidId | NotInStore):
+        if repository is None or names_snapshot or not isinstance(error, InvalidId | NotInStore):
             raise
-        raise _named_nothing(reference, repository, error) from error
+        raise _unknown_revision(reference, repository, error) from error
     if commit_id is not None:
-        note(f"using batch {found.batch.id} for {reference}, which is also a git commit ({commit_id[:12]})")
-    return found
+        note(f"using batch {query.batch.id} for {reference}, which is also a git commit ({commit_id[:12]})")
+    return query
 
 
 def find_batch_of(store: StoreDir, commit: NamedCommit) -> BatchDir | None:
-    """Return the latest batch of just a commit's tree, wherever it was run; None if there is none."""
-    return next((each for each in iter_batches(store) if each.about.is_clean and each.about.commit == commit.id), None)
+    """Return the latest batch of exactly a commit's tree, in any place, or None."""
+    return next(
+        (batch for batch in iter_batches(store) if batch.about.is_clean and batch.about.commit == commit.id), None
+    )
 
 
-def _of_snapshot(store: StoreDir, reference: str, ask: Ask, note: Note, *, of_files: bool) -> BatchQuery:
+def _query_of_snapshot(store: StoreDir, reference: str, ask: Ask, note: Note, *, of_files: bool) -> BatchQuery:
     snapshot = resolve_snapshot(store, reference)
-    of_it = (batch for batch in iter_batches(store, kind="any") if batch.about.snapshot_id == snapshot.id)
-    found = next(of_it, None)
-    if found is not None:
-        return ask(found.id)
+    batches = (batch for batch in iter_batches(store, kind="any") if batch.about.snapshot_id == snapshot.id)
+    batch = next(batches, None)
+    if batch is not None:
+        return ask(batch.id)
     if of_files:
-        return _of_tree(store, snapshot, note)
+        return _query_without_batch(store, snapshot, note)
     hint = "a snapshot without a batch can be compared only with --kind file; list batches with: codebatch batch list"
     raise UnknownId(f"no batch of the snapshot {snapshot.id}", hint=hint)
 
 
-def _of_tree(store: StoreDir, snapshot: Snapshot, note: Note) -> BatchQuery:
-    """Return a batch over a snapshot that is not in the store and has no task."""
+def _query_without_batch(store: StoreDir, snapshot: Snapshot, note: Note) -> BatchQuery:
+    """Return a query of a batch over a snapshot. The batch is not in the store and has no tasks."""
     document = snapshot.document
     about = BatchFile(
         batch_id=BatchId(snapshot.id),
@@ -124,16 +126,16 @@ def _of_tree(store: StoreDir, snapshot: Snapshot, note: Note) -> BatchQuery:
     return question
 
 
-def _repository_here() -> Repository | None:
-    """Return the work tree that the current directory is in, None if there is none, or no git."""
+def _current_repository() -> Repository | None:
+    """Return the work tree of the current directory, or None if there is none or git is missing."""
     with contextlib.suppress(FileNotFoundError):  # The current directory was removed.
-        found = repository_of((os.getcwdb(),))
-        return None if found is None else Repository(*found)
+        repository_and_directory = repository_of((os.getcwdb(),))
+        return None if repository_and_directory is None else Repository(*repository_and_directory)
     return None
 
 
-def _named_nothing(reference: str, repository: Repository, error: InvalidId | NotInStore) -> InvalidId | UnknownId:
-    """Return the error for a reference that names no batch and no commit, with what to do next."""
+def _unknown_revision(reference: str, repository: Repository, error: InvalidId | NotInStore) -> InvalidId | UnknownId:
+    """Return the error for a reference that names no batch and no commit, with a hint."""
     kind: type[InvalidId | UnknownId] = InvalidId if isinstance(error, InvalidId) else UnknownId
     hint = "list batches with: codebatch batch list; list commits with: git log --oneline"
     first, dots, second = reference.partition("..")

@@ -1,1 +1,1 @@
-"""The quality gate, its base, and baselines."""
+"""The quality gate, the choice of its base, and baselines."""

@@ -1,8 +1,8 @@
-"""Batches that are run to be compared with: an older tree under the very tasks of another batch, the head.
+"""Batches that are run to be compared with: an older tree, analysed with the tasks of another batch, the head.
 
-Both batches then differ by their trees alone, so that an upgrade of a tool is no difference. Results come from older
-batches, the head among them, so that little is executed. The batch is kept and found again next time. Its id sorts
-before the head's, so that `latest` stays what it was.
+Both batches then differ only by their trees, so a tool upgrade causes no differences. Results are reused from older
+batches, including the head, so little is executed. The batch is kept and found again the next time. Its ID sorts before
+the ID of the head, so `latest` does not change.
 """
 
 from __future__ import annotations
@@ -41,24 +41,24 @@ def run_snapshot_as(
     checkout: Checkout = NO_CHECKOUT,
     known: BatchDir | None = None,
 ) -> BatchDir:
-    """Return the finished batch of a snapshot under the tasks of `head`. Make or continue the batch if necessary.
+    """Return the finished batch of a snapshot with the tasks of `head`. Create or continue the batch if necessary.
 
-    Imports of `head` are findings in another tree: imports are taken from `known`, a batch of the snapshot.
-    Raises ToolMismatch if this installation would run the tasks otherwise, Stopped at a signal, and StoreError.
+    Imports of `head` are findings in another tree, so imports are taken from `known`, a batch of the snapshot. Raises
+    ToolMismatch if this installation would execute the tasks differently, Stopped at a signal, and StoreError.
     """
     plan = head.plan()
     catalogue = execution.configuration.catalogue.with_imports(head.about.imports)
     check_tools(catalogue, plan)
     tasks = for_tree_of(known.plan().tasks if known is not None else (), plan.tasks)
-    wanted = plan_digest(snapshot.digest, tasks, plan.paths), head.about.place
+    key = plan_digest(snapshot.digest, tasks, plan.paths), head.about.place
     with store.writing() as lock:
-        batch = _find(store, wanted)
+        batch = _find(store, key)
         if batch is None:
-            made = make_plan(catalogue, snapshot, plan.pipeline, tasks, plan.shard_rule, plan.paths)
+            plan_of_snapshot = make_plan(catalogue, snapshot, plan.pipeline, tasks, plan.shard_rule, plan.paths)
             with store.making_batch():
-                batch = _find(store, wanted) or create_batch(
+                batch = _find(store, key) or create_batch(
                     store,
-                    made,
+                    plan_of_snapshot,
                     sources=head.about.sources,
                     bases=find_bases(store, head.about.sources, plan.pipeline),
                     checkout=checkout,
@@ -77,9 +77,9 @@ def run_snapshot_as(
 def under_tasks_of(
     store: StoreDir, head: BatchDir, batch: BatchDir, execution: ExecutionSettings, listener: Listener
 ) -> BatchDir:
-    """Return the batch of another batch's tree under the tasks of `head`, which is itself if its tasks are these.
+    """Return the batch of another batch's tree with the tasks of `head`. It is `batch` itself if its tasks are equal.
 
-    Raises ToolMismatch if this installation would run them otherwise, Stopped at a signal, and StoreError.
+    Raises ToolMismatch if this installation would execute the tasks differently, Stopped at a signal, and StoreError.
     """
     if are_alike(batch.plan().tasks, head.plan().tasks) or batch.about.snapshot_id == head.about.snapshot_id:
         return batch
@@ -90,20 +90,20 @@ def under_tasks_of(
         )
         return run_snapshot_as(store, head, snapshot_of(store, batch), execution, listener, checkout, batch)
     except ToolMismatch as error:
-        told = (
+        message = (
             f"batch {batch.id} was made with different tasks, and its files cannot be re-analysed with the tasks of "
             f"{head.id}: {error.message}"
         )
-        raise ToolMismatch(told, hint=error.hint) from error
+        raise ToolMismatch(message, hint=error.hint) from error
 
 
 def run_commit_as(
     store: StoreDir, head: BatchDir, commit: str, execution: ExecutionSettings, listener: Listener, *, label: str
 ) -> BatchDir:
-    """Return the finished batch of a commit's tree under the tasks of `head`, restricted to the paths of `head`.
+    """Return the finished batch of a commit's tree with the tasks of `head`, restricted to the paths of `head`.
 
     The tree comes from a batch of that commit, otherwise from git's objects. `label` names the commit in a note. Raises
-    GitError if git cannot provide the tree, OSError, and what `run_snapshot_as` raises.
+    GitError if git cannot provide the tree, OSError, and the errors of `run_snapshot_as`.
     """
     listener.note(f"no batch of {label}; analysing this commit with the tasks of {head.id}")
     known = max(
@@ -118,58 +118,62 @@ def run_commit_as(
 def batch_of_commit(
     store: StoreDir, head: BatchDir, commit: NamedCommit, execution: ExecutionSettings, listener: Listener
 ) -> BatchDir:
-    """Return a finished batch of a commit that a side names, run if there is none that can stand beside `head`.
+    """Return a finished batch of a named commit. If no comparable batch exists, the commit is analysed.
 
-    It is under the tasks of `head` if possible. If the commit cannot be run, it is any batch of it. Raises UnknownId if
-    there is none, BatchIncomplete if the tasks of `head` cannot be run here, Stopped at a signal, and StoreError.
+    The batch has the tasks of `head` if possible. If the commit cannot be analysed, return any batch of the commit.
+    Raises UnknownId if there is none, BatchIncomplete if the tasks of `head` cannot be executed here, Stopped at a
+    signal, and StoreError.
     """
-    ended = [each for each in batches_of_commit(store, head, commit.id) if has_ended(each)]
+    ended = [batch for batch in batches_of_commit(store, head, commit.id) if has_ended(batch)]
     if ended:
-        return max(ended, key=lambda each: are_alike(each.plan().tasks, head.plan().tasks))
+        return max(ended, key=lambda batch: are_alike(batch.plan().tasks, head.plan().tasks))
     try:
         return run_commit_as(store, head, commit.id, execution, listener, label=commit.label)
     except Stopped:
         raise
     except (GitError, CodebatchError, OSError) as error:
-        told = f"no batch of {commit.label}, and this commit cannot be analysed: {error}"
-        found = find_batch_of(store, commit)
-        if found is not None:
+        message = f"no batch of {commit.label}, and this commit cannot be analysed: {error}"
+        existing = find_batch_of(store, commit)
+        if existing is not None:
             listener.note(
                 f"{commit.label} cannot be analysed: {error}; "
-                f"comparing with {found.id}, an existing batch of this commit"
+                f"comparing with {existing.id}, an existing batch of this commit"
             )
-            return found
+            return existing
         if isinstance(error, ToolMismatch):
-            raise BatchIncomplete(told, hint="analyse the files again first: codebatch run .") from error
+            raise BatchIncomplete(message, hint="analyse the files again first: codebatch run .") from error
         if isinstance(error, CodebatchError):
             raise
         hint = f"check out and analyse this commit: git checkout {commit.id[:12]} && codebatch run ."
-        raise UnknownId(told, hint=hint) from error
+        raise UnknownId(message, hint=hint) from error
 
 
 def batches_of_commit(store: StoreDir, head: BatchDir, commit: str) -> list[BatchDir]:
-    """Return batches of just a commit's tree that can stand beside `head`, latest first, finished or not.
+    """Return batches of exactly a commit's tree that are comparable to `head`, latest first, finished or not.
 
     Their place, patterns and submodules are those of `head`.
     """
     patterns = ("", _stat_cache_like(store, head))
     return [
-        each
-        for each in iter_batches(store)
-        if each.about.is_clean
-        and each.about.commit == commit
-        and each.about.place == head.about.place
-        and each.about.stat_cache in patterns
-        and have_same_submodules(store, each, head)
+        batch
+        for batch in iter_batches(store)
+        if batch.about.is_clean
+        and batch.about.commit == commit
+        and batch.about.place == head.about.place
+        and batch.about.stat_cache in patterns
+        and have_same_submodules(store, batch, head)
     ]
 
 
-def have_same_submodules(store: StoreDir, one: BatchDir, other: BatchDir) -> bool:
-    """Tell whether the same submodules were checked out. Files below any other submodule would seem to be new."""
+def have_same_submodules(store: StoreDir, left: BatchDir, right: BatchDir) -> bool:
+    """Return whether two batches have the same checked-out submodules.
+
+    Files of other submodules would appear to be new.
+    """
     try:
         first, second = (
-            {entry.path for entry in snapshot_of(store, each).entries if entry.kind == "submodule"}
-            for each in (one, other)
+            {entry.path for entry in snapshot_of(store, batch).entries if entry.kind == "submodule"}
+            for batch in (left, right)
         )
     except (StoreCorrupt, UnknownId):
         return False
@@ -179,35 +183,35 @@ def have_same_submodules(store: StoreDir, one: BatchDir, other: BatchDir) -> boo
 def freeze_commit(
     store: StoreDir, head: BatchDir, commit: str, execution: ExecutionSettings, listener: Listener
 ) -> Snapshot:
-    """Store the tree of a commit as a snapshot: of the directory of `head`, files chosen by the patterns of `head`.
+    """Store the tree of a commit as a snapshot: the directory of `head`, with files selected by the patterns of `head`.
 
-    Raises GitError if git cannot provide the tree, OSError, and what `freezing.take` raises.
+    Raises GitError if git cannot provide the tree, OSError, and the errors of `take`.
     """
-    found = repository_of(head.about.sources)
-    if found is None:
+    repository_and_directory = repository_of(head.about.sources)
+    if repository_and_directory is None:
         raise GitError(f"the files of batch {head.id} are not from a single directory in a git work tree")
-    repository = Repository(*found)
+    repository = Repository(*repository_and_directory)
     if repository.find(commit) is None:
         raise GitError(f"the commit is not in the git repository of {display_path(repository.directory)}")
     rules = rules_of(store.files, store.root, _stat_cache_like(store, head))
     with tree_of(repository, commit) as directory:
-        taken = take(
+        result = take(
             store, [Path(os.fsdecode(directory))], rules or rules_for(execution.configuration, (), ()), listener.phase
         )
-    return load_snapshot(store.files, store.root, taken.snapshot_id)
+    return load_snapshot(store.files, store.root, result.snapshot_id)
 
 
 def _stat_cache_like(store: StoreDir, head: BatchDir) -> str:
-    """Return the name of the stat cache that has the patterns of `head`, empty if there is none.
+    """Return the name of the stat cache with the patterns of `head`, or an empty string.
 
-    A batch that was itself run for a comparison has none. Its patterns are those of the latest batch of its place.
+    A batch that was created for a comparison has no stat cache; it has the patterns of the latest batch of its place.
     """
-    caches = (each.about.stat_cache for each in iter_batches(store) if each.about.place == head.about.place)
+    caches = (batch.about.stat_cache for batch in iter_batches(store) if batch.about.place == head.about.place)
     return head.about.stat_cache or next(filter(None, caches), "")
 
 
 def has_ended(batch: BatchDir) -> bool:
-    """Tell whether a batch can be read and has nothing left to do."""
+    """Return whether a batch is readable and has no open work."""
     try:
         batch.plan()
         return read_current_state(batch).is_over
@@ -215,5 +219,5 @@ def has_ended(batch: BatchDir) -> bool:
         return False
 
 
-def _find(store: StoreDir, wanted: tuple[str, tuple[tuple[bytes, ...], tuple[bytes, ...]]]) -> BatchDir | None:
-    return next((each for each in iter_batches(store) if (each.about.plan_digest, each.about.place) == wanted), None)
+def _find(store: StoreDir, key: tuple[str, tuple[tuple[bytes, ...], tuple[bytes, ...]]]) -> BatchDir | None:
+    return next((batch for batch in iter_batches(store) if (batch.about.plan_digest, batch.about.place) == key), None)

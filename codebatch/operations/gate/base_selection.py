@@ -1,4 +1,4 @@
-"""Choice of the base of a comparison, if none is named (SPEC.md "Quality gate"), with the reason that is reported."""
+"""Choice of the base of a comparison if none is given (SPEC.md "Quality gate"), with the reason that is reported."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _IS_FIRST = "first run: the store has no other batch of this source"
 
 
 class ComparisonBase(NamedTuple):
-    """A batch to compare with, and why it is that one.
+    """A batch to compare with, and the reason for its choice.
 
-    `change_begins` is where the change begins, where that is after the commit of the batch: what lies between is not of
-    the change.
+    `change_begins` is the commit at which the change begins, if it is after the commit of the batch. Differences
+    between the two commits are not part of the change.
     """
 
     batch: BatchDir
@@ -44,48 +44,51 @@ class NoBase(NamedTuple):
 def choose_base(
     store: StoreDir, head: BatchDir, execution: ExecutionSettings, listener: Listener, environment: Mapping[str, str]
 ) -> ComparisonBase | NoBase:
-    """Return the batch that `head` is compared with: of the same source and paths, files chosen by the same patterns.
+    """Return the batch to compare `head` with. It has the same source, paths and patterns as `head`.
 
-    The first batch of a source is compared with nothing, except in a pull request of GitHub: there a lost cache must
-    not pass every change. Raises StoreError, and Stopped at a signal while the base is run.
+    The first batch of a source has no base, except in a pull request on GitHub: otherwise, a lost cache would let every
+    change pass. Raises StoreError, and Stopped at a signal while the base is run.
     """
-    known = [each for each in iter_batches(store, listener.note) if _is_of_another_tree(each, head)]
-    others = [each for each in known if each.about.stat_cache in ("", head.about.stat_cache)]
-    found = repository_of(head.about.sources)
-    repository = None if found is None else Repository(*found)
+    known = [batch for batch in iter_batches(store, listener.note) if _has_another_tree(batch, head)]
+    others = [batch for batch in known if batch.about.stat_cache in ("", head.about.stat_cache)]
+    repository_and_directory = repository_of(head.about.sources)
+    repository = None if repository_and_directory is None else Repository(*repository_and_directory)
     is_first = not known and (repository is None or not _has_been_elsewhere(store, head, repository))
     if is_first and (repository is None or not environment.get("GITHUB_BASE_REF")):
         return NoBase(_IS_FIRST, is_first=True)
     if repository is None:
-        return _before(head, others)
+        return _find_previous_batch(head, others)
     try:
-        begins = beginning_of(head, repository, environment)
+        beginning = beginning_of(head, repository, environment)
     except GitError as error:
         base: ComparisonBase | NoBase = NoBase(str(error))
     else:
-        base = _of_commit(store, head, others, repository, begins, execution, listener)
+        base = _find_base_at_commit(store, head, others, repository, beginning, execution, listener)
     return NoBase(f"{_IS_FIRST}; {base.why}", is_first=True) if is_first and isinstance(base, NoBase) else base
 
 
 def _has_been_elsewhere(store: StoreDir, head: BatchDir, repository: Repository) -> bool:
-    """Whether the store has a batch of this repository's in another place: a cache of CI is restored anywhere.
+    """Return whether the store has a batch of this repository in another place, because CI restores caches anywhere.
 
-    It is by its commit. A shallow clone has few of them: there it is by the paths of its files too.
+    Such a batch is recognised by its commit. A shallow clone has few commits, so there it is also recognised by its
+    paths.
     """
     others = [
-        each
-        for each in iter_batches(store)
-        if is_commit(each.about.commit)
-        and each.about.paths == head.about.paths
-        and each.about.snapshot_id != head.about.snapshot_id
+        batch
+        for batch in iter_batches(store)
+        if is_commit(batch.about.commit)
+        and batch.about.paths == head.about.paths
+        and batch.about.snapshot_id != head.about.snapshot_id
     ]
-    if any(repository.find(each.about.commit) is not None for each in others):
+    if any(repository.find(batch.about.commit) is not None for batch in others):
         return True
     if not others or not repository.is_shallow:
         return False
-    latest = {each.about.sources: each for each in reversed(others)}
+    latest = {batch.about.sources: batch for batch in reversed(others)}
     paths = _paths_of(store, head)
-    return any(2 * len(paths & theirs) > len(theirs) for theirs in (_paths_of(store, each) for each in latest.values()))
+    return any(
+        2 * len(paths & theirs) > len(theirs) for theirs in (_paths_of(store, batch) for batch in latest.values())
+    )
 
 
 def _paths_of(store: StoreDir, batch: BatchDir) -> set[bytes]:
@@ -95,79 +98,82 @@ def _paths_of(store: StoreDir, batch: BatchDir) -> set[bytes]:
         return set()
 
 
-def _of_commit(
+def _find_base_at_commit(
     store: StoreDir,
     head: BatchDir,
     others: list[BatchDir],
     repository: Repository,
-    begins: Beginning,
+    beginning: Beginning,
     execution: ExecutionSettings,
     listener: Listener,
 ) -> ComparisonBase | NoBase:
-    near = _nearest(head, others, repository, begins.commit)
-    nearest = next((each for each in near if have_same_submodules(store, each, head)), None)
-    told = f"commit {begins.commit[:12]}, {begins.told}"
-    if nearest is not None and nearest.about.commit == begins.commit:
-        return ComparisonBase(nearest, f"batch of {told}")
+    candidates = _nearest(head, others, repository, beginning.commit)
+    nearest = next((batch for batch in candidates if have_same_submodules(store, batch, head)), None)
+    description = f"commit {beginning.commit[:12]}, {beginning.description}"
+    if nearest is not None and nearest.about.commit == beginning.commit:
+        return ComparisonBase(nearest, f"batch of {description}")
     try:
-        made = run_commit_as(store, head, begins.commit, execution, listener, label=told)
-        return ComparisonBase(made, f"batch of {told}, analysed for this check")
+        analysed = run_commit_as(store, head, beginning.commit, execution, listener, label=description)
+        return ComparisonBase(analysed, f"batch of {description}, analysed for this check")
     except Stopped:
         raise
     except (GitError, CodebatchError, OSError) as error:
-        why = f"{told}, cannot be analysed: {error}"
+        why = f"{description}, cannot be analysed: {error}"
     if nearest is None:
         fetch = "; fetch more history: git fetch --deepen=1, or in actions/checkout set `fetch-depth: 2`"
         return NoBase(why + (fetch if repository.is_shallow else ""))
     return ComparisonBase(
-        nearest, f"batch of commit {nearest.about.commit[:12]}, the nearest available; {why}", begins.commit
+        nearest, f"batch of commit {nearest.about.commit[:12]}, the nearest available; {why}", beginning.commit
     )
 
 
 def _nearest(head: BatchDir, others: list[BatchDir], repository: Repository, commit: str) -> Iterator[BatchDir]:
-    """The batches that stand for a commit or one before it, under the same tasks, the nearest first."""
-    of_commits: dict[str, list[BatchDir]] = defaultdict(list)
-    for each in others:
-        if each.about.is_clean and each.about.commit:
-            of_commits[each.about.commit].append(each)
+    """Yield the batches of a commit or its ancestors with the same tasks, nearest first."""
+    by_commit: dict[str, list[BatchDir]] = defaultdict(list)
+    for batch in others:
+        if batch.about.is_clean and batch.about.commit:
+            by_commit[batch.about.commit].append(batch)
     plan = head.plan()
-    yield from filter(lambda each: _is_like(each, plan), of_commits.pop(commit, []))
-    if of_commits:
+    yield from filter(lambda batch: _has_same_tasks(batch, plan), by_commit.pop(commit, []))
+    if by_commit:
         try:
-            before = repository.ancestors(commit)
-        except GitError:  # It is not in this clone, be it shallow.
+            ancestors = repository.ancestors(commit)
+        except GitError:  # The commit is not in this clone; the clone may be shallow.
             return
-        for ancestor in before:
-            yield from filter(lambda each: _is_like(each, plan), of_commits.get(ancestor, []))
+        for ancestor in ancestors:
+            yield from filter(lambda batch: _has_same_tasks(batch, plan), by_commit.get(ancestor, []))
 
 
-def _before(head: BatchDir, others: list[BatchDir]) -> ComparisonBase | NoBase:
-    """Outside of git: the one before, of the same source, paths and pipeline."""
-    alike = (
-        each
-        for each in others
-        if each.about.pipeline == head.about.pipeline and each.id < head.id and not each.about.for_comparison
+def _find_previous_batch(head: BatchDir, others: list[BatchDir]) -> ComparisonBase | NoBase:
+    """Return the previous batch of the same source, paths and pipeline. It is used outside of git repositories."""
+    comparable = (
+        batch
+        for batch in others
+        if batch.about.pipeline == head.about.pipeline and batch.id < head.id and not batch.about.for_comparison
     )
-    found = next(filter(has_ended, alike), None)
-    if found is None:
+    previous = next(filter(has_ended, comparable), None)
+    if previous is None:
         return NoBase("no finished older batch has the same source, patterns and pipeline")
     is_in_git = any(map(is_in_repository, head.about.sources))
     why = "git is not available" if is_in_git else "the directory is not in a git repository"
-    return ComparisonBase(found, f"the previous batch, because {why}")
+    return ComparisonBase(previous, f"the previous batch, because {why}")
 
 
-def _is_of_another_tree(batch: BatchDir, head: BatchDir) -> bool:
+def _has_another_tree(batch: BatchDir, head: BatchDir) -> bool:
     return batch.about.place == head.about.place and batch.about.snapshot_id != head.about.snapshot_id
 
 
-def _is_like(batch: BatchDir, plan: Plan) -> bool:
-    """Whether a batch has ended, under just these tasks."""
+def _has_same_tasks(batch: BatchDir, plan: Plan) -> bool:
+    """Return whether a batch has ended and has the same tasks as a plan."""
     try:
-        return _alike(batch.plan()) == _alike(plan) and has_ended(batch)
+        return _task_keys(batch.plan()) == _task_keys(plan) and has_ended(batch)
     except (StoreError, UnknownId):
         return False
 
 
-def _alike(plan: Plan) -> set[str]:
-    """The tasks of a plan by their keys; imports by their names, for each is of one tree."""
+def _task_keys(plan: Plan) -> set[str]:
+    """Return the cache keys of the tasks of a plan.
+
+    Imports are represented by name, because each belongs to one tree.
+    """
     return {task.name if is_import(task) else task.key for task in plan.tasks}

@@ -1,4 +1,4 @@
-"""Baselines: files of the findings that a team lives with, for CI without a store (compare/baselines.py)."""
+"""Baselines: files with the findings that a team accepts, for CI without a store (compare/baselines.py)."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from codebatch.model.entry import display_path
 from codebatch.model.record import Diagnostic
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
-from codebatch.operations.queries.tools import Tellers
+from codebatch.operations.queries.tools import ToolTasks
 from codebatch.system.files.files import RealFiles
 
 BASELINE_BYTES_MAX = 256 << 20
 
 
 class HeldFindings(NamedTuple):
-    """The findings of a batch, in the order of their paths and lines, and what a baseline says of each."""
+    """The findings of a batch by path and line, and the baseline entry of each."""
 
     findings: Sequence[Diagnostic]
     kept: Sequence[BaselineEntry]
@@ -59,43 +59,48 @@ class Update(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def all_findings(batch: Batch) -> Answer[HeldFindings]:
-    """All findings of a batch, as a baseline has them. Raises StoreCorrupt, also where what is in a file is lost, and
-    BatchIncomplete where they are not all, unless it was opened with `partial`.
+    """Return all findings of a batch with their baseline entries.
+
+    Raises StoreCorrupt, also if the content of a file is missing. Raises BatchIncomplete if findings are missing,
+    unless the batch was opened with `partial`.
     """
     answer = batch.diagnostics()
     records = batch.question.records
-    of_paths: dict[bytes, list[Diagnostic]] = defaultdict(list)
-    for each in answer:
-        of_paths[each.path_bytes].append(each)
-    scopes = read_scopes(records, of_paths) if have_scopes(records) else {}
-    found: list[Diagnostic] = []
-    told: list[tuple[bytes, MatchableFinding]] = []
-    for path, diagnostics in of_paths.items():
+    by_path: dict[bytes, list[Diagnostic]] = defaultdict(list)
+    for finding in answer:
+        by_path[finding.path_bytes].append(finding)
+    scopes = read_scopes(records, by_path) if have_scopes(records) else {}
+    findings: list[Diagnostic] = []
+    matchable: list[tuple[bytes, MatchableFinding]] = []
+    for path, diagnostics in by_path.items():
         entry = records.snapshot.entry(path)
         if entry is None:
             raise StoreCorrupt(f"a record refers to {display_path(path)}, which is not in the snapshot")
-        texts, around = Texts(records.read_object(entry).split(b"\n")), scopes.get(path, NO_SCOPES)
-        diagnostics.sort(key=lambda each: (each.line, each.column))
-        found += diagnostics
-        told += ((path, texts.finding(each, around.at(each.line))) for each in diagnostics)
-    held = HeldFindings(found, baseline_entry(told))
-    return Answer(question=answer.question, found=held, whole=answer.whole)
+        texts, scopes_of_file = Texts(records.read_object(entry).split(b"\n")), scopes.get(path, NO_SCOPES)
+        diagnostics.sort(key=lambda finding: (finding.line, finding.column))
+        findings += diagnostics
+        matchable += ((path, texts.finding(finding, scopes_of_file.at(finding.line))) for finding in diagnostics)
+    batch_findings = HeldFindings(findings, baseline_entry(matchable))
+    return Answer(question=answer.question, found=batch_findings, whole=answer.whole)
 
 
 def read_baseline(path: Path) -> list[BaselineEntry]:
-    """What a baseline says. Raises InvalidInput where it is not there, or none: the text says in which line."""
-    shown = display_path(os.fsencode(path))
+    """Return the entries of a baseline.
+
+    Raises InvalidInput if the file is missing or invalid; the message has the line.
+    """
+    shown_path = display_path(os.fsencode(path))
     try:
-        with open(path, "rb", opener=_open_at_once) as file:
+        with open(path, "rb", opener=_open_without_waiting) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise InvalidInput(f"{shown} is not a regular file")
+                raise InvalidInput(f"{shown_path} is not a regular file")
             data = file.read(BASELINE_BYTES_MAX + 1)
     except (OSError, ValueError) as error:
-        told = error.strerror if isinstance(error, OSError) else error
+        reason = error.strerror if isinstance(error, OSError) else error
         hint = "create one with: codebatch baseline create FILE"
-        raise InvalidInput(f"cannot read {shown}: {told}", hint=hint) from error
+        raise InvalidInput(f"cannot read {shown_path}: {reason}", hint=hint) from error
     if len(data) > BASELINE_BYTES_MAX:
-        raise InvalidInput(f"{shown} has more than {BASELINE_BYTES_MAX:,} bytes, the limit for baselines")
+        raise InvalidInput(f"{shown_path} has more than {BASELINE_BYTES_MAX:,} bytes, the limit for baselines")
     try:
         return decode_baseline(data.removeprefix(codecs.BOM_UTF8))
     except BaselineError as error:
@@ -106,147 +111,153 @@ def read_baseline(path: Path) -> list[BaselineEntry]:
                 f"keep the lines of both sides of the conflict; to have git do this, add this line to .gitattributes: "
                 f"{name} merge=union"
             )
-        raise InvalidInput(f"line {error.line} of {shown} {error}", hint=hint) from error
+        raise InvalidInput(f"line {error.line} of {shown_path} {error}", hint=hint) from error
 
 
-def _open_at_once(path: str, flags: int) -> int:
-    """A fifo that nobody writes to is waited for otherwise."""
+def _open_without_waiting(path: str, flags: int) -> int:
+    """Open a file without waiting for a writer, if it is a FIFO."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 
 def ignore_baseline_file(batch: Batch, path: Path) -> None:
-    """Have a baseline that lies in the tree make no answer of a batch stale: it is what is known, and no source."""
+    """Ignore changes of a baseline file in the tree when staleness is checked, because it is not source code."""
     directory, name = os.path.split(os.path.abspath(os.fsencode(path)))
     batch.question.beside = (os.path.join(os.path.realpath(directory), name),)
 
 
 def create_baseline(batch: Batch, path: Path) -> Answer[int]:
-    """Write a baseline of all findings of a batch; returns how many lines. On return it is on disk.
+    """Write a baseline of all findings of a batch. Return the number of its lines. On return the file is durable.
 
-    Raises InvalidInput where the file is there, BatchIncomplete where the batch has not all findings, be it opened with
-    `partial` or not (a baseline of a part would call the rest new), StoreCorrupt or StoreUnwritable.
+    Raises InvalidInput if the file exists, BatchIncomplete if findings are missing, StoreCorrupt or StoreUnwritable. It
+    raises BatchIncomplete even with `partial`, because an incomplete baseline would make other findings appear new.
     """
     ignore_baseline_file(batch, path)
     if os.path.lexists(path):
         hint = "update it with: codebatch baseline update FILE"
         raise InvalidInput(f"{display_path(os.fsencode(path))} already exists", hint=hint)
     _check_place(batch, path)
-    answer = _whole(all_findings(batch))
+    answer = _require_complete(all_findings(batch))
     RealFiles().write_atomic(path, encode_baseline(answer.found.kept))
     return Answer(question=answer.question, found=len({*answer.found.kept}), whole=answer.whole)
 
 
 def update_baseline(batch: Batch, path: Path, *, accept_new: bool = False) -> Answer[Update]:
-    """Bring a baseline up to date: what is gone goes, what moved is told where it is; what is new only if accepted.
+    """Update a baseline: remove fixed findings, update moved ones, and add new ones only if `accept_new` is set.
 
-    On return it is on disk. Raises as `create_baseline` does, and where the file is no baseline.
+    On return the file is durable. Raises the errors of `create_baseline`, and InvalidInput if the file is not a
+    baseline.
     """
     before = read_baseline(path)
     ignore_baseline_file(batch, path)
     _check_place(batch, path)
-    answer = _whole(all_findings(batch))
-    held = answer.found.kept
-    pairs = match_baseline(before, held)
+    answer = _require_complete(all_findings(batch))
+    entries = answer.found.kept
+    pairs = match_baseline(before, entries)
     known = {pair.found for pair in pairs}
-    new = [each for place, each in enumerate(held) if place not in known]
-    unknown = _not_comparable(batch, before, pairs)
-    kept = {*(held[place] for place in known), *unknown, *(new if accept_new else ())}
-    data = encode_baseline(kept)
+    new_entries = [entry for index, entry in enumerate(entries) if index not in known]
+    not_comparable = _not_comparable(batch, before, pairs)
+    updated = {*(entries[index] for index in known), *not_comparable, *(new_entries if accept_new else ())}
+    data = encode_baseline(updated)
     if data != encode_baseline(before):
         RealFiles().write_atomic(path, data)
     update = Update(
-        findings=len(kept),
-        removed=len(before) - len(pairs) - len(unknown),
+        findings=len(updated),
+        removed=len(before) - len(pairs) - len(not_comparable),
         moved=sum(pair.by != "all" for pair in pairs),
-        added=len(new) if accept_new else 0,
-        excluded=0 if accept_new else len(new),
-        not_comparable=len(unknown),
+        added=len(new_entries) if accept_new else 0,
+        excluded=0 if accept_new else len(new_entries),
+        not_comparable=len(not_comparable),
     )
     return Answer(question=answer.question, found=update, whole=answer.whole)
 
 
-def counted_by_rule(kept: Sequence[BaselineEntry]) -> list[tuple[str, str, int, int]]:
-    """Of each tool and code how many findings a baseline has, and in how many files; the most first."""
-    of_rules: dict[tuple[str, str], list[BaselineEntry]] = defaultdict(list)
-    for each in kept:
-        of_rules[each.tool, each.code].append(each)
-    rows = [(*rule, len(found), len({each.path for each in found})) for rule, found in of_rules.items()]
+def counted_by_rule(entries: Sequence[BaselineEntry]) -> list[tuple[str, str, int, int]]:
+    """Return the numbers of findings and of files for each tool and code of a baseline, most findings first."""
+    by_rule: dict[tuple[str, str], list[BaselineEntry]] = defaultdict(list)
+    for entry in entries:
+        by_rule[entry.tool, entry.code].append(entry)
+    rows = [(*rule, len(entries), len({entry.path for entry in entries})) for rule, entries in by_rule.items()]
     return sorted(rows, key=lambda row: (-row[2], row[:2]))
 
 
 class BaselineDiff(NamedTuple):
-    """The findings of a batch that a baseline has not; how many that it has are gone, and how many may be there."""
+    """The new findings of a batch relative to a baseline, and the numbers of fixed and of not comparable entries."""
 
     new: Sequence[Diagnostic]
     gone: int
     not_comparable: int
 
 
-def diff_baseline(batch: Batch, kept: Sequence[BaselineEntry]) -> tuple[Answer[HeldFindings], BaselineDiff]:
-    """The findings of a batch, and what became of those of a baseline. Raises StoreCorrupt."""
+def diff_baseline(batch: Batch, entries: Sequence[BaselineEntry]) -> tuple[Answer[HeldFindings], BaselineDiff]:
+    """Return the findings of a batch, and their differences from a baseline. Raises StoreCorrupt."""
     answer = all_findings(batch)
-    pairs = match_baseline(kept, answer.found.kept)
+    pairs = match_baseline(entries, answer.found.kept)
     known = {pair.found for pair in pairs}
-    found = [each for place, each in enumerate(answer.found.findings) if place not in known]
-    unknown = len(_not_comparable(batch, kept, pairs))
-    return answer, BaselineDiff(found, len(kept) - len(pairs) - unknown, unknown)
+    new_findings = [finding for index, finding in enumerate(answer.found.findings) if index not in known]
+    not_comparable = len(_not_comparable(batch, entries, pairs))
+    return answer, BaselineDiff(new_findings, len(entries) - len(pairs) - not_comparable, not_comparable)
 
 
 def _not_comparable(
     batch: Batch, lines: Sequence[BaselineEntry], pairs: Sequence[BaselineEntryPair]
 ) -> list[BaselineEntry]:
-    """The lines of a baseline that are no finding's, and might be were all looked at as it was. Raises StoreCorrupt."""
-    paired = {pair.line for pair in pairs}
-    left: dict[bytes, list[BaselineEntry]] = defaultdict(list)
-    for place, each in enumerate(lines):
-        if place not in paired:
-            left[each.path].append(each)
-    if not left:
+    """Return the unmatched entries of a baseline that the batch may have missed, because it did not check them.
+
+    Raises StoreCorrupt.
+    """
+    matched = {pair.line for pair in pairs}
+    unmatched: dict[bytes, list[BaselineEntry]] = defaultdict(list)
+    for index, entry in enumerate(lines):
+        if index not in matched:
+            unmatched[entry.path].append(entry)
+    if not unmatched:
         return []
-    reach = _Reach(batch.question, left)
-    return [each for path, of_path in left.items() for each in reach.not_comparable(path, of_path)]
+    reach = _Reach(batch.question, unmatched)
+    return [entry for path, entries in unmatched.items() for entry in reach.not_comparable(path, entries)]
 
 
 class _Reach:
-    """What a batch has looked at, of some paths."""
+    """The coverage of a batch for some paths: the tools and rules that were checked."""
 
     def __init__(self, question: BatchQuery, paths: Iterable[bytes]) -> None:
         self._records = question.records
-        self._stand = BatchContext(self._records, paths)
-        self._tellers = Tellers(question)
-        self._choice = FileSelection.of(self._records)
-        self._of_tools: dict[str, list[str]] = {}
+        self._context = BatchContext(self._records, paths)
+        self._tasks_by_tool = ToolTasks(question)
+        self._selection = FileSelection.of(self._records)
+        self._tasks_of_tools: dict[str, list[str]] = {}
 
     def not_comparable(self, path: bytes, lines: Sequence[BaselineEntry]) -> Iterable[BaselineEntry]:
-        """The lines of a path that the batch need not have, though nothing was mended. Raises StoreCorrupt.
+        """Return the entries of a path that may be missing in the batch although they were not fixed.
 
-        The path is none of it, or left out; no task tells of the tool, or it has not come to an end there, or has the
-        rule off; or the file is not looked at as a whole, and the line is in it.
+        Raises StoreCorrupt. Possible reasons: the path is not in the batch or is excluded; no task reports findings of
+        the tool, has finished the file and has the rule enabled; or the file is only partly checked and contains the
+        line of the entry.
         """
         entry = self._records.snapshot.entry(path)
-        if not self._stand.looks_at(path) or (entry is None and self._choice.leaves_out(path)):
+        if not self._context.looks_at(path) or (entry is None and self._selection.leaves_out(path)):
             return lines
         if entry is None:
             return ()
         hashes: set[str] = set()
-        file = self._stand.file(path)
+        file = self._context.file(path)
         if file is not None and is_looked_at_in_part(file):
             content = self._records.read_object(entry)
             hashes = {hash_of(b"".join(line.split())) for line in content.split(b"\n")}
-        return [each for each in lines if each.hash in hashes or not self._is_looked_for(each)]
+        return [entry for entry in lines if entry.hash in hashes or not self._is_checked(entry)]
 
-    def _is_looked_for(self, each: BaselineEntry) -> bool:
-        """Whether all was done that could tell a finding."""
-        if each.tool not in self._of_tools:
-            self._of_tools[each.tool] = self._tellers.of(each.tool)
-        tasks = self._of_tools[each.tool]
+    def _is_checked(self, entry: BaselineEntry) -> bool:
+        """Return whether all tasks that could report a finding have checked its file with its rule enabled."""
+        if entry.tool not in self._tasks_of_tools:
+            self._tasks_of_tools[entry.tool] = self._tasks_by_tool.tasks_of(entry.tool)
+        tasks = self._tasks_of_tools[entry.tool]
         return bool(tasks) and not any(
-            self._stand.has_off(task, (each.tool, each.code), each.path) or not self._stand.has_result(task, each.path)
+            self._context.has_off(task, (entry.tool, entry.code), entry.path)
+            or not self._context.has_result(task, entry.path)
             for task in tasks
         )
 
 
-def _whole(answer: Answer[HeldFindings]) -> Answer[HeldFindings]:
+def _require_complete(answer: Answer[HeldFindings]) -> Answer[HeldFindings]:
     if answer.shortfall is not None:
         raise answer.shortfall
     return answer

@@ -1,4 +1,4 @@
-"""Which lines of a batch its change touched, where it is compared with what was before that change's beginning."""
+"""The lines that a change touched, if the base of a comparison is older than the beginning of the change."""
 
 from __future__ import annotations
 
@@ -15,30 +15,32 @@ from codebatch.store.batches.batches import BatchDir
 
 
 class TouchedLines(NamedTuple):
-    """By path the lines, 1-based, that a change made or changed."""
+    """The lines that a change added or modified, 1-based, by path."""
 
     lines: Mapping[bytes, list[range]]
 
-    def has(self, found: Diagnostic) -> bool:
-        """Whether a finding stands on one of them."""
-        first, last = found.line, max(found.end_line or found.line, found.line)
-        return any(lines.start <= last and first < lines.stop for lines in self.lines.get(found.path_bytes, ()))
+    def has(self, diagnostic: Diagnostic) -> bool:
+        """Return whether a finding includes one of these lines."""
+        first, last = diagnostic.line, max(diagnostic.end_line or diagnostic.line, diagnostic.line)
+        return any(lines.start <= last and first < lines.stop for lines in self.lines.get(diagnostic.path_bytes, ()))
 
 
 def touched_since(head: BatchDir, commit: str | None) -> TouchedLines | None:
-    """The lines of a batch that differ from a commit; None where none is asked for, so that all may.
+    """Return the lines of a batch that differ from a commit, or None without a commit, which means all lines.
 
-    Raises BatchIncomplete where git cannot tell.
+    Raises BatchIncomplete if git cannot determine the lines.
     """
     if commit is None:
         return None
-    found = repository_of(head.about.sources)
+    repository_and_directory = repository_of(head.about.sources)
     try:
-        if found is None:
+        if repository_and_directory is None:
             raise GitError("the directory is no longer in a git repository")
         return TouchedLines(
-            touched_lines(Repository(*found), commit, head.about.commit if head.about.is_clean else None)
+            touched_lines(
+                Repository(*repository_and_directory), commit, head.about.commit if head.about.is_clean else None
+            )
         )
     except GitError as error:
-        told = f"cannot tell which lines changed since commit {commit[:12]}: {error}"
-        raise BatchIncomplete(told, hint="give a base: codebatch check BASE") from error
+        message = f"cannot tell which lines changed since commit {commit[:12]}: {error}"
+        raise BatchIncomplete(message, hint="give a base: codebatch check BASE") from error

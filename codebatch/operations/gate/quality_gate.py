@@ -1,7 +1,7 @@
-"""The gate: what a change did that it may not (SPEC.md "Quality gate").
+"""The quality gate: evaluation of conditions on the regressions of a change (SPEC.md "Quality gate").
 
-HEAD is compared with a base, the batch of the tree before the change. Regressions are held against conditions. What is
-not of the change is counted, and forbids nothing.
+HEAD is compared with a base, the batch of the tree before the change. Regressions are evaluated against conditions.
+Regressions outside of the change are counted but violate no condition.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store import StoreDir
 
-# What some batches have none of, for they have no cycle, or nothing that is copied.
+# Metrics that a batch may lack, because it has no import cycles or duplicates.
 _KNOWN = frozenset({*FILE_METRICS, *FUNCTION_METRICS, *UNLESS_0})
 
 
 class KeptBase(NamedTuple):
-    """A baseline that HEAD is held against, and why."""
+    """A baseline that HEAD is compared with, and its description."""
 
     why: str
 
@@ -94,8 +94,10 @@ class CheckResult(NamedTuple):
 
 
 class Checker(NamedTuple):
-    """How a check is done. `environment` is where CI says what it builds; `allow_incomparable`: a base is taken whose
-    tasks are others, where it cannot be run under those of HEAD.
+    """The environment of a check.
+
+    `environment` has the variables in which CI describes the build. With `allow_incomparable`, a base with other tasks
+    is accepted if it cannot be analysed with the tasks of HEAD.
     """
 
     store: Store
@@ -112,53 +114,60 @@ class Checker(NamedTuple):
         *,
         changed_lines: bool = False,
     ) -> CheckResult:
-        """Hold what HEAD has against conditions, in comparison with a base, which is chosen if none is named.
+        """Compare HEAD with a base and evaluate conditions. If no base is given, one is chosen.
 
-        Raises BatchIncomplete where the base is of other tasks and cannot be run under those of HEAD, and where none
-        is named and the latest run is of a part of another tree. Raises InvalidInput, UnknownId, Stopped or StoreError.
+        Raises BatchIncomplete if the base has other tasks and cannot be analysed with the tasks of HEAD, or if no head
+        is given and the latest run is restricted to paths and of another tree. Raises InvalidInput, UnknownId, Stopped
+        or StoreError.
         """
         newer = self._head(head)
         store, batch = newer.question.store, newer.question.batch
         for condition in conditions:
             _check_metric(newer, condition.metric)
-        chosen = (
+        chosen_base = (
             self._named(base, batch)
             if base is not None
             else choose_base(store, batch, self.execution, self.listener, self.environment)
         )
-        if isinstance(chosen, NoBase):
-            return CheckResult(newer, chosen, None, (), (), (), {})
-        chosen = self._under_tasks_of(store, batch, chosen)
+        if isinstance(chosen_base, NoBase):
+            return CheckResult(newer, chosen_base, None, (), (), (), {})
+        chosen_base = self._under_tasks_of(store, batch, chosen_base)
         kinds = dict.fromkeys(("diagnostic", *(each.kind for each in conditions)))
-        comparison = newer.compare(self.store.batch(chosen.batch.id, partial=True), kind=tuple(kinds))
-        lines = _Lines(comparison, touched_since(batch, chosen.change_begins), is_changed_alone=changed_lines)
+        comparison = newer.compare(self.store.batch(chosen_base.batch.id, partial=True), kind=tuple(kinds))
+        lines = _ChangeFilter(
+            comparison, touched_since(batch, chosen_base.change_begins), changed_lines_only=changed_lines
+        )
         verdicts = judge(conditions, filter(lines, comparison.differences()))
         return CheckResult(
-            newer, chosen, comparison, *verdicts, comparison.counts, lines.not_of_change, lines.on_other_lines
+            newer, chosen_base, comparison, *verdicts, comparison.counts, lines.not_of_change, lines.on_other_lines
         )
 
     def check_baseline(self, conditions: Sequence[Condition], path: Path, head: str | None = None) -> CheckResult:
-        """Hold the findings of HEAD that a baseline has not against conditions.
+        """Evaluate conditions on the findings of HEAD that are not in a baseline.
 
-        Raises InvalidInput also for a condition that such a file cannot answer, UnknownId, or StoreError.
+        Raises InvalidInput (also for a condition that needs severities or metrics), UnknownId, or StoreError.
         """
-        unknown = [each.text for each in conditions if each.text == SEVERITY_RAISED or each.kind != "diagnostic"]
+        unknown = [
+            condition.text
+            for condition in conditions
+            if condition.text == SEVERITY_RAISED or condition.kind != "diagnostic"
+        ]
         if unknown:
             told = (
                 f"--fail-on {', '.join(unknown)} cannot be used with a baseline: baselines contain "
                 "neither severities nor metrics"
             )
             raise InvalidInput(told, hint="compare with a batch: codebatch check BASE")
-        kept = read_baseline(path)
+        entries = read_baseline(path)
         newer = self._head(head)
         ignore_baseline_file(newer, path)
-        answer, beside = diff_baseline(newer, kept)
-        verdicts = judge(conditions, (Change("new", None, each) for each in beside.new))
-        known = len(answer.found.findings) - len(beside.new)
-        counts: dict[State, int] = {"unchanged": known, "new": len(beside.new), "fixed": beside.gone}
-        if beside.not_comparable:
-            counts["not_comparable"] = beside.not_comparable
-        base = KeptBase(f"{count_of(len(kept), 'finding')} in the baseline {display_path(os.fsencode(path))}")
+        answer, difference = diff_baseline(newer, entries)
+        verdicts = judge(conditions, (Change("new", None, condition) for condition in difference.new))
+        known = len(answer.found.findings) - len(difference.new)
+        counts: dict[State, int] = {"unchanged": known, "new": len(difference.new), "fixed": difference.gone}
+        if difference.not_comparable:
+            counts["not_comparable"] = difference.not_comparable
+        base = KeptBase(f"{count_of(len(entries), 'finding')} in the baseline {display_path(os.fsencode(path))}")
         return CheckResult(newer, base, None, *verdicts, counts)
 
     def _head(self, reference: str | None) -> Batch:
@@ -183,9 +192,9 @@ class Checker(NamedTuple):
         return batch_of_commit(store, head, commit, self.execution, self.listener)
 
     def _under_tasks_of(self, store: StoreDir, head: BatchDir, base: ComparisonBase) -> ComparisonBase:
-        """The base as it is under the tasks of HEAD."""
+        """Return the base, re-analysed with the tasks of HEAD if its tasks differ."""
         try:
-            made = under_tasks_of(store, head, base.batch, self.execution, self.listener)
+            reanalysed = under_tasks_of(store, head, base.batch, self.execution, self.listener)
         except ToolMismatch as error:
             if self.allow_incomparable:
                 return base
@@ -193,22 +202,23 @@ class Checker(NamedTuple):
                 "run HEAD again with this installation, or add --allow-incomparable to compare the batches as they are"
             )
             raise BatchIncomplete(error.message, hint=hint) from error
-        if made.id == base.batch.id:
+        if reanalysed.id == base.batch.id:
             return base
-        return ComparisonBase(made, f"{base.why}, re-analysed with the tasks of HEAD", base.change_begins)
+        return ComparisonBase(reanalysed, f"{base.why}, re-analysed with the tasks of HEAD", base.change_begins)
 
 
 def _refuse_newer_part(store: StoreDir, head: BatchDir) -> None:
-    """Raise BatchIncomplete if the latest run is of a part of the project, and of another tree than `head` is."""
+    """Raise BatchIncomplete if the latest run is restricted to paths and is of another tree than `head`."""
     latest = resolve_batch(store, None)
     if latest.about.snapshot_id == head.about.snapshot_id:
         return
-    of = ", ".join(map(display_path, latest.about.paths))
-    told = (
-        f"the latest run, {latest.id}, is restricted to {of} and newer than {head.id}, which covers the whole project"
+    paths = ", ".join(map(display_path, latest.about.paths))
+    message = (
+        f"the latest run, {latest.id}, is restricted to {paths} and newer than {head.id}, "
+        "which covers the whole project"
     )
     hint = f"run the whole project: codebatch run {shlex.quote(display_path(latest.about.project_root))}"
-    raise BatchIncomplete(told, hint=hint)
+    raise BatchIncomplete(message, hint=hint)
 
 
 def check(
@@ -242,37 +252,37 @@ def check(
     return checker.check_baseline(conditions, path_of(baseline), head)
 
 
-class _Lines:
-    """Lets pass what the change may have done, and counts the rest."""
+class _ChangeFilter:
+    """A filter that passes changes that may be part of the change under review, and counts the others."""
 
-    def __init__(self, comparison: Comparison, touched: TouchedLines | None, *, is_changed_alone: bool) -> None:
+    def __init__(self, comparison: Comparison, touched: TouchedLines | None, *, changed_lines_only: bool) -> None:
         self.not_of_change = 0
         self.on_other_lines = 0
         self._comparison = comparison
         self._touched = touched
-        self._is_changed_alone = is_changed_alone
+        self._changed_lines_only = changed_lines_only
 
-    def __call__(self, each: Change) -> bool:
-        if each.state not in REGRESSIONS or not isinstance(each.new, Diagnostic):
+    def __call__(self, change: Change) -> bool:
+        if change.state not in REGRESSIONS or not isinstance(change.new, Diagnostic):
             return True
-        if self._touched is not None and not self._touched.has(each.new):
+        if self._touched is not None and not self._touched.has(change.new):
             self.not_of_change += 1
             return False
-        if self._is_changed_alone and not self._is_changed(each.new):
+        if self._changed_lines_only and not self._is_changed(change.new):
             self.on_other_lines += 1
             return False
         return True
 
-    def _is_changed(self, found: Diagnostic) -> bool:
-        lines = self._comparison.lines(found.path_bytes)
-        last = max(found.end_line or found.line, found.line)
+    def _is_changed(self, diagnostic: Diagnostic) -> bool:
+        lines = self._comparison.lines(diagnostic.path_bytes)
+        last = max(diagnostic.end_line or diagnostic.line, diagnostic.line)
         return lines is None or any(
-            line > len(lines) or lines[line - 1] == NOWHERE for line in range(max(found.line, 1), last + 1)
+            line > len(lines) or lines[line - 1] == NOWHERE for line in range(max(diagnostic.line, 1), last + 1)
         )
 
 
 def _check_metric(batch: Batch, metric: str) -> None:
-    """Refuse a metric that there is none of: a condition of it would never be broken."""
+    """Raise InvalidInput if the batch does not have a metric, because its condition could never be violated."""
     if metric in ("", *_KNOWN) or any(True for _ in batch.metrics(metric=metric, limit=1)):
         return
     known = [name for name, _ in batch.stats("metric", kind="metric").found.counts]
@@ -280,7 +290,7 @@ def _check_metric(batch: Batch, metric: str) -> None:
 
 
 def conditions_of(texts: Sequence[str]) -> list[Condition]:
-    """Conditions as they are written, that no new error may be where none is. Raises InvalidInput."""
+    """Parse conditions. The default condition forbids new errors. Raises InvalidInput."""
     try:
         return [parse_condition(text) for text in dict.fromkeys(texts or (DEFAULT,))]
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Revisions that are run if they have no batch yet."""
+"""Resolution of revisions to batches. Commits without a batch are analysed."""
 
 from __future__ import annotations
 
@@ -13,13 +13,21 @@ from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.store import StoreDir
 
 RunCommit = Callable[[StoreDir, BatchDir, NamedCommit], BatchDir]
-"""Returns the finished batch of a commit. If there is none, runs the commit's tree under the tasks of another batch."""
+"""A function that returns the finished batch of a commit.
+
+If there is none, it analyses the commit's tree with the tasks of another batch.
+"""
 
 
 def name_revision(opened: Store, reference: str, *, of_files: bool = False) -> Batch | NamedCommit:
-    """Return the batch that a reference names, open in part, otherwise the commit. Raises what `Store.batch` does."""
-    found = revisions.name_revision(opened.store, reference, opened.ask, opened.note, of_files=of_files)
-    return opened.open_batch(found, partial=True) if isinstance(found, BatchQuery) else found
+    """Return the batch that a reference names, open in part, otherwise the commit.
+
+    Raises the errors of `Store.batch`.
+    """
+    batch_or_commit = revisions.name_revision(opened.store, reference, opened.ask, opened.note, of_files=of_files)
+    return (
+        opened.open_batch(batch_or_commit, partial=True) if isinstance(batch_or_commit, BatchQuery) else batch_or_commit
+    )
 
 
 def find_revisions(
@@ -33,10 +41,10 @@ def find_revisions(
 ) -> tuple[Batch, Batch]:
     """Return the older and the newer batch of a comparison, each open in part.
 
-    None stands for `latest~1` and `latest`. A commit is run under the tasks of the other side. If both sides are
-    commits, the newer one is run under the tasks of the latest batch, and the older one under those of the newer one.
-    If `base` is given, the older side is found in that store, by default its `latest`, and never run. Raises what
-    `Store.side` and `run_commit` raise.
+    None stands for `latest~1` and `latest`. A commit is analysed with the tasks of the other side. If both sides are
+    commits, the newer one is analysed with the tasks of the latest batch. Its tasks are then used for the older one. If
+    `base` is given, the older side is found in that store, by default its `latest`, and never analysed. Raises the
+    errors of `Store.side` and `run_commit`.
     """
 
     def name(reference: str | None, default: str) -> Batch | NamedCommit:
@@ -57,12 +65,12 @@ def find_revisions(
 
 
 def open_commit(opened: Store, commit: NamedCommit, head: BatchDir, run_commit: RunCommit) -> Batch:
-    """Return the batch of a commit in the place of `head`. It is open in part. Raises what `run_commit` raises."""
+    """Return the batch of a commit in the place of `head`, open in part. Raises the errors of `run_commit`."""
     return opened.batch(run_commit(opened.store, head, commit).id, partial=True)
 
 
 def _head_for(opened: Store, side: Batch | NamedCommit | None) -> BatchDir:
-    """Return the batch under whose tasks a commit is run: the other side, or the latest batch if that has no tasks."""
+    """Return the batch whose tasks analyse a commit: the other side, or the latest batch if that side has none."""
     if isinstance(side, Batch) and side.question.batch.about.pipeline:
         return side.question.batch
     return opened.batch(partial=True).question.batch

@@ -1,4 +1,4 @@
-"""From which commit a change is counted: where its branch left the one that it is to be merged into."""
+"""The commit at which a change begins: the branch point from the branch it is to be merged into."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _DEFAULT_BRANCH = "origin/HEAD"
 
 
 class Beginning(NamedTuple):
-    """The commit that a change begins at, and in words what that is: "the merge base with origin/main"."""
+    """The commit at which a change begins, with a description such as "the merge base with origin/main"."""
 
     commit: str
-    told: str
+    description: str
 
 
 def beginning_of(head: BatchDir, repository: Repository, environment: Mapping[str, str]) -> Beginning:
-    """Where the change begins that a batch has. `environment` is that of GitHub's jobs, or anybody's.
+    """Return the commit at which the change in a batch begins. `environment` may have the variables of GitHub's jobs.
 
-    Raises GitError where it is not known; the text says what to fetch where the clone is shallow.
+    Raises GitError if the commit is unknown. For a shallow clone, the message says what to fetch.
     """
     commit = head.about.commit
     if not is_commit(commit):
@@ -36,12 +36,12 @@ def beginning_of(head: BatchDir, repository: Repository, environment: Mapping[st
         return Beginning(parents[0], "the first parent of GitHub's merge commit")
     branch = environment.get("GITHUB_BASE_REF", "")
     name = f"origin/{branch}" if branch else _DEFAULT_BRANCH
-    other = repository.find(f"refs/remotes/{name}")
-    if other is None and branch:
+    branch_head = repository.find(f"refs/remotes/{name}")
+    if branch_head is None and branch:
         raise GitError(f"{name} is not in this clone; fetch it: {_fetch(repository, branch)}")
-    if other is not None:
+    if branch_head is not None:
         try:
-            base = repository.merge_base(other, commit)
+            base = repository.merge_base(branch_head, commit)
         except GitError as error:
             raise GitError(f"no merge base with {name}: {error}; fetch more: {_fetch(repository)}") from error
         if base != commit:
@@ -50,13 +50,16 @@ def beginning_of(head: BatchDir, repository: Repository, environment: Mapping[st
         return Beginning(commit, "HEAD, because there may be uncommitted changes")
     if not parents:
         raise GitError(f"commit {commit[:12]} has no parent")
-    why = f"{name} contains HEAD" if other is not None else f"{name} does not exist"
+    why = f"{name} contains HEAD" if branch_head is not None else f"{name} does not exist"
     return Beginning(parents[0], f"the commit before HEAD, because {why}")
 
 
 def _fetch(repository: Repository, branch: str = "") -> str:
-    """What to type. A clone of one branch fetches no other one unless it is named."""
-    named = shlex.join([f"{branch}:refs/remotes/origin/{branch}"]) if branch else ""
+    """Return the git command that fetches the missing commits.
+
+    A single-branch clone needs the name of another branch.
+    """
+    refspec = shlex.join([f"{branch}:refs/remotes/origin/{branch}"]) if branch else ""
     if repository.is_shallow:
-        return f"{f'git fetch --unshallow origin {named}'.rstrip()}, or in actions/checkout set `fetch-depth: 0`"
-    return f"git fetch origin {named}".rstrip()
+        return f"{f'git fetch --unshallow origin {refspec}'.rstrip()}, or in actions/checkout set `fetch-depth: 0`"
+    return f"git fetch origin {refspec}".rstrip()

@@ -1,4 +1,4 @@
-"""Of which commit the tree of a batch is, and whether it is that commit's and nothing else."""
+"""The commit of a batch's tree, and whether the tree equals that commit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from codebatch.store.batches.batches import NO_CHECKOUT, Checkout
 
 
 def repository_of(sources: Sequence[bytes]) -> tuple[str, bytes] | None:
-    """git, and the directory that a batch is of, where that is one and in a work tree; else None."""
+    """Return the git executable and the directory of a batch; None unless it is one directory in a work tree."""
     directory = sources[0] if len(sources) == 1 else b""
     if not (directory and os.path.isdir(directory) and is_in_repository(directory)):
         return None
@@ -25,42 +25,42 @@ def repository_of(sources: Sequence[bytes]) -> tuple[str, bytes] | None:
 
 
 def find_commit(sources: Sequence[bytes]) -> str:
-    """The newest commit of a work tree; empty where there is none, or git cannot tell."""
-    found = repository_of(sources)
+    """Return the newest commit of a work tree, or an empty string if it is unknown."""
+    repository_and_directory = repository_of(sources)
     with contextlib.suppress(GitError):
-        return "" if found is None else find_head(*found).commit
+        return "" if repository_and_directory is None else find_head(*repository_and_directory).commit
     return ""
 
 
 @contextlib.contextmanager
 def asking_checkout(frozen: ProjectSnapshot, commit: str, note: Note) -> Iterator[Callable[[], Checkout]]:
-    """What tells, when it is called, whether what was frozen is what a commit has: git is at work on that meanwhile.
+    """Yield a function that returns whether a snapshot equals a commit. git works in the background until it is called.
 
-    What git cannot tell is not clean, and a note says why.
+    If git fails, the checkout is not clean, and a note has the reason.
     """
-    found = repository_of(frozen.sources) if commit else None
-    if found is None:
+    repository_and_directory = repository_of(frozen.sources) if commit else None
+    if repository_and_directory is None:
         yield lambda: NO_CHECKOUT
         return
-    git, directory = found
-    asked: AskedCheckout | None = None
+    git, directory = repository_and_directory
+    checkout_query: AskedCheckout | None = None
 
     def answer() -> Checkout:
-        if asked is None:
+        if checkout_query is None:
             return Checkout(commit, False)
         try:
-            is_clean = asked.is_clean(entry.path for entry in frozen.snapshot.entries)
+            is_clean = checkout_query.is_clean(entry.path for entry in frozen.snapshot.entries)
             return Checkout(commit, is_clean and find_head(git, directory).commit == commit)
         except GitError as error:
             note(f"cannot tell whether the working tree is clean: {error}")
             return Checkout(commit, False)
 
     try:
-        asked = AskedCheckout(git, directory, is_top=begins_in(directory))
+        checkout_query = AskedCheckout(git, directory, is_top=begins_in(directory))
     except GitError as error:
         note(f"cannot tell whether the working tree is clean: {error}")
     try:
         yield answer
     finally:
-        if asked is not None:
-            asked.close()
+        if checkout_query is not None:
+            checkout_query.close()

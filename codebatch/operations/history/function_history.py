@@ -1,10 +1,10 @@
-"""In which commits functions were changed: their lines, followed back through the versions of their files.
+"""Commits that changed functions, found by tracing the lines of each function back through the versions of its file.
 
-As `git log -L` does it: the lines of a function in a version are mapped to the versions that it was made of. A commit
-counts if it changed one of these lines. A file that was renamed is followed. A merge is no change: lines that one
-parent has unchanged are of the first such parent, and otherwise of all parents. So most merges are compared with their
-first parent alone. Hunks that are not known yet are named by `count_changes`, so that all that can be foreseen are
-read together: it goes on as if versions with unknown hunks had the same lines.
+This follows `git log -L`: the lines of a function in a version are mapped to the versions from which it was made. A
+commit counts if it changed one of these lines. Renamed files are followed. A merge is not a change: if a parent has the
+same lines, they belong to the first such parent, otherwise to all parents. So most merges are compared only with their
+first parent. `count_changes` also returns the unknown hunks that it needs. To find as many as possible at once, it
+continues as if versions with unknown hunks had the same lines.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from codebatch.git.patches import Hunk, Pair
 
 
 class CommitChanges(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The changes of one commit; of a merge those of files that differ from that of every parent.
+    """The changes of one commit. For a merge, only files that differ from those of every parent.
 
-    Changes that are not committed have no name.
+    Uncommitted changes have an empty name.
     """
 
     name: bytes
@@ -31,20 +31,23 @@ class CommitChanges(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def is_counted(self) -> bool:
-        """Whether it is a change of what it changed."""
+        """Whether the commit counts as a change of its files: it is not a merge and has a name."""
         return self.name != b"" and len(self.parents) < 2
 
 
 class Lines(msgspec.Struct, frozen=True):
-    """Lines of a file, from the first to behind the last."""
+    """A range of lines of a file; `end` is exclusive."""
 
     start: int
     end: int
 
 
 def count_file_changes(commits: Iterable[CommitChanges]) -> dict[bytes, int]:
-    """How many commits but merges changed each file, under its name or an earlier one. The newest commit is first."""
-    counted: Counter[bytes] = Counter()
+    """Return the number of commits, except merges, that changed each file under its present or an earlier name.
+
+    The commits come newest first.
+    """
+    counts: Counter[bytes] = Counter()
     later_names: dict[bytes, frozenset[bytes]] = {}
     for commit in commits:
         names: set[bytes] = set()
@@ -56,20 +59,20 @@ def count_file_changes(commits: Iterable[CommitChanges]) -> dict[bytes, int]:
                 if old.path != path:
                     later_names[old.path] = later | (later_names.get(old.path) or frozenset((old.path,)))
         if commit.is_counted:
-            counted.update(names)
-    return dict(counted)
+            counts.update(names)
+    return dict(counts)
 
 
 def select_changes(
     commits: Iterable[CommitChanges], heads: Iterable[Version]
 ) -> tuple[tuple[CommitChanges, ...], frozenset[bytes]]:
-    """Return the changes that may have led to some versions, and all paths of these files."""
-    paths = {each.path for each in heads}
+    """Return the changes that may have led to some versions, and all past and present paths of these files."""
+    paths = {change.path for change in heads}
     selected: list[CommitChanges] = []
     for commit in commits:
-        changes = tuple(each for each in commit.changes if each.new.path in paths)
+        changes = tuple(change for change in commit.changes if change.new.path in paths)
         if changes:
-            paths.update(old.path for each in changes for old in each.old)
+            paths.update(old.path for change in changes for old in change.old)
             selected.append(CommitChanges(commit.name, commit.parents, changes))
     return tuple(selected), frozenset(paths)
 
@@ -78,14 +81,14 @@ FunctionKey = tuple[Version, Lines]
 
 
 class Count(NamedTuple):
-    """How many changes are known, and whether these are all."""
+    """The number of known changes, and whether it is exact."""
 
     known: int
     is_exact: bool
 
 
 class Counting(NamedTuple):
-    """Counts of changes by function, and the comparisons of commits with parents that are needed for more."""
+    """The change counts by function, and the comparisons with parents that are needed for more exact counts."""
 
     counts: dict[FunctionKey, Count]
     lacking: dict[Pair, CommitComparison]
@@ -101,14 +104,14 @@ def count_changes(
 ) -> Counting:
     """Count the commits, except merges, that changed each function, given by its lines in a version of a file.
 
-    A count is not exact if it is not known in which lines two versions of a function's file differ, or if a function
-    is older than the first of the commits and these are not `is_whole`. Behind so many merges with unknown hunks as
-    `merges_ahead`, nothing is foreseen.
+    A count is not exact if the differing lines of two versions of the file are unknown. It is not exact either if a
+    function is older than the first of the commits and `is_whole` is not set. After `merges_ahead` merges with unknown
+    hunks, tracing stops.
     """
     walk = _Walk(hunks, functions, merges_ahead)
     for commit in commits:
         for change in commit.changes:
-            walk.pass_change(commit, change)
+            walk.trace_change(commit, change)
     if not is_whole:
         walk.inexact.update(key for followed in walk.followed.values() for key in followed)
     counts = {key: Count(count, key not in walk.inexact) for key, count in walk.counted.items()}
@@ -116,14 +119,14 @@ def count_changes(
 
 
 class _FollowedLines(msgspec.Struct, frozen=True):
-    """Lines of a version that are followed, and past how many more merges with unknown hunks."""
+    """Traced lines of a version, with the number of further merges with unknown hunks that may be passed."""
 
     lines: Lines
     ahead: int
 
 
 class _Walk:
-    """Functions on their way back through the history."""
+    """The state of tracing functions back through the history."""
 
     def __init__(
         self,
@@ -133,15 +136,15 @@ class _Walk:
     ) -> None:
         self._hunks = hunks
         self.followed: dict[Version, dict[FunctionKey, _FollowedLines]] = {
-            version: {(version, each): _FollowedLines(each, merges_ahead) for each in lines}
+            version: {(version, lines_range): _FollowedLines(lines_range, merges_ahead) for lines_range in lines}
             for version, lines in functions.items()
         }
         self.counted: dict[FunctionKey, int] = {key: 0 for lines in self.followed.values() for key in lines}
         self.inexact: set[FunctionKey] = set()
         self.lacking: dict[Pair, CommitComparison] = {}
 
-    def pass_change(self, commit: CommitChanges, change: FileVersionChange) -> None:
-        """Follow the functions of a version to those that it was made of."""
+    def trace_change(self, commit: CommitChanges, change: FileVersionChange) -> None:
+        """Trace the functions of a version to the versions from which it was made."""
         for key, place in self.followed.pop(change.new, {}).items():
             origins: list[tuple[Version, Lines]] = []
             is_known = True
@@ -152,8 +155,8 @@ class _Walk:
                     if hunks is None:
                         self._foresee(commit, change, number, key, place)
                         if place.ahead > 0:
-                            for each, lines in origins:
-                                self._follow(each, key, _FollowedLines(lines, place.ahead - 1))
+                            for origin_version, lines in origins:
+                                self._follow(origin_version, key, _FollowedLines(lines, place.ahead - 1))
                         break
                     if not hunks:
                         is_known = False
@@ -178,12 +181,12 @@ class _Walk:
     def _foresee(
         self, commit: CommitChanges, change: FileVersionChange, number: int, key: FunctionKey, place: _FollowedLines
     ) -> None:
-        """Note a lack of hunks, and go on as if the lines were the same."""
+        """Record missing hunks, and continue as if the lines were the same."""
         self.inexact.add(key)
-        # If some parent has no such file, it is not known which parent a version is of.
-        is_plain = len(change.old) == len(commit.parents)
+        # If a parent lacks the file, the parent of a version cannot be determined by its position.
+        has_all_parents = len(change.old) == len(commit.parents)
         old = change.old[number]
-        parent = commit.parents[number] if is_plain else None
+        parent = commit.parents[number] if has_all_parents else None
         self.lacking.setdefault((old.blob, change.new.blob), CommitComparison(commit.name, parent))
         ahead = place.ahead - (len(commit.parents) > 1)
         if ahead >= 0:
@@ -197,7 +200,7 @@ class _Walk:
 
 
 class _Origin(NamedTuple):
-    """The lines of an older version that some lines come from, None if they are new there."""
+    """The lines of an older version from which some lines come, or None if the lines are new there."""
 
     lines: Lines | None
     is_changed: bool

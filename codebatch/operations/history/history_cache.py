@@ -1,7 +1,7 @@
-"""The history of a work tree: asked of git, and kept in the store (`cache/churn-<16 hex>.bin`).
+"""The git history of a work tree, cached in the store (`cache/churn-<16 hex>.bin`).
 
-What a commit changed never changes, so only commits that are not known yet are read, and each of them once; so it is
-with the lines in which two versions of a file differ. What lacked for want of time is read by the next question.
+The changes of a commit are immutable, so each commit is read only once; the same applies to the differing lines of two
+versions. If time runs out, the next query reads the rest.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ __all__ = ["GitError", "KeptHistory", "find_history", "find_newest"]
 
 _MAGIC = b"cbchurn\3"
 _MERGES_AHEAD = 16
-"""A function changed in few merges. Only of so many, twice as many each time, are hunks read before they are needed."""
+"""Number of merges for which hunks are read before they are needed. It is doubled in each step.
+
+Functions are changed in few merges.
+"""
 
 
 class _KeptHunks(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -61,38 +64,41 @@ class _CachedHistory(msgspec.Struct, frozen=True, array_like=True):
 
 
 class KeptHistory:
-    """The commits of the year before the newest one, the newest first. `is_cut`: older ones of that year lack."""
+    """The commits of the year before the newest commit, newest first.
 
-    def __init__(self, store: StoreDir, directory: bytes, head: Head, tell: TellPhase = ignore_phase) -> None:
-        """Read what is new. Raises GitError."""
-        self._tell = tell
-        self._left_ns = round(HISTORY_SECONDS_MAX * 1e9)
+    `is_cut`: older commits of that year are missing.
+    """
+
+    def __init__(self, store: StoreDir, directory: bytes, head: Head, report_phase: TellPhase = ignore_phase) -> None:
+        """Load the cache and read new commits. Raises GitError."""
+        self._report_phase = report_phase
+        self._remaining_ns = round(HISTORY_SECONDS_MAX * 1e9)
         self._compared = 0
         self._store = store
         self._directory = directory
         self._head = head
         self._name = layout.churn_cache_name(digest_bytes(directory))
-        kept = _decode(read_kept(store, self._name, _MAGIC))
-        if kept is None or kept.directory != directory or kept.head.is_shallow != head.is_shallow:
-            kept = _CachedHistory(directory, head, True, (), ())
-        self.commits: tuple[CommitChanges, ...] = kept.commits
-        self.is_cut = kept.is_cut
-        self._is_kept = True
-        self._hunks = {each.pair: each.hunks for each in kept.hunks}
-        if kept.head != head or kept.is_cut:
-            self._read({each.name: each.changes for each in kept.commits})
-            self._is_kept = False
+        cached = _decode(read_kept(store, self._name, _MAGIC))
+        if cached is None or cached.directory != directory or cached.head.is_shallow != head.is_shallow:
+            cached = _CachedHistory(directory, head, True, (), ())
+        self.commits: tuple[CommitChanges, ...] = cached.commits
+        self.is_cut = cached.is_cut
+        self._is_saved = True
+        self._hunks = {each.pair: each.hunks for each in cached.hunks}
+        if cached.head != head or cached.is_cut:
+            self._read({each.name: each.changes for each in cached.commits})
+            self._is_saved = False
             self.keep()
 
     @property
     def changed_commits(self) -> int:
-        """How many commits are known that are no merges."""
-        return sum(each.is_counted for each in self.commits)
+        """The number of known commits except merges."""
+        return sum(commit.is_counted for commit in self.commits)
 
     @property
     def is_whole(self) -> bool:
         """Whether all commits of the year were read, and none is missing from the repository."""
-        return not self.is_cut and not (self._head.is_shallow and any(not each.parents for each in self.commits))
+        return not self.is_cut and not (self._head.is_shallow and any(not commit.parents for commit in self.commits))
 
     @property
     def commit(self) -> str:
@@ -105,32 +111,35 @@ class KeptHistory:
         edits: CommitChanges,
         edited: Mapping[Pair, tuple[Hunk, ...]],
     ) -> tuple[dict[FunctionKey, Count], bool]:
-        """In how many commits the lines of functions changed, and whether git needs more time. Raises GitError.
+        """Return the number of commits that changed each function, and whether git needs more time. Raises GitError.
 
-        `edits` are changes after the newest commit, `edited` the lines in which their versions differ.
+        `edits` are uncommitted changes, and `edited` the differing lines of their versions.
         """
         commits, paths = select_changes((edits, *self.commits), functions)
         merges_ahead = _MERGES_AHEAD
         while True:
             hunks = {**self._hunks, **edited}
-            found = count_changes(
+            counting = count_changes(
                 commits, hunks, functions, is_whole=self.is_whole, merges_ahead=merges_ahead
             )  # fmt: skip
-            if not found.lacking or self._left_ns <= 0:
-                return found.counts, bool(found.lacking)
-            self._tell("comparing versions", self._compared, self._compared + len(found.lacking), "versions")
+            if not counting.lacking or self._remaining_ns <= 0:
+                return counting.counts, bool(counting.lacking)
+            self._report_phase("comparing versions", self._compared, self._compared + len(counting.lacking), "versions")
             began_ns = running_ns()
-            read = read_hunks(_git(), self._directory, found.lacking, paths, seconds_max=self._left_ns / 1e9)
-            self._left_ns -= running_ns() - began_ns
+            read = read_hunks(_git(), self._directory, counting.lacking, paths, seconds_max=self._remaining_ns / 1e9)
+            self._remaining_ns -= running_ns() - began_ns
             self._hunks |= read.hunks
-            self._is_kept = False
+            self._is_saved = False
             self._compared += len(read.hunks)
             if read.is_cut:
-                self._left_ns = 0
+                self._remaining_ns = 0
             merges_ahead *= 2
 
     def read_committed(self, paths: Collection[bytes]) -> dict[bytes, bytes]:
-        """The content of files as the newest commit has them, of those that it has. Raises GitError."""
+        """Return the content of files in the newest commit.
+
+        Files that it does not have are omitted. Raises GitError.
+        """
         return read_committed(_git(), self._directory, self._head, paths) if paths else {}
 
     def _read(self, known: dict[bytes, tuple[FileVersionChange, ...]]) -> None:
@@ -138,24 +147,27 @@ class KeptHistory:
         listed = list_commits(git, self._directory, self._head)
         self.is_cut = len(listed) > COMMITS_MAX
         del listed[COMMITS_MAX:]
-        lacking = [each for each in listed if each.name not in known]
-        if lacking:
-            found = read_commits(
+        unread = [each for each in listed if each.name not in known]
+        if unread:
+            commits_read = read_commits(
                 git,
                 self._directory,
                 self._head,
-                lacking,
-                advance=lambda done, planned: self._tell("reading history", done, planned, "commits"),
+                unread,
+                advance=lambda done, planned: self._report_phase("reading history", done, planned, "commits"),
             )
-            known |= found.changes
-            self.is_cut |= found.is_cut
+            known |= commits_read.changes
+            self.is_cut |= commits_read.is_cut
         self.commits = tuple(_read_so_far(listed, known))
 
     def keep(self) -> None:
-        """Store what was read, except the hunks of commits older than a year."""
-        if self._is_kept:
+        """Save the history, except hunks of commits older than a year.
+
+        Further calls without new data have no effect.
+        """
+        if self._is_saved:
             return
-        self._is_kept = True
+        self._is_saved = True
         pairs = {
             (old.blob, change.new.blob)
             for commit in self.commits
@@ -163,30 +175,30 @@ class KeptHistory:
             for old in change.old
         }  # fmt: skip
         hunks = tuple(_KeptHunks(pair, hunks) for pair, hunks in self._hunks.items() if pair in pairs)
-        kept = _CachedHistory(self._directory, self._head, self.is_cut, self.commits, hunks)
-        write_kept(self._store, self._name, _MAGIC, msgspec.msgpack.encode(kept))
+        cached = _CachedHistory(self._directory, self._head, self.is_cut, self.commits, hunks)
+        write_kept(self._store, self._name, _MAGIC, msgspec.msgpack.encode(cached))
 
 
 def _read_so_far(
     listed: list[ListedCommit], known: Mapping[bytes, tuple[FileVersionChange, ...]]
 ) -> list[CommitChanges]:
-    """The commits before the first one that is not known: what is older may be of a version that none leads to."""
-    found = []
-    for each in listed:
-        if each.name not in known:
+    """Return the commits before the first unknown one. The path history of older commits would be incomplete."""
+    commits = []
+    for commit in listed:
+        if commit.name not in known:
             break
-        found.append(CommitChanges(each.name, each.parents, known[each.name]))
-    return found
+        commits.append(CommitChanges(commit.name, commit.parents, known[commit.name]))
+    return commits
 
 
 def find_newest(directory: bytes) -> Head:
-    """The newest commit of a work tree. Raises GitError."""
+    """Return the newest commit of a work tree. Raises GitError."""
     return find_head(_git(), directory)
 
 
-def find_history(store: StoreDir, directory: bytes, head: Head, tell: TellPhase = ignore_phase) -> KeptHistory:
-    """The history of a work tree in the year before its newest commit. Raises GitError."""
-    return KeptHistory(store, directory, head, tell)
+def find_history(store: StoreDir, directory: bytes, head: Head, report_phase: TellPhase = ignore_phase) -> KeptHistory:
+    """Return the history of a work tree in the year before its newest commit. Raises GitError."""
+    return KeptHistory(store, directory, head, report_phase)
 
 
 def _git() -> str:

@@ -1,4 +1,4 @@
-"""The newest commit of the work tree that a batch was taken of."""
+"""The newest commit of a batch's work tree."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def find_newest_commit(sources: Sequence[bytes]) -> Head | str:
-    """The newest commit of the work tree that a batch of some sources was taken of; or why it is not known."""
+    """Return the newest commit of the work tree of a batch's sources, or the reason why it is unknown."""
     if not sources:
         return "change frequency unknown: the files of the batch are not in a git work tree"
     directory = os.path.commonpath(sources)
@@ -19,7 +19,7 @@ def find_newest_commit(sources: Sequence[bytes]) -> Head | str:
         return "change frequency unknown: the directory of the batch does not exist"
     if not is_in_repository(directory):
         return "change frequency unknown: the directory is not in a git repository"
-    from codebatch.operations.history.history_cache import GitError, find_newest  # 8 ms, with `subprocess`
+    from codebatch.operations.history.history_cache import GitError, find_newest  # Deferred: rarely needed.
 
     try:
         return find_newest(directory)
@@ -28,7 +28,7 @@ def find_newest_commit(sources: Sequence[bytes]) -> Head | str:
 
 
 def is_in_repository(directory: bytes) -> bool:
-    """Whether there is a `.git` in a directory or above it."""
+    """Return whether a directory or one of its parents has a `.git`."""
     while not os.path.lexists(os.path.join(directory, b".git")):
         if directory == (directory := os.path.dirname(directory)):
             return False

@@ -1,4 +1,4 @@
-"""How often the files of a batch were changed in the last year."""
+"""The change frequency of the files of a batch in the last year."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 
 class Churn(msgspec.Struct, frozen=True):
-    """How often files were changed in the year before the newest commit, those not named not at all.
+    """The number of changes of each file in the year before the newest commit.
 
-    A file that was renamed is followed. `changes` and `history` are None where there is no history; `told` says why,
-    or how much of the year it lacks, and is empty where it is whole.
+    Files that are not listed were not changed. Renamed files are followed. Without history, `changes` and `history` are
+    None. `told` is the reason for that, or describes the missing part of the year; it is empty if the history is
+    complete.
     """
 
     changes: Mapping[bytes, int] | None
@@ -28,12 +29,12 @@ class Churn(msgspec.Struct, frozen=True):
 
     @property
     def is_cut(self) -> bool:
-        """Whether the next question reads more of the history."""
+        """Whether the next query reads more of the history."""
         return self.history is not None and self.history.is_cut
 
 
 def churn(question: BatchQuery) -> Churn:
-    """How often each file of a batch was changed, as the work tree that it was taken of has it now."""
+    """Return the number of changes of each file of a batch, according to its work tree."""
     head = question.newest_commit
     if isinstance(head, str):
         return Churn(None, head)
@@ -45,10 +46,10 @@ def churn(question: BatchQuery) -> Churn:
         history = find_history(question.store, directory, head, question.tell_phase)
     except GitError as error:
         return Churn(None, f"change frequency unknown: {error}")
-    told = ""
+    note = ""
     commits = count_of(history.changed_commits, "commit")
     if history.is_cut:
-        told = f"change frequency covers only the last {commits} instead of a year; the next query reads more"
+        note = f"change frequency covers only the last {commits} instead of a year; the next query reads more"
     elif head.is_shallow:
-        told = f"change frequency covers only {commits}: the clone is shallow"
-    return Churn(count_file_changes(history.commits), told, history)
+        note = f"change frequency covers only {commits}: the clone is shallow"
+    return Churn(count_file_changes(history.commits), note, history)

@@ -1,7 +1,7 @@
-"""How often functions of a batch were changed: of each its own commits, not those of its file.
+"""The number of commits that changed each function of a batch, as opposed to its file.
 
-A file of a batch is found in the history by its content. If no commit of the last year made that content, as in a work
-tree with changes that are not committed, its lines are first compared with those of the newest commit.
+A file of a batch is located in the history by its content. Content with uncommitted changes is in no commit; its lines
+are first compared with those of the newest commit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.query.answers.function_lines import FunctionLines, FunctionLocation
 
 _COMPARED_LINES_MAX = 3_000
-"""If more lines differ, all count as changed, since a comparison would take too long."""
+"""Maximum number of differing lines to compare. If more lines differ, all of them count as changed."""
 
 
 class FunctionChanges:
@@ -31,37 +31,37 @@ class FunctionChanges:
         self._edits: list[FileVersionChange] = []
         self._hunks: dict[Pair, tuple[Hunk, ...]] = {}
         self._versions_found: dict[bytes, Version | None] = {}
-        self._counted: dict[FunctionLocation, Count] = {}
+        self._counts: dict[FunctionLocation, Count] = {}
         self.is_cut = False
 
     def count(self, places: Iterable[FunctionLocation]) -> dict[FunctionLocation, Count]:
-        """In how many commits each function was changed, as far as that is known. Raises GitError, StoreCorrupt.
+        """Return the number of commits that changed each function, as far as known. Raises GitError and StoreCorrupt.
 
-        `is_cut` is set if git needs more time for that.
+        `is_cut` is set if git needs more time.
         """
-        wanted = [each for each in places if each not in self._counted]
-        paths = dict.fromkeys(each.path for each in wanted)
+        uncounted = [location for location in places if location not in self._counts]
+        paths = dict.fromkeys(location.path for location in uncounted)
         self._find_versions([path for path in paths if path in self._paths and path not in self._versions_found])
-        found: dict[FunctionLocation, tuple[Version, Lines]] = {}
+        versions: dict[FunctionLocation, tuple[Version, Lines]] = {}
         functions: dict[Version, list[Lines]] = {}
-        for each in wanted:
-            # A path that no commit made was not changed, unless a commit is unknown.
-            self._counted[each] = Count(0, each.path not in self._paths and self._history.is_whole)
-            if each.path not in self._paths:
+        for location in uncounted:
+            # A path in no commit was not changed, unless commits are missing.
+            self._counts[location] = Count(0, location.path not in self._paths and self._history.is_whole)
+            if location.path not in self._paths:
                 continue
-            version, end = self._versions_found[each.path], self._lines.end_of(each)
+            version, end = self._versions_found[location.path], self._lines.end_of(location)
             if version is not None and end is not None:
-                found[each] = version, Lines(each.line, end)
-                functions.setdefault(version, []).append(found[each][1])
+                versions[location] = version, Lines(location.line, end)
+                functions.setdefault(version, []).append(versions[location][1])
         if functions:
             edits = CommitChanges(b"", (), tuple(self._edits))
-            counted, is_cut = self._history.count_changes(functions, edits, self._hunks)
+            counts, is_cut = self._history.count_changes(functions, edits, self._hunks)
             self.is_cut |= is_cut
-            self._counted |= {each: counted[key] for each, key in found.items()}
-        return self._counted
+            self._counts |= {location: counts[key] for location, key in versions.items()}
+        return self._counts
 
     def keep(self) -> None:
-        """Keep what was read of the history for later questions."""
+        """Save the history that was read for later queries."""
         self._history.keep()
 
     @cached_property
@@ -70,24 +70,24 @@ class FunctionChanges:
 
     @cached_property
     def _paths(self) -> frozenset[bytes]:
-        return frozenset(each.path for each in self._versions)
+        return frozenset(version.path for version in self._versions)
 
     def _find_versions(self, paths: Collection[bytes]) -> None:
-        """Find the version of each file in which the history goes on; None if its content is lost."""
+        """Find the version of each file at which its history continues, or None if its content is missing."""
         edited: dict[bytes, bytes] = {}
         for path in paths:
             content = self._read(path)
             self._versions_found[path] = None
             if content is None:
                 continue
-            # git may have replaced the ends of lines when it wrote the file.
-            for each in (content, content.replace(b"\r\n", b"\n")):
-                version = Version(path, blob_of(each, self._history.commit))
+            # git may have converted line ends when it wrote the file.
+            for variant in (content, content.replace(b"\r\n", b"\n")):
+                version = Version(path, blob_of(variant, self._history.commit))
                 if version in self._versions:
                     self._versions_found[path] = version
                     break
             else:
-                edited[path] = each
+                edited[path] = variant
         for path, committed in self._history.read_committed(edited).items():
             version = Version(path, blob_of(edited[path], self._history.commit))
             old = Version(path, blob_of(committed, self._history.commit))
@@ -105,20 +105,23 @@ class FunctionChanges:
 
 
 def compare_lines(old: bytes, new: bytes) -> tuple[Hunk, ...]:
-    """The lines in which two contents differ."""
-    import difflib  # 3 ms, and only if files were edited
+    """Return the hunks in which two contents differ."""
+    import difflib  # Deferred: only needed if files were edited.
 
     before, after = old.split(b"\n"), new.split(b"\n")
-    least = min(len(before), len(after))
-    first = next((each for each in range(least) if before[each] != after[each]), least)
-    last = next((each for each in range(least - first) if before[-1 - each] != after[-1 - each]), least - first)
-    one, other = before[first : len(before) - last], after[first : len(after) - last]
-    if max(len(one), len(other)) > _COMPARED_LINES_MAX:
-        return (Hunk(first + 1, first + 1 + len(one), first + 1, first + 1 + len(other)),)
-    matched = difflib.SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
+    shared_length = min(len(before), len(after))
+    first = next((offset for offset in range(shared_length) if before[offset] != after[offset]), shared_length)
+    last = next(
+        (offset for offset in range(shared_length - first) if before[-1 - offset] != after[-1 - offset]),
+        shared_length - first,
+    )
+    old_middle, new_middle = before[first : len(before) - last], after[first : len(after) - last]
+    if max(len(old_middle), len(new_middle)) > _COMPARED_LINES_MAX:
+        return (Hunk(first + 1, first + 1 + len(old_middle), first + 1, first + 1 + len(new_middle)),)
+    opcodes = difflib.SequenceMatcher(None, old_middle, new_middle, autojunk=False).get_opcodes()
     start = first + 1
     return tuple(
         Hunk(start + old_start, start + old_end, start + new_start, start + new_end)
-        for tag, old_start, old_end, new_start, new_end in matched
+        for tag, old_start, old_end, new_start, new_end in opcodes
         if tag != "equal"
     )

@@ -1,13 +1,13 @@
-"""Where code is hard to change: how complex it is, how often that was met in the last year, and by how many.
+"""Hotspots: code that is hard to change, ranked by complexity, change frequency and number of dependents.
 
 A hotspot, after Tornhill ("Your Code as a Crime Scene"), is code that is complex and often changed: the product of the
-two. Here it weighs more where more files depend on it. Few files have nearly all of the dependents (they go by a power
-law), so these count by their logarithm, or one small file that all import would always be first:
+two. Here the number of dependents is a further factor. Dependents follow a power law, so their logarithm is used;
+otherwise a small file that all files import would always be first:
 
     cognitive complexity x (1 + changes in the last year) x log2(2 + files that depend on it)
 
-The changes of a function are its own, not those of its file (function_changes.py). What is not known (no history, no
-`dependencies`, no imports that lead there) counts as 0, and is null.
+The changes of a function are its own, not those of its file (function_changes.py). An unknown value (no history, no
+`dependencies`, no imports that lead to the file) counts as 0 and is null in answers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from codebatch.query.answers.import_rules import needs_import
 from codebatch.query.filters.arguments import refuse_below_one, refuse_unknown
 from codebatch.query.secondary_files import Apart
 
-if TYPE_CHECKING:  # Who asks is told of a stale tree by another process, which is begun before these are imported.
+if TYPE_CHECKING:  # Deferred: the check for a stale tree starts in another process before these imports.
     from codebatch.operations.history.function_history import Count
     from codebatch.operations.hotspots.churn import Churn
     from codebatch.query.answers.file_numbers import FileNumbers
@@ -42,16 +42,16 @@ __all__ = ["HOTSPOTS_MAX", "HOTSPOTS_SHOWN", "OF_FUNCTIONS", "Hotspot", "Hotspot
 
 HOTSPOTS_SHOWN = 10
 FUNCTION_LEAST = 10
-"""Functions of lower complexity are no hotspots by default. The limit is McCabe's."""
+"""Minimum complexity of functions in a ranking, by default. The limit is McCabe's."""
 HOTSPOTS_MAX = 1_000
 OF_FUNCTIONS: tuple[HotspotBy, ...] = ("hotspot", "cognitive", "complexity")
-"""By what functions can be ranked; by the others files are."""
+"""Rankings of functions. All other rankings are of files."""
 _METRIC = {"hotspot": "cognitive", "duplication": "duplicated_lines", "churn": "code"}
-"""Of what it is asked who is ranked, where that is called otherwise."""
+"""The metric of each ranking that has another name."""
 _DEPENDENTS = "dependents"
 _OF_FILES = ("cognitive", "complexity", "code", "duplicated_lines")
 _SPARE = 20
-"""So many more are ranked, for some may show to be doubtful, or to have changed more rarely than their files."""
+"""Number of additional candidates, because some may be doubtful, or may have changed less often than their files."""
 
 
 class Hotspot(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,10 +110,10 @@ def hotspots(
     languages: Collection[str] = (),
     everything: bool = False,
 ) -> Answer[Hotspots]:
-    """The functions that are hardest to change, or the files: the first `limit` of those that have `least` or more.
+    """Return the functions or files that are hardest to change: at most `limit` rows, highest score first.
 
-    `least` is of the number by which they are ranked, of hotspots of the cognitive complexity; by default it is
-    FUNCTION_LEAST of functions and 1 of files. With `everything` nothing is left out. Raises InvalidInput or
+    Rows need a metric of at least `least`; for hotspots the metric is cognitive complexity. The default is
+    FUNCTION_LEAST for functions and 1 for files. With `everything`, nothing is excluded. Raises InvalidInput or
     StoreCorrupt.
     """
     from codebatch.operations.hotspots.churn import churn
@@ -137,41 +137,43 @@ def hotspots(
     history = churn(question)
     if history.changes is None and by == "churn":
         raise InvalidInput(history.told)
-    kept = question.find_numbers(are_made=True)
-    dependents = _dependents(records, kept)
+    stored = question.find_numbers(are_made=True)
+    dependents = _dependents(records, stored)
     known = FilesKnown(history.changes, dependents, None if everything else question.apart)
-    is_wanted = _wanted(records, path, languages)
-    told, is_cut = history.told, history.is_cut
+    is_wanted = _path_predicate(records, path, languages)
+    note, is_cut = history.told, history.is_cut
     if is_of_files:
-        rows, left_out = _files(records, Ranking(by, known, limit), metric, least, is_wanted)
+        rows, excluded = _files(records, Ranking(by, known, limit), metric, least, is_wanted)
     else:
-        doubt = None if everything else PartialParseCheck(records, None if kept is None else kept.in_part)
-        greatest = None if kept is None else kept.of(f"max_{metric}")
-        rank = partial(rank_functions, records, metric, least, is_wanted, greatest)
-        changes = _ChangesKnown(question, history)
+        doubt = None if everything else PartialParseCheck(records, None if stored is None else stored.in_part)
+        maximums = None if stored is None else stored.of(f"max_{metric}")
+        rank = partial(rank_functions, records, metric, least, is_wanted, maximums)
+        changes = _KnownChanges(question, history)
         search = _FunctionSearch(lambda spare: rank(partial(Ranking, by, known, spare)), limit, doubt, changes)
-        best, left_out = search.find()
+        best, excluded = search.find()
         changes.keep()
-        told = ", ".join(filter(None, (told, changes.describe_lack(best))))
+        note = ", ".join(filter(None, (note, changes.describe_lack(best))))
         is_cut |= changes.is_cut
         rows = tuple(
-            _hotspot(known, each, {metric: each.value}, changes.of(each), symbol=each.symbol, line=each.line)
-            for each in best
+            _hotspot(known, row, {metric: row.value}, changes.of(row), symbol=row.symbol, line=row.line) for row in best
         )
-    found = Hotspots(
-        rows=_without_guesses(records, kept, rows), excluded=left_out, churn_note=told, is_history_cut=is_cut
+    result = Hotspots(
+        rows=_fix_dependents(records, stored, rows),
+        excluded=excluded,
+        churn_note=note,
+        is_history_cut=is_cut,
     )
     needed = {"analyze", "parse", "dependencies", *(["duplicates"] if is_of_files else [])} & {*records.task_names}
     if not records.source.is_done:
         needed = set().union(*map(records.plan.needed_for, needed))
     whole = completeness(records, needed, path=path, lacks_files=bool(question.batch.about.paths))
-    return Answer(question=question, found=found, whole=whole)
+    return Answer(question=question, found=result, whole=whole)
 
 
-def _dependents(records: BatchRecords, kept: FileNumbers | None) -> Mapping[bytes, int] | None:
-    """How many files depend on each; None unless all is there that says so, or else 0 would be told of each."""
-    if kept is not None:
-        return kept.of(_DEPENDENTS)
+def _dependents(records: BatchRecords, stored: FileNumbers | None) -> Mapping[bytes, int] | None:
+    """Return the number of dependents of each file. If results are missing, return None, because 0 would be wrong."""
+    if stored is not None:
+        return stored.of(_DEPENDENTS)
     if "dependencies" not in records.task_names:
         return None
     from codebatch.query.answers.numbers import numbers_of_files
@@ -182,32 +184,32 @@ def _dependents(records: BatchRecords, kept: FileNumbers | None) -> Mapping[byte
     return numbers_of_files(records, (_DEPENDENTS,))[_DEPENDENTS]
 
 
-_LeftOut = dict[Apart | Literal["doubtful"], int]
+_ExcludedCounts = dict[Apart | Literal["doubtful"], int]
 
 
-class _ChangesKnown:
-    """The changes of functions, None where they are not known."""
+class _KnownChanges:
+    """The change counts of functions."""
 
     def __init__(self, question: BatchQuery, history: Churn) -> None:
         from codebatch.operations.hotspots.function_changes import FunctionChanges
 
         self._changes = None if history.history is None else FunctionChanges(question, history.history)
         self._is_whole = history.history is not None and history.history.is_whole
-        self._counted: Mapping[FunctionLocation, Count] = {}
-        self._told = ""
+        self._counts: Mapping[FunctionLocation, Count] = {}
+        self._note = ""
 
     def read(self, candidates: Iterable[HotspotCandidate]) -> None:
-        """Find out what is known of some functions. Raises StoreCorrupt."""
+        """Read the change counts of some functions. Raises StoreCorrupt."""
         if self._changes is None:
             return
         from codebatch.operations.history.history_cache import GitError
 
         try:
-            self._counted = self._changes.count(map(_place, candidates))
+            self._counts = self._changes.count(map(_place, candidates))
         except GitError as error:
-            self._told = f"change frequency of functions unknown: {error}"
+            self._note = f"change frequency of functions unknown: {error}"
         if self._changes.is_cut:
-            self._told = "change frequency of some functions unknown: git takes too long; the next query reads more"
+            self._note = "change frequency of some functions unknown: git takes too long; the next query reads more"
 
     @property
     def is_cut(self) -> bool:
@@ -215,25 +217,25 @@ class _ChangesKnown:
         return self._changes is not None and self._changes.is_cut
 
     def describe_lack(self, shown: Iterable[HotspotCandidate]) -> str:
-        """Return what is not known of functions, empty if nothing lacks or there is no history at all."""
-        if self._told or self._changes is None or all(self.of(each) is not None for each in shown):
-            return self._told
+        """Return what is unknown about changes of functions; empty if nothing is, or if there is no history."""
+        if self._note or self._changes is None or all(self.of(candidate) is not None for candidate in shown):
+            return self._note
         if not self._is_whole:  # The history itself is incomplete, which is noted for files as well.
             return ""
         return "change frequency of some functions unknown: git cannot compare all versions of their files line by line"
 
     def of(self, candidate: HotspotCandidate) -> int | None:
-        """Return the changes of a function, None if some may be unknown."""
-        count = self._counted.get(_place(candidate))
+        """Return the number of changes of a function, or None if it may be incomplete."""
+        count = self._counts.get(_place(candidate))
         return count.known if count is not None and count.is_exact else None
 
     def least_of(self, candidate: HotspotCandidate) -> int:
-        """Return how many changes of a function are known."""
-        count = self._counted.get(_place(candidate))
+        """Return the known number of changes of a function, a lower bound."""
+        count = self._counts.get(_place(candidate))
         return 0 if count is None else count.known
 
     def keep(self) -> None:
-        """Keep what was read for later questions."""
+        """Save the history that was read for later queries."""
         if self._changes is not None:
             self._changes.keep()
 
@@ -243,34 +245,36 @@ def _place(candidate: HotspotCandidate) -> FunctionLocation:
 
 
 class _FunctionSearch(NamedTuple):
-    """The search for the best functions. `rank` finds so many as if each had changed as often as its file."""
+    """The search for the best functions. `rank` ranks as many candidates as given, using the changes of their files."""
 
     rank: Callable[[int], Ranking]
     limit: int
     doubt: PartialParseCheck | None
-    changes: _ChangesKnown
+    changes: _KnownChanges
 
-    def find(self) -> tuple[list[HotspotCandidate], _LeftOut]:
-        """The best that are not doubtful, by their own changes, and how many stood before the last of them."""
+    def find(self) -> tuple[list[HotspotCandidate], _ExcludedCounts]:
+        """Return the best functions by their own changes, and how many excluded ones rank before the last of them."""
         spare = self.limit + _SPARE
         while True:
             ranking = self.rank(spare)
-            highest, beside = ranking.best()
+            highest, excluded = ranking.best()
             best, doubtful = self._best(ranking, highest)
             if len(highest) < spare or self._is_settled(best, highest[-1]):
                 break
             spare *= 4
-        before = [each for each, _ in beside if not self._is_settled(best, each)]
-        before = [each for each in self._score(ranking, before) if not self._is_settled(best, each)]
+        preceding = [candidate for candidate, _ in excluded if not self._is_settled(best, candidate)]
+        preceding = [
+            candidate for candidate in self._score(ranking, preceding) if not self._is_settled(best, candidate)
+        ]
         self.changes.read(best)
-        apart = {_place(each): of for each, of in beside}
-        left_out: _LeftOut = dict(Counter(apart[_place(each)] for each in before))
+        categories = {_place(candidate): category for candidate, category in excluded}
+        excluded_counts: _ExcludedCounts = dict(Counter(categories[_place(candidate)] for candidate in preceding))
         if doubtful:
-            left_out["doubtful"] = doubtful
-        return best, left_out
+            excluded_counts["doubtful"] = doubtful
+        return best, excluded_counts
 
     def _best(self, ranking: Ranking, highest: list[HotspotCandidate]) -> tuple[list[HotspotCandidate], int]:
-        """The best of some candidates and how many before the last of them are doubtful, of few the own changes."""
+        """Return the best candidates, and the number of doubtful ones before the last. Read few change counts."""
         scored: list[HotspotCandidate] = []
         best: list[HotspotCandidate] = []
         doubtful = 0
@@ -278,106 +282,114 @@ class _FunctionSearch(NamedTuple):
             if self._is_settled(best, highest[start]):
                 break
             scored = sorted(scored + self._score(ranking, highest[start : start + self.limit]))
-            best, doubtful = self._sound(scored)
+            best, doubtful = self._without_doubtful(scored)
         return best, doubtful
 
     def _is_settled(self, best: list[HotspotCandidate], candidate: HotspotCandidate) -> bool:
-        """Whether a candidate, and all that rank below it, are none of the best."""
+        """Return whether a candidate, and all candidates after it, cannot be among the best."""
         return len(best) == self.limit and best[-1] <= candidate
 
     def _score(self, ranking: Ranking, candidates: list[HotspotCandidate]) -> list[HotspotCandidate]:
-        """Rank candidates by their own changes, if changes count."""
+        """Rank candidates by their own changes, if the ranking depends on changes."""
         if ranking.by != "hotspot":
             return candidates
         self.changes.read(candidates)
         known, changes_of = ranking.known, self.changes.least_of
-        return [each._replace(rank=-each.value * known.weight_of(each.path, changes_of(each))) for each in candidates]
+        return [
+            candidate._replace(rank=-candidate.value * known.weight_of(candidate.path, changes_of(candidate)))
+            for candidate in candidates
+        ]
 
-    def _sound(self, candidates: Iterable[HotspotCandidate]) -> tuple[list[HotspotCandidate], int]:
-        """The first that are not doubtful, and how many before the last of them are."""
-        sound: list[HotspotCandidate] = []
+    def _without_doubtful(self, candidates: Iterable[HotspotCandidate]) -> tuple[list[HotspotCandidate], int]:
+        """Return the first candidates that are not doubtful, and the number of doubtful ones among them."""
+        certain: list[HotspotCandidate] = []
         doubtful = 0
-        for each in candidates:
-            if self.doubt is not None and self.doubt.is_doubtful(each.path, each.symbol, each.line):
+        for candidate in candidates:
+            if self.doubt is not None and self.doubt.is_doubtful(candidate.path, candidate.symbol, candidate.line):
                 doubtful += 1
             else:
-                sound.append(each)
-            if len(sound) == self.limit:
+                certain.append(candidate)
+            if len(certain) == self.limit:
                 break
-        return sound, doubtful
+        return certain, doubtful
 
 
 def _files(
     records: BatchRecords, ranking: Ranking, metric: str, least: int, is_wanted: Callable[[bytes], bool]
-) -> tuple[tuple[Hotspot, ...], _LeftOut]:
+) -> tuple[tuple[Hotspot, ...], _ExcludedCounts]:
     from codebatch.query.answers.numbers import numbers_of_files
 
     by_metric = numbers_of_files(records, (*_OF_FILES, metric))
-    of_rank = by_metric[metric]
+    values = by_metric[metric]
     if ranking.by == "churn":
-        of_rank = {path: ranking.known.changes_of(path) or 0 for path in of_rank}
-    for path, value in of_rank.items():
+        values = {path: ranking.known.changes_of(path) or 0 for path in values}
+    for path, value in values.items():
         if value >= least and is_wanted(path):
             ranking.add(path, value)
-    best, beside = ranking.best()
+    best, excluded = ranking.best()
 
     def numbers(path: bytes) -> dict[str, int]:
-        return {each: by_metric[each].get(path, 0) for each in _OF_FILES if each in by_metric}
+        return {name: by_metric[name].get(path, 0) for name in _OF_FILES if name in by_metric}
 
     known = ranking.known
-    rows = tuple(_hotspot(known, each, numbers(each.path), known.changes_of(each.path)) for each in best)
-    return rows, dict(Counter(apart for _, apart in beside))
+    rows = tuple(_hotspot(known, row, numbers(row.path), known.changes_of(row.path)) for row in best)
+    return rows, dict(Counter(apart for _, apart in excluded))
 
 
-def _without_guesses(records: BatchRecords, kept: FileNumbers | None, rows: tuple[Hotspot, ...]) -> tuple[Hotspot, ...]:
-    """Return hotspots with null or `dependents_partial` for files that may be used without an import of them."""
+def _fix_dependents(
+    records: BatchRecords, stored: FileNumbers | None, rows: tuple[Hotspot, ...]
+) -> tuple[Hotspot, ...]:
+    """Return the hotspots with corrected dependents, for files that may be used without an import.
+
+    Their `dependents` are None if 0, else `dependents_partial` is set.
+    """
     if "parse" not in records.task_names:
         return rows
-    of_kept = {} if kept is None else kept.languages
-    found = []
-    for each in rows:
-        path = path_from_fields(each.path, each.path_b64)
-        language = of_kept.get(path) or records.languages.get((each.path or None, each.path_b64 or None))
-        if each.dependents is not None and not needs_import(language or "", path):
-            unknown: dict[str, object] = {"dependents_partial": True} if each.dependents else {"dependents": None}
-            found.append(msgspec.structs.replace(each, **unknown))
+    languages = {} if stored is None else stored.languages
+    result = []
+    for hotspot in rows:
+        path = path_from_fields(hotspot.path, hotspot.path_b64)
+        language = languages.get(path) or records.languages.get((hotspot.path or None, hotspot.path_b64 or None))
+        if hotspot.dependents is not None and not needs_import(language or "", path):
+            unknown: dict[str, object] = {"dependents_partial": True} if hotspot.dependents else {"dependents": None}
+            result.append(msgspec.structs.replace(hotspot, **unknown))
         else:
-            found.append(each)
-    return tuple(found)
+            result.append(hotspot)
+    return tuple(result)
 
 
 def _hotspot(
     known: FilesKnown,
-    found: HotspotCandidate,
+    candidate: HotspotCandidate,
     numbers: Mapping[str, int],
     changes: int | None,
     *,
     symbol: str | None = None,
     line: int = 1,
 ) -> Hotspot:
-    path, path_b64 = path_fields(found.path)
+    path, path_b64 = path_fields(candidate.path)
     hotspot = Hotspot(
         path=path,
         path_b64=path_b64,
         symbol=UNSET if symbol is None else symbol,
         line=UNSET if symbol is None else line,
-        score=round(-found.rank, 1),
+        score=round(-candidate.rank, 1),
         commits_per_year=changes,
-        dependents=known.dependents_of(found.path),
+        dependents=known.dependents_of(candidate.path),
     )
     return msgspec.structs.replace(hotspot, **numbers)
 
 
-def _wanted(records: BatchRecords, path: Paths, languages: Collection[str]) -> Callable[[bytes], bool]:
-    """Which files are asked for. Raises InvalidInput."""
+def _path_predicate(records: BatchRecords, path: Paths, languages: Collection[str]) -> Callable[[bytes], bool]:
+    """Return a predicate for the requested files. Raises InvalidInput."""
     from codebatch.query.filters.paths import PathFilter
 
     paths = PathFilter(path)
     if not languages:
         return paths.matches if path else lambda _: True
-    of = {_path_of(*key): language for key, language in records.languages.items()}
-    refuse_unknown("language in the batch", languages, sorted(set(of.values())))
-    return lambda each: of.get(each) in languages and paths.matches(each)
+    languages_by_path = {_path_of(*key): language for key, language in records.languages.items()}
+    refuse_unknown("language in the batch", languages, sorted(set(languages_by_path.values())))
+    return lambda file: languages_by_path.get(file) in languages and paths.matches(file)
 
 
 def _path_of(path: Json, path_b64: Json) -> bytes:

@@ -1,1 +1,1 @@
-"""Diagnosis of stores, verification of results, trials of rules and tasks."""
+"""Diagnosis and repair of stores, verification of results, and trials of rules and tasks."""

@@ -1,4 +1,4 @@
-"""Why results of a batch were executed and not taken over from older ones."""
+"""Explanation why results of a batch were executed instead of reused from older batches."""
 
 from __future__ import annotations
 
@@ -88,43 +88,45 @@ def explain_misses(
     task: str | None = None,
     note: Note,
 ) -> tuple[MissesAnswer, Completeness]:
-    """Hold the plan and entries of a batch against those of its bases, as they are now; and how far its tasks are.
+    """Compare the plan and files of a batch with its bases in their present state. Return also its completeness.
 
-    Of all its files or of one, of all its tasks or of one. Raises InvalidInput or StoreCorrupt.
+    `path` restricts the answer to one file, `task` to one task. Raises InvalidInput or StoreCorrupt.
     """
     records = BatchRecords(store, batch)
-    chosen = records.choose_tasks(task)
+    chosen_tasks = records.choose_tasks(task)
     item: int | None = None
     if path is not None:
         _, item = find_item(records, path, note)
-        of_files = tuple(name for name in chosen if name not in records.plan.project_tasks)
-        if not of_files:
+        file_tasks = tuple(name for name in chosen_tasks if name not in records.plan.project_tasks)
+        if not file_tasks:
             raise InvalidInput(
-                f"{', '.join(chosen)} runs once per project, not per file", hint="run the command without FILE"
+                f"{', '.join(chosen_tasks)} runs once per project, not per file", hint="run the command without FILE"
             )
-        chosen = of_files
-    asked = _Asked(records, catalogue)
-    found = []
+        chosen_tasks = file_tasks
+    explainer = _MissExplainer(records, catalogue)
+    misses_by_task = []
     for planned in records.plan.tasks:
-        if planned.name in chosen:
-            of = asked.of_project(planned) if planned.scope == "project" else asked.of_files(planned, item)
-            found.append(of)
-    whole = completeness(records, chosen, tells_failures=True)
+        if planned.name in chosen_tasks:
+            task_misses = (
+                explainer.of_project(planned) if planned.scope == "project" else explainer.of_files(planned, item)
+            )
+            misses_by_task.append(task_misses)
+    whole = completeness(records, chosen_tasks, tells_failures=True)
     answer = MissesAnswer(
         batch_id=batch.id,
         complete=whole.is_complete,
         percent=whole.percent,
         bases=batch.about.bases,
-        tasks=tuple(found),
+        tasks=tuple(misses_by_task),
     )
     return answer, whole
 
 
-class _Old:
-    """A base as it can be compared: whole, or by what is wrong with it."""
+class _ComparedBase:
+    """A readable base with its plan and items."""
 
     def __init__(self, batch_id: str, base: ReuseBase) -> None:
-        """Raises StoreError."""
+        """Read the plan and items of a base. Raises StoreError."""
         self.id = batch_id
         self.base = base
         self.tasks = {task.name: task for task in base.plan.tasks}
@@ -136,7 +138,7 @@ class _Old:
 
 
 class _Miss(NamedTuple):
-    """`item` is None of a project task, or where it is not known which item it was."""
+    """A result that was executed. `item` is None for a project task, or if the item is unknown."""
 
     base: str
     differences: Differences
@@ -149,44 +151,44 @@ _ROUND = (FieldDifference(field="round"),)
 _NOT_TAKEN = (FieldDifference(field="not_taken"),)
 _UNKNOWN = (FieldDifference(field="unknown"),)
 _DAMAGED = (FieldDifference(field="base", old="damaged"),)
-_LOST = (FieldDifference(field="base", old="gone"),)
+_MISSING = (FieldDifference(field="base", old="gone"),)
 
 
 _Compared = Sequence[tuple[str, Differences]]
-"""How work compares with each base, by its id. Without a difference the base has its result."""
+"""Comparisons of an item or project with each base, by base ID. Without differences, the base has the result."""
 
 
-def _is_served_by(compared: _Compared) -> bool:
-    """Whether a base has it."""
+def _has_result(compared: _Compared) -> bool:
+    """Return whether a base has the result."""
     return any(not differences for _, differences in compared)
 
 
-class _Asked:
-    """A batch that is asked."""
+class _MissExplainer:
+    """The state that explains the misses of one batch."""
 
     def __init__(self, records: BatchRecords, catalogue: TaskCatalogue) -> None:
         self._records = records
         self._plan = records.plan
         self._items = Items(records.items, records.plan.contexts)
-        self._not_reused = {name for name, place in catalogue.own_places.items() if not place.reuse}
+        self._never_reused = {name for name, place in catalogue.own_places.items() if not place.reuse}
         self._untrusted = untrusted_keys(records.store)
-        self._seen = contexts_seen(self._plan.tasks)
+        self._contexts = contexts_seen(self._plan.tasks)
         batch = records.batch
         self._ledger: Ledger = load_ledger(self._plan, Outcomes(batch.files, batch.root))
         self._outputs = current_outputs(batch)
-        self._old: list[_Old] = []
-        self._unsound: list[tuple[str, Differences]] = []
+        self._bases: list[_ComparedBase] = []
+        self._unusable_bases: list[tuple[str, Differences]] = []
         for batch_id in batch.about.bases:
             try:
-                self._old.append(_Old(batch_id, open_base(records.store, batch_id)))
+                self._bases.append(_ComparedBase(batch_id, open_base(records.store, batch_id)))
             except UnknownId:
-                self._unsound.append((batch_id, _LOST))
+                self._unusable_bases.append((batch_id, _MISSING))
             except StoreError:
-                self._unsound.append((batch_id, _DAMAGED))
+                self._unusable_bases.append((batch_id, _DAMAGED))
 
     def of_files(self, task: PlannedTask, item: int | None) -> TaskMisses:
-        """Of all files, or of one."""
-        comparison = _PlanComparison(self._items, self._seen[task.name], task, self._old)
+        """Return the misses of a file task, for all files or one."""
+        comparison = _PlanComparison(self._items, self._contexts[task.name], task, self._bases)
         done = 0
         misses: list[_Miss] = []
         for shard in self._plan.shards:
@@ -195,15 +197,17 @@ class _Asked:
                 if link.type == "cancelled" or not (item is None or first <= item < last):
                     continue
                 done += last - first
-                misses += self._of_link(task, first, link, comparison)
+                misses += self._misses_of_link(task, first, link, comparison)
         if item is None:
-            return self._told(task.name, done - len(misses), misses)
-        found = [miss for miss in misses if miss.item == item] or [miss for miss in misses if miss.item is None][:1]
-        told = self._told(task.name, int(done > 0) - len(found), found, is_of_one=True)
-        return told if found and found[0].item == item else replace(told, executed=0)
+            return self._make_misses(task.name, done - len(misses), misses)
+        item_misses = [miss for miss in misses if miss.item == item] or [miss for miss in misses if miss.item is None][
+            :1
+        ]
+        task_misses = self._make_misses(task.name, int(done > 0) - len(item_misses), item_misses, is_of_one=True)
+        return task_misses if item_misses and item_misses[0].item == item else replace(task_misses, executed=0)
 
     def of_project(self, task: PlannedTask) -> TaskMisses:
-        """Of the project."""
+        """Return the miss of a project task, if it was executed."""
         work = ProjectWork(task.name)
         links = () if self._ledger.open_units(work.id) else self._links(work, task.name)
         link = next((link for link in links if link.type != "cancelled"), None)
@@ -211,69 +215,71 @@ class _Asked:
             return TaskMisses(task=task.name, reused=0, executed=0, reasons=())
         if link.outcome.reused or any(part.file for part in link.outcome.parts):
             return TaskMisses(task=task.name, reused=1, executed=0, reasons=())
-        base, differences = self._chosen(task, link, [(old.id, self._of_project(task, old)) for old in self._old])
-        return self._told(task.name, 0, [_Miss(base, differences, None)], is_of_one=True)
+        base, differences = self._choose_reason(
+            task, link, [(old.id, self._base_differences(task, old)) for old in self._bases]
+        )
+        return self._make_misses(task.name, 0, [_Miss(base, differences, None)], is_of_one=True)
 
     def _links(self, work: Shard | ProjectWork, task: str) -> list[Link]:
-        """The outcomes by now. Where a batch is settled and has none left, what its outputs say of all in one."""
+        """Return the outcomes by now. For a settled batch, make one outcome from the numbers in its outputs."""
         links = list(self._ledger.walk(work.id, task))
         output = self._outputs.manifest.task(task) if self._outputs is not None else None
         if not links and output is not None:
-            of_work = [shard for shard in output.shards if isinstance(work, ProjectWork) or shard.shard == work.id]
-            served = sum(shard.reused for shard in of_work)
-            outcome = Outcome(shard=work.id, task=task, start=0, end=work.items, type="result", reused=served)
+            shards = [shard for shard in output.shards if isinstance(work, ProjectWork) or shard.shard == work.id]
+            reused = sum(shard.reused for shard in shards)
+            outcome = Outcome(shard=work.id, task=task, start=0, end=work.items, type="result", reused=reused)
             links = [Link(0, work.items, "result", 1, HolderId(""), outcome)]
         return links
 
-    def _of_link(self, task: PlannedTask, first: int, link: Link, comparison: _PlanComparison) -> list[_Miss]:
-        """Those of an outcome's items that were executed; `first` is its first item in the plan."""
-        served = link.outcome.reused
-        every = range(first, first + link.end - link.start)
-        if served == len(every):
+    def _misses_of_link(self, task: PlannedTask, first: int, link: Link, comparison: _PlanComparison) -> list[_Miss]:
+        """Return the items of an outcome that were executed. `first` is the first item of the outcome in the plan."""
+        reused = link.outcome.reused
+        items = range(first, first + link.end - link.start)
+        if reused == len(items):
             return []
-        found = [comparison.of(item) for item in every]
-        if sum(map(_is_served_by, found)) != served:
-            found = [comparison.read(item, each) for item, each in zip(every, found, strict=True)]
-            if served and sum(map(_is_served_by, found)) != served:
-                return [_Miss("", _UNKNOWN, None)] * (len(every) - served)
+        comparisons = [comparison.of(item) for item in items]
+        if sum(map(_has_result, comparisons)) != reused:
+            comparisons = [comparison.read(item, compared) for item, compared in zip(items, comparisons, strict=True)]
+            if reused and sum(map(_has_result, comparisons)) != reused:
+                return [_Miss("", _UNKNOWN, None)] * (len(items) - reused)
         return [
-            _Miss(*self._chosen(task, link, each), item)
-            for item, each in zip(every, found, strict=True)
-            if not served or not _is_served_by(each)
+            _Miss(*self._choose_reason(task, link, compared), item)
+            for item, compared in zip(items, comparisons, strict=True)
+            if not reused or not _has_result(compared)
         ]
 
-    def _chosen(self, task: PlannedTask, link: Link, found: _Compared) -> tuple[str, Differences]:
-        """Why a result was executed, which so compares with what bases have."""
+    def _choose_reason(self, task: PlannedTask, link: Link, compared: _Compared) -> tuple[str, Differences]:
+        """Return the base and the differences that explain why a result was executed."""
         if not self._records.batch.about.bases:
             return "", _NO_BASES
-        if task.name in self._not_reused:
+        if task.name in self._never_reused:
             return "", _REUSE
         if link.round > 1:
             return "", _ROUND
-        base, differences = nearest([*found, *self._unsound])
-        return base, differences or self._of_untrusted(task) or _NOT_TAKEN
+        base, differences = nearest([*compared, *self._unusable_bases])
+        return base, differences or self._untrusted_differences(task) or _NOT_TAKEN
 
-    def _of_untrusted(self, task: PlannedTask) -> Differences:
+    def _untrusted_differences(self, task: PlannedTask) -> Differences:
         needed = self._plan.needed_for(task.name) if task.scope == "project" else {task.name}
-        keys = {each.name: result_key(each) for each in self._plan.tasks if each.name in needed}
-        found = sorted(name for name, key in keys.items() if key in self._untrusted)
-        return tuple(FieldDifference(field="untrusted", name=name, old=keys[name]) for name in found)
+        keys = {planned.name: result_key(planned) for planned in self._plan.tasks if planned.name in needed}
+        untrusted = sorted(name for name, key in keys.items() if key in self._untrusted)
+        return tuple(FieldDifference(field="untrusted", name=name, old=keys[name]) for name in untrusted)
 
-    def _of_project(self, task: PlannedTask, old: _Old) -> Differences:
+    def _base_differences(self, task: PlannedTask, old: _ComparedBase) -> Differences:
         if task.name not in old.tasks:
             return (FieldDifference(field="task"),)
-        found = project_differences(self._plan, old.base.plan, task.name)
-        if found:
-            return found
+        differences = project_differences(self._plan, old.base.plan, task.name)
+        if differences:
+            return differences
         try:
             needed = sorted(self._plan.needed_for(task.name))
-            lacking = [FieldDifference(field="result", name=name) for name in needed if not old.base.has_all(name)]
-            marks = {name: each.unkeyed for name in needed for each in old.base.held(name) if each.unkeyed}
+            missing = [FieldDifference(field="result", name=name) for name in needed if not old.base.has_all(name)]
+            marks = {name: part.unkeyed for name in needed for part in old.base.held(name) if part.unkeyed}
         except StoreError:
             return _DAMAGED
-        return (*lacking, *(resting_on(mark, name) for name, mark in marks.items()))
+        return (*missing, *(resting_on(mark, name) for name, mark in marks.items()))
 
-    def _told(self, task: str, served: int, misses: Sequence[_Miss], *, is_of_one: bool = False) -> TaskMisses:
+    def _make_misses(self, task: str, reused: int, misses: Sequence[_Miss], *, is_of_one: bool = False) -> TaskMisses:
         grouped: dict[tuple[str, Differences], list[int | None]] = {}
         for miss in misses:
             differences = miss.differences if is_of_one else without_values_of_files(miss.differences)
@@ -290,45 +296,47 @@ class _Asked:
             for (base, differences), items in grouped.items()
         ]
         most = tuple(sorted(reasons, key=lambda reason: -reason.count))
-        return TaskMisses(task=task, reused=served, executed=len(misses), reasons=most)
+        return TaskMisses(task=task, reused=reused, executed=len(misses), reasons=most)
 
 
 class _PlanComparison:
-    """The items of a plan, as one task sees them, against those of the bases."""
+    """A comparison of a plan's items with the items of the bases, for one task."""
 
-    def __init__(self, items: Items, contexts: frozenset[str], task: PlannedTask, bases: Sequence[_Old]) -> None:
+    def __init__(
+        self, items: Items, contexts: frozenset[str], task: PlannedTask, bases: Sequence[_ComparedBase]
+    ) -> None:
         self._items = items
         self._contexts = contexts
         self._task = task
         self._bases = bases
-        self._of_task = [
+        self._task_differences = [
             task_differences(task, old.tasks[task.name]) if task.name in old.tasks else (FieldDifference(field="task"),)
             for old in bases
         ]
-        self._same = [same_items(items, old.items, contexts) for old in bases]
+        self._same_items = [same_items(items, old.items, contexts) for old in bases]
 
     def of(self, item: int) -> _Compared:
-        """How an item compares with each base."""
+        """Compare an item with each base, without reading results."""
         return [
-            (old.id, self._against(old, of_task, same[item], item))
-            for old, of_task, same in zip(self._bases, self._of_task, self._same, strict=True)
+            (old.id, self._compare_item(old, plan_differences, same[item], item))
+            for old, plan_differences, same in zip(self._bases, self._task_differences, self._same_items, strict=True)
         ]
 
     def read(self, item: int, compared: _Compared) -> _Compared:
-        """The same, where a base has nothing that cannot be read."""
+        """Extend a comparison: if a base has the result but it cannot be read, the base is damaged."""
         return [
-            (base, differences or self._reading(old, same[item]))
-            for (base, differences), old, same in zip(compared, self._bases, self._same, strict=True)
+            (base, differences or self._read_damage(old, same[item]))
+            for (base, differences), old, same in zip(compared, self._bases, self._same_items, strict=True)
         ]
 
-    def _against(self, old: _Old, of_task: Differences, same: int, item: int) -> Differences:
+    def _compare_item(self, old: _ComparedBase, plan_differences: Differences, same: int, item: int) -> Differences:
         if same < 0:
             place = old.places.get(self._items.entries[item].path)
             if place is None:
-                return (*of_task, FieldDifference(field="path"))
-            return (*of_task, *item_differences(self._items, item, old.items, place, self._contexts))
-        if of_task:
-            return of_task
+                return (*plan_differences, FieldDifference(field="path"))
+            return (*plan_differences, *item_differences(self._items, item, old.items, place, self._contexts))
+        if plan_differences:
+            return plan_differences
         try:
             state, unkeyed = old.base.state(self._task.name, same), old.base.unkeyed(self._task.name, same)
         except StoreError:
@@ -337,7 +345,7 @@ class _PlanComparison:
             return (resting_on(unkeyed),)
         return () if state == "result" else (FieldDifference(field="result", old=state),)
 
-    def _reading(self, old: _Old, place: int) -> Differences:
+    def _read_damage(self, old: _ComparedBase, place: int) -> Differences:
         try:
             old.base.lines(self._task.name, place, place + 1)
         except StoreError:

@@ -1,4 +1,4 @@
-"""Trying a task: whether it says the same of the same files however the work on them is cut and ordered."""
+"""A determinism check of a task: two runs with different shards, orders and hash seeds must have equal output."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of it.
+    """The result of a determinism check.
 
-    `failures` are results of the task that failed the first time. `signal_status` as in `RunResult`.
+    `failures` counts results of the task that failed in the first run. `signal_status` is as in `RunResult`.
     """
 
     task: str
@@ -56,9 +56,9 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def try_task(execution: ExecutionSettings, name: str, paths: Sequence[Path], listener: Listener) -> Tried:
-    """Run a task and what it needs twice over paths, the second time in small shards, another order and hash seed.
+    """Run a task and its dependencies twice over paths, the second time with small shards, another order and hash seed.
 
-    It is done in a store for the time being. Raises CodebatchError.
+    The runs use a temporary store. Raises CodebatchError.
     """
     configuration = execution.configuration
     task = task_name(name)
@@ -75,9 +75,9 @@ def try_task(execution: ExecutionSettings, name: str, paths: Sequence[Path], lis
         if status:
             return Tried(task=task, files=frozen.files, records=0, failures=0, differences=(), signal_status=status)
         average = min(max(frozen.files // _OTHER_SHARDS, 1), _OTHER_FILES_AVERAGE_MAX)
-        other = replace(execution, shuffle_seed=_OTHER_SEED, hash_seed=_OTHER_SEED)
+        other_execution = replace(execution, shuffle_seed=_OTHER_SEED, hash_seed=_OTHER_SEED)
         small = ShardRule(files_average=average, files_min=1, files_max=2 * average)
-        second, status = run_in(other, replace(planner, shard_rule=small), store, listener)
+        second, status = run_in(other_execution, replace(planner, shard_rule=small), store, listener)
         return Tried(
             task=task,
             files=frozen.files,
@@ -89,12 +89,12 @@ def try_task(execution: ExecutionSettings, name: str, paths: Sequence[Path], lis
 
 
 def pipeline_of(catalogue: TaskCatalogue, task: str) -> Pipeline:
-    """A task behind all that it needs, as `full`. Raises InvalidConfiguration or InvalidInput."""
+    """Return a pipeline named `full` with a task and its dependencies. Raises InvalidConfiguration or InvalidInput."""
     return Pipeline(name="full", summary="", tasks=_with_needs(catalogue, task))
 
 
 def _with_needs(catalogue: TaskCatalogue, task: str) -> tuple[str, ...]:
-    """A task behind all that it needs. Raises InvalidConfiguration, or InvalidInput where they need one another."""
+    """Return a task after all its dependencies. Raises InvalidConfiguration, or InvalidInput if they form a cycle."""
     ordered: dict[str, None] = {}
     waiting: list[str] = []
 
@@ -115,7 +115,10 @@ def _with_needs(catalogue: TaskCatalogue, task: str) -> tuple[str, ...]:
 def run_in(
     execution: ExecutionSettings, planner: Planner, store: StoreDir, listener: Listener
 ) -> tuple[BatchRecords, int]:
-    """A new batch of a plan, executed; and the exit status of the signal that ended it, or 0."""
+    """Create and execute a new batch of a plan without reuse.
+
+    Return its records, and the exit status of a signal or 0.
+    """
     with store.writing() as lock:
         batch = planner.make(planner.plan(), reuses=False)
         executed = execution.execute(store, lock, batch, RunScope(), listener)
@@ -124,15 +127,15 @@ def run_in(
 
 def _differences(task: str, first: BatchRecords, second: BatchRecords) -> Iterator[OutputDifference]:
     for item, entry in enumerate(first.items):
-        one, other = (records.source.item_lines(task, item) or b"" for records in (first, second))
-        if one != other:
-            yield first_difference(entry, one, other)
+        first_lines, second_lines = (records.source.item_lines(task, item) or b"" for records in (first, second))
+        if first_lines != second_lines:
+            yield first_difference(entry, first_lines, second_lines)
 
 
-def first_difference(entry: Entry, one: bytes, other: bytes) -> OutputDifference:
-    """The first lines that differ of two that do."""
-    pairs = zip_longest(one.splitlines(), other.splitlines(), fillvalue=b"")
-    first, second = next((pair for pair in pairs if pair[0] != pair[1]), (one, other))
+def first_difference(entry: Entry, first_lines: bytes, second_lines: bytes) -> OutputDifference:
+    """Return the first pair of lines that differ. The two contents must differ."""
+    pairs = zip_longest(first_lines.splitlines(), second_lines.splitlines(), fillvalue=b"")
+    first, second = next((pair for pair in pairs if pair[0] != pair[1]), (first_lines, second_lines))
     return OutputDifference(
         path=entry.text, first=first.decode("utf-8", "replace"), second=second.decode("utf-8", "replace")
     )

@@ -1,4 +1,4 @@
-"""Diagnosing a store: what of it is not what was written, and mending what can be mended."""
+"""Diagnosis of damage in a store, and its repair."""
 
 from __future__ import annotations
 
@@ -71,65 +71,63 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def diagnose(store: StoreDir, *, is_full: bool, share: float = 0.0, chance: Random | None = None) -> Diagnosis:
-    """Look for damage in documents, in snapshots and in the shard files of all batches. Changes nothing.
+    """Check documents, snapshots and the shard files of all batches for damage. Nothing is changed.
 
-    Where it is not full, of a `share` of the shard files, at least one where it is not 0, every byte is read all the
-    same: those that `chance` gives. Raises StoreError where the store itself cannot be read.
+    If the check is not full, all bytes of a `share` of the shard files (at least one unless it is 0) are read
+    nevertheless. `chance` selects them. Raises StoreError if the store itself cannot be read.
     """
 
     def choose(digests: Sequence[Digest]) -> Container[Digest]:
         count = min(math.ceil(share * len(digests)), len(digests))
         return frozenset((chance or Random()).sample(digests, count))  # noqa: S311 (a sample, no secret)
 
-    return _StoreState(store, is_full=is_full, choose=choose).told()
+    return _StoreState(store, is_full=is_full, choose=choose).make_diagnosis()
 
 
 def repair(execution: ExecutionSettings, store: StoreDir, listener: Listener) -> tuple[Diagnosis, int]:
-    """Look for damage in every byte, mend damaged shard files, and make damaged indexes anew.
+    """Check all bytes, repair damaged shard files, and rebuild damaged indexes.
 
-    On return what was mended is on disk.
-
-    The number is 0, or the exit status of the signal that ended it. Raises StoreUnwritable: then some names are done,
-    and others as before.
+    On return the repaired files are durable. The second value is 0, or the exit status of the signal that ended the
+    repair. Raises StoreUnwritable; then only some names are repaired.
     """
     with store.writing() as lock:
-        look = _StoreState(store, is_full=True)
-        before = look.survey.faults
+        state = _StoreState(store, is_full=True)
+        before = state.survey.faults
         if not before:
-            look.remake_indexes()
-            return look.told(), 0
-        mended = repair_shard_files(execution, store, lock, look.survey, listener)
+            state.rebuild_indexes()
+            return state.make_diagnosis(), 0
+        failures = repair_shard_files(execution, store, lock, state.survey, listener)
         digests = {fault.digest for fault in before}
-        left = survey(store.files, names_of(look.batches, digests), is_full=True).faults
-        if not mended.signal_status:
-            look.remake_indexes()
-        return look.told(before, left, mended), mended.signal_status
+        remaining = survey(store.files, names_of(state.batches, digests), is_full=True).faults
+        if not failures.signal_status:
+            state.rebuild_indexes()
+        return state.make_diagnosis(before, remaining, failures), failures.signal_status
 
 
 class _StoreState:
-    """What a store looks like now."""
+    """The state of a store at the time of the check."""
 
     def __init__(self, store: StoreDir, *, is_full: bool, choose: Choose = lambda _: ()) -> None:
         self._store = store
         self._is_full = is_full
         self._unreadable: list[Damage] = []
         self._indexes: dict[BatchId, Damage] = {}
-        self._remade: list[Damage] = []
+        self._rebuilt_indexes: list[Damage] = []
         self.batches: list[BatchDir] = []
-        with self._noting(store.root / layout.UNTRUSTED_FILE):
+        with self._recording_damage(store.root / layout.UNTRUSTED_FILE):
             load_untrusted(store)
-        # Those first: whoever makes a batch has published its snapshot before.
+        # Batches are listed before snapshots, because a batch's snapshot is published before the batch.
         names = [name for batch_id in reversed(batch_ids(store)) for name in self._names_in(batch_id)]
         self._snapshots = snapshot_ids(store.files, store.root)
         for snapshot_id in self._snapshots:
-            with self._noting(store.root / layout.SNAPSHOTS / snapshot_id):
+            with self._recording_damage(store.root / layout.SNAPSHOTS / snapshot_id):
                 snapshot = load_snapshot(store.files, store.root, snapshot_id)
                 if is_full:
                     snapshot.check()
                 else:
                     snapshot.check_length()
         if is_full or may_lack_objects(store.objects()):
-            self._look_at_objects()
+            self._check_objects()
         self.survey = survey(store.files, names, is_full=is_full, choose=choose)
         for name in (layout.PINS, layout.CACHE, layout.LOCKS):
             self._is_directory(store.root / name)
@@ -138,90 +136,95 @@ class _StoreState:
             self._is_directory(indexes / layout.TERMS)
             for batch in self.batches:
                 if self._is_directory(indexes_of(store, batch.id)):
-                    self._look_at_index(batch)
+                    self._check_index(batch)
 
     def _is_directory(self, path: Path) -> bool:
-        """Whether nothing but a directory has a name, if anything; else it is told: nothing is written there."""
-        found = self._store.files.stat(path)
-        if found is None or stat.S_ISDIR(found.st_mode):
+        """Return whether a path is a directory or does not exist.
+
+        Otherwise record damage, because it cannot be written to.
+        """
+        status = self._store.files.stat(path)
+        if status is None or stat.S_ISDIR(status.st_mode):
             return True
         problem, hint = f"{path} is not a directory", f"move it away: {path}"
-        self._unreadable.append(Damage(problem=problem, names=(self._shown(path),), hint=hint))
+        self._unreadable.append(Damage(problem=problem, names=(self._relative_path(path),), hint=hint))
         return False
 
-    def _look_at_index(self, batch: BatchDir) -> None:
+    def _check_index(self, batch: BatchDir) -> None:
         try:
             index = open_index(self._store, batch.id)
             if index is not None:
                 index.check()
         except StoreError as error:
-            path = self._shown(indexes_of(self._store, batch.id))
+            path = self._relative_path(indexes_of(self._store, batch.id))
             self._indexes[batch.id] = Damage(problem=error.message, names=(path,), hint=index_hint(batch.id))
 
-    def _look_at_objects(self) -> None:
-        """See whether all that snapshots and records name is there. Of each it is told once, by its first loss."""
+    def _check_objects(self) -> None:
+        """Check that all objects named by snapshots and records exist. Record one damage for each snapshot or batch."""
         objects = self._store.objects()
-        wanted: dict[str, Path] = {}
+        required: dict[str, Path] = {}
         for batch in self.batches:
-            with self._noting(batch.root):
-                wanted.update(dict.fromkeys(objects_of_records(batch), batch.root))
+            with self._recording_damage(batch.root):
+                required.update(dict.fromkeys(objects_of_records(batch), batch.root))
         for snapshot_id in self._snapshots:
             path = self._store.root / layout.SNAPSHOTS / snapshot_id
-            with self._noting(path):
+            with self._recording_damage(path):
                 snapshot = load_snapshot(self._store.files, self._store.root, snapshot_id, objects=objects)
-                wanted.update(dict.fromkeys(snapshot.objects(), path))
-        lost: dict[Path, list[ObjectMissing]] = {}
-        for name, missing in survey_objects(objects, wanted, is_full=self._is_full):
-            if missing is not None:
-                lost.setdefault(wanted[name], []).append(missing)
-        for path, (first, *others) in lost.items():
-            if self._store.files.stat(path) is not None:  # Else it was collected meanwhile.
+                required.update(dict.fromkeys(snapshot.objects(), path))
+        missing_objects: dict[Path, list[ObjectMissing]] = {}
+        for name, error in survey_objects(objects, required, is_full=self._is_full):
+            if error is not None:
+                missing_objects.setdefault(required[name], []).append(error)
+        for path, (first, *others) in missing_objects.items():
+            if self._store.files.stat(path) is not None:  # Otherwise, it was deleted by prune in the meantime.
                 more = f", and {count_of(len(others), 'more object')}" if others else ""
                 problem = f"{first.message}{more}"
-                self._unreadable.append(Damage(problem=problem, names=(self._shown(path),), hint=first.hint or ""))
+                self._unreadable.append(
+                    Damage(problem=problem, names=(self._relative_path(path),), hint=first.hint or "")
+                )
 
-    def remake_indexes(self) -> None:
-        """Make those that are damaged anew, of the batches whose outputs are sound."""
+    def rebuild_indexes(self) -> None:
+        """Rebuild the damaged indexes of batches with intact outputs."""
         for batch in self.batches:
             if batch.id in self._indexes:
-                with self._noting(batch.root):
+                with self._recording_damage(batch.root):
                     if (outputs := current_outputs(batch)) is not None:
                         build(self._store, batch, outputs, ignore_note, is_anew=True)
-                        self._remade.append(replace(self._indexes.pop(batch.id), hint=""))
+                        self._rebuilt_indexes.append(replace(self._indexes.pop(batch.id), hint=""))
 
     def _names_in(self, batch_id: str) -> list[ShardName]:
         names: list[ShardName] = []
         root = self._store.batches / batch_id
-        with self._noting(root):
+        with self._recording_damage(root):
             batch = open_batch(self._store, batch_id)
             self.batches.append(batch)
-            with self._noting(root):
+            with self._recording_damage(root):
                 batch.plan()
             if self._store.files.stat(self._store.root / layout.SNAPSHOTS / batch.about.snapshot_id) is None:
-                with self._noting(root):
+                with self._recording_damage(root):
                     snapshot_of(self._store, batch)
-            with self._noting(root):
+            with self._recording_damage(root):
                 Requests(self._store.files, root).read()
             if is_work(batch):
-                with self._noting(root):
+                with self._recording_damage(root):
                     commands = commands_of(self._store, batch, read_work(batch))
-                    self._look_at_attempts(batch, commands)
+                    self._check_attempts(batch, commands)
             names += shard_names(batch)
         return names
 
-    def _look_at_attempts(self, batch: BatchDir, commands: Sequence[CommandId]) -> None:
-        """Nothing but its register says how an attempt ended."""
+    def _check_attempts(self, batch: BatchDir, commands: Sequence[CommandId]) -> None:
+        """Record attempts whose outcome is unreadable, because no other file records how an attempt ended."""
         for item in unreadable_last(Attempts(batch.plan(), Outcomes(batch.files, batch.root)).read()):
             problem = (
                 f"the outcome of the last attempt of {commands[item]} cannot be read; "
                 "the attempt is treated as interrupted"
             )
             hint = f"see what happens next with: codebatch status --batch {batch.id}"
-            self._unreadable.append(Damage(problem=problem, names=(self._shown(batch.root),), hint=hint))
+            self._unreadable.append(Damage(problem=problem, names=(self._relative_path(batch.root),), hint=hint))
 
     @contextlib.contextmanager
-    def _noting(self, path: Path) -> Iterator[None]:
-        """Take note of what is damaged, and pass over what was collected meanwhile."""
+    def _recording_damage(self, path: Path) -> Iterator[None]:
+        """Record an error as damage. Ignore batches and snapshots that were deleted by prune in the meantime."""
         try:
             yield
         except UnknownId:
@@ -229,15 +232,21 @@ class _StoreState:
         except StoreError as error:
             if self._store.files.stat(path) is not None:
                 self._unreadable.append(
-                    Damage(problem=error.message, names=(self._shown(path),), hint=error.hint or "")
+                    Damage(problem=error.message, names=(self._relative_path(path),), hint=error.hint or "")
                 )
 
-    def told(
-        self, before: Iterable[Fault] = (), left: Iterable[Fault] | None = None, mended: RepairFailures | None = None
+    def make_diagnosis(
+        self,
+        before: Iterable[Fault] = (),
+        remaining: Iterable[Fault] | None = None,
+        failures: RepairFailures | None = None,
     ) -> Diagnosis:
-        """What was found; where it was to be mended, what had been damaged `before` and what is `left`."""
-        left = self.survey.faults if left is None else left
-        still = {fault.digest for fault in left}
+        """Return the diagnosis.
+
+        After a repair, `before` is the earlier damage and `remaining` the damage that is left.
+        """
+        remaining = self.survey.faults if remaining is None else remaining
+        remaining_digests = {fault.digest for fault in remaining}
         return Diagnosis(
             full=self._is_full,
             batches=len(self.batches),
@@ -246,21 +255,25 @@ class _StoreState:
             names=self.survey.names,
             fully_read=self.survey.read,
             repaired=(
-                *(self._damage(fault, fault.problem, "") for fault in before if fault.digest not in still),
-                *self._remade,
+                *(self._damage(fault, fault.problem, "") for fault in before if fault.digest not in remaining_digests),
+                *self._rebuilt_indexes,
             ),
-            damaged=(*self._unreadable, *self._indexes.values(), *(self._left(fault, mended) for fault in left)),
+            damaged=(
+                *self._unreadable,
+                *self._indexes.values(),
+                *(self._remaining_damage(fault, failures) for fault in remaining),
+            ),
         )
 
-    def _left(self, fault: Fault, mended: RepairFailures | None) -> Damage:
-        if mended is None:
+    def _remaining_damage(self, fault: Fault, failures: RepairFailures | None) -> Damage:
+        if failures is None:
             return self._damage(fault, fault.problem, DAMAGE_HINT)
-        reason = mended.reason(fault.digest)
+        reason = failures.reason(fault.digest)
         return self._damage(fault, f"{fault.problem}; not repaired: {reason.told}", reason.hint)
 
     def _damage(self, fault: Fault, problem: str, hint: str) -> Damage:
-        names = tuple(self._shown(name.path) for name in fault.names)
+        names = tuple(self._relative_path(name.path) for name in fault.names)
         return Damage(problem=problem, names=names, digest=fault.digest, hint=hint)
 
-    def _shown(self, path: Path) -> str:
+    def _relative_path(self, path: Path) -> str:
         return str(path.relative_to(self._store.root))

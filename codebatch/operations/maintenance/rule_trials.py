@@ -1,4 +1,4 @@
-"""`rules test`: the user's rules over files and their own examples, each within a limit of time."""
+"""Execution of the user's rules on files and on the examples of the rules (`rules test`), with a time limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codebatch.system.processes.forks import ForkFailure, map_forked
 
 
 class _Trials(Protocol):
-    """`RuleTrials` of the workers' code."""
+    """The interface of `RuleTrials`, which is in the workers' code."""
 
     def __len__(self) -> int: ...
 
@@ -24,9 +24,9 @@ class _Trials(Protocol):
 def test_rules(
     settings: Mapping[str, Json], files: Sequence[tuple[bytes, bytes]], *, seconds: float
 ) -> dict[str, list[JsonRecord]]:
-    """Return what is found in files, given as path and content, and whether examples are as they should be.
+    """Return the findings in files, given as path and content, and the results of the rules' examples.
 
-    A rule that takes longer than `seconds` on one of them is among the `failures`.
+    A rule that takes longer than `seconds` for a file or example is among the `failures`.
     """
     trials = cast("_Trials", load_question("rule_trials")(settings, files))
     with map_forked(trials.run, range(len(trials)), 1, list[JsonRecord], seconds=seconds) as answers:

@@ -1,4 +1,4 @@
-"""Trying an own task on one file: what it says of it, or why it fails there."""
+"""A trial of a custom task on one file: its records, or the reason of its failure."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _SPECIAL = str.maketrans({character: f"\\{character}" for character in "\\*?[]!#
 
 
 class TriedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """What a task said of a file; where it failed, the `reason` and the `evidence`.
+    """The records of a task for a file. If the task failed, `reason` and `evidence` are set.
 
-    `signal_status` as in `RunResult`.
+    `signal_status` is as in `RunResult`.
     """
 
     task: str
@@ -39,7 +39,7 @@ class TriedFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def try_file(execution: ExecutionSettings, name: str, path: Path, listener: Listener) -> TriedFile:
-    """Run a task, and what it needs, on a file as `run` does, in a store for the time being. Raises CodebatchError."""
+    """Run a task and its dependencies on a file like `run`, in a temporary store. Raises CodebatchError."""
     configuration = execution.configuration
     task = task_name(name)
     pipeline = pipeline_of(configuration.catalogue, task)
@@ -56,23 +56,30 @@ def try_file(execution: ExecutionSettings, name: str, path: Path, listener: List
         records, status = run_in(execution, planner, store, listener)
         question = BatchQuery(store, records.batch, is_named=True, note=listener.note)
         failures = [row for row in find_errors(question).found if row.get("kind") == "failure"]
-        # A task that it needs may have failed, and not it alone.
+        # A dependency of the task may have failed instead of the task itself.
         failure = next(iter(failures), {})
-        found = [row for row in records.item_records(task, 0) or () if row.get("kind") != "failure"]
+        records_of_task = [row for row in records.item_records(task, 0) or () if row.get("kind") != "failure"]
         evidence = str(failure.get("evidence") or "")
         return TriedFile(
-            task=task, records=found, reason=str(failure.get("reason") or ""), evidence=evidence, signal_status=status
+            task=task,
+            records=records_of_task,
+            reason=str(failure.get("reason") or ""),
+            evidence=evidence,
+            signal_status=status,
         )
 
 
 def _freeze(execution: ExecutionSettings, store: StoreDir, path: Path) -> ProjectSnapshot:
-    """The file as a run of the project has it, under the path that it has there; else by itself."""
+    """Take a snapshot of the file as part of its project, under its path there.
+
+    Outside a project, take the file only.
+    """
     configuration = execution.configuration
-    whole = Path(os.path.realpath(path.parent), path.name)
+    real_path = Path(os.path.realpath(path.parent), path.name)
     root = None if configuration.file is None else configuration.file.parent.resolve()
-    if root is not None and whole.is_relative_to(root):
+    if root is not None and real_path.is_relative_to(root):
         base = Path(os.fsdecode(select([root], store.root).sources.base))
-        pattern = "/" + str(whole.relative_to(base)).translate(_SPECIAL)
+        pattern = "/" + str(real_path.relative_to(base)).translate(_SPECIAL)
         rules = msgspec.structs.replace(rules_for(configuration, (), ()), include=(pattern,))
         frozen = take_project_snapshot(store, [base], rules, ignore_note, allow_empty=True)
         if frozen.files == 1:

@@ -1,4 +1,4 @@
-"""Verifying: whether a sample of what a batch found is found again (SPEC.md "Reuse")."""
+"""Verification of a batch: a sample of its results is computed again and compared (SPEC.md "Reuse")."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from codebatch.system.clock import wall_ns
 
 
 class Verified(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of it: so many `files` of the batch, and `results` of them that were found and held against it.
+    """The result of a verification: the number of `files` in the sample, and of `results` that were compared.
 
-    `failed`: results of the batch that could not be had again. `differences` by task; `untrusted` are the keys of these
-    tasks. `signal_status` as in `RunResult`: nothing was compared then.
+    `failed` counts results that could not be computed again. `differences` are sorted by task; `untrusted` are the
+    cache keys of these tasks. `signal_status` is as in `RunResult`; if it is not 0, nothing was compared.
     """
 
     files: int
@@ -46,81 +46,81 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
 def verify(
     execution: ExecutionSettings, store: StoreDir, batch: BatchDir, share: float, listener: Listener
 ) -> Verified:
-    """Execute a sample of a batch's files again in new workers, without taking anything over, and compare the results.
+    """Execute a sample of a batch's files again in new workers, without reuse, and compare the results.
 
-    `share` of its files, more than 0, at most 1: the same for the same batch. Where it is 1 tasks of project scope are
-    done again too, else those of files alone. What differs makes the result key of its task untrusted: that is on disk
-    on return. Raises BatchIncomplete where the batch has not ended, ToolMismatch or StoreError.
+    `share` is the fraction of the files, more than 0 and at most 1. The sample is the same for the same batch. Project
+    tasks are only executed if `share` is 1. A difference makes the cache key of its task untrusted; on return, this is
+    durable. Raises BatchIncomplete if the batch has not ended, ToolMismatch or StoreError.
     """
     with store.writing() as lock:
-        load_untrusted(store)  # One that is damaged is told before the work is done.
+        load_untrusted(store)  # Raises for a damaged file before any work is done.
         if not read_current_state(batch).is_over:
             hint = f"resume it with: codebatch run --batch {batch.id}"
             raise BatchIncomplete(f"batch {batch.id} has not ended", hint=hint)
-        said = BatchRecords(store, batch)
-        chosen = sample(said.items, said.plan.digest, share)
-        if not chosen:
+        original = BatchRecords(store, batch)
+        sampled = sample(original.items, original.plan.digest, share)
+        if not sampled:
             return Verified(files=0)
-        paths = batch.about.paths if share >= 1 else tuple(entry.path for entry in chosen)
+        paths = batch.about.paths if share >= 1 else tuple(entry.path for entry in sampled)
         catalogue = execution.configuration.catalogue.with_imports(batch.about.imports)
-        with _hidden(catalogue, said, paths, is_whole=share >= 1) as again:
-            executed = execution.execute(store, lock, again, RunScope(), listener)
+        with _restricted_rerun(catalogue, original, paths, is_whole=share >= 1) as rerun:
+            executed = execution.execute(store, lock, rerun, RunScope(), listener)
             if executed.signal_status:
-                return Verified(files=len(chosen), signal_status=executed.signal_status)
-            verified = _compare(said, BatchRecords(store, again), len(chosen))
+                return Verified(files=len(sampled), signal_status=executed.signal_status)
+            verified = _compare(original, BatchRecords(store, rerun), len(sampled))
         distrust(store, verified.untrusted)
         return verified
 
 
 def sample(items: Sequence[Entry], plan: Digest, share: float) -> list[Entry]:
-    """A share of the items of a plan, in path order: those that come first by the hash of its digest and their path.
+    """Return a share of the items of a plan, in path order: the items with the smallest hashes of plan digest and path.
 
-    At least one where there is any.
+    If there are items, at least one is returned.
     """
 
-    def place(entry: Entry) -> bytes:
+    def sort_key(entry: Entry) -> bytes:
         return hashlib.sha256(plan.encode() + entry.path).digest()
 
-    return sorted(heapq.nsmallest(math.ceil(len(items) * share), items, key=place))
+    return sorted(heapq.nsmallest(math.ceil(len(items) * share), items, key=sort_key))
 
 
-def _hidden(
-    catalogue: TaskCatalogue, said: BatchRecords, paths: tuple[bytes, ...], *, is_whole: bool
+def _restricted_rerun(
+    catalogue: TaskCatalogue, original: BatchRecords, paths: tuple[bytes, ...], *, is_whole: bool
 ) -> AbstractContextManager[BatchDir]:
-    """A batch of the same tasks and snapshot restricted to paths, which nobody else finds, for the time being."""
-    plan, store = said.plan, said.store
+    """Create a temporary hidden batch with the same tasks and snapshot, restricted to paths."""
+    plan, store = original.plan, original.store
     tasks = [task for task in plan.tasks if is_whole or task.scope == "file"]
-    restricted = make_plan(catalogue, said.snapshot, plan.pipeline, tasks, plan.shard_rule, paths)
-    sources = said.batch.about.sources or (b"/",)
+    restricted = make_plan(catalogue, original.snapshot, plan.pipeline, tasks, plan.shard_rule, paths)
+    sources = original.batch.about.sources or (b"/",)
     return hidden_batch(store, restricted, sources=sources, at_ns=wall_ns())
 
 
-def _compare(said: BatchRecords, again: BatchRecords, files: int) -> Verified:
-    places = {entry.path: item for item, entry in enumerate(said.items)}
-    old, new = ReuseBase(said.store, said.batch), ReuseBase(again.store, again.batch)
+def _compare(original: BatchRecords, rerun: BatchRecords, files: int) -> Verified:
+    indexes = {entry.path: item for item, entry in enumerate(original.items)}
+    old, new = ReuseBase(original.store, original.batch), ReuseBase(rerun.store, rerun.batch)
     results = failed = 0
     differences: list[tuple[str, OutputDifference]] = []
-    for task in again.task_names:
-        for item, entry in enumerate(again.items):
-            place = places[entry.path]
-            if old.state(task, place) != "result":
+    for task in rerun.task_names:
+        for item, entry in enumerate(rerun.items):
+            index = indexes[entry.path]
+            if old.state(task, index) != "result":
                 continue
             if new.state(task, item) != "result":
                 failed += 1
                 continue
             results += 1
-            before, after = said.source.item_lines(task, place) or b"", again.source.item_lines(task, item) or b""
+            before, after = original.source.item_lines(task, index) or b"", rerun.source.item_lines(task, item) or b""
             if before != after:
                 differences.append((task, first_difference(entry, before, after)))
-    caught = {task for task, _ in differences}
+    failed_tasks = {task for task, _ in differences}
     return Verified(
         files=files,
         results=results,
         failed=failed,
         differences=tuple(differences),
         untrusted=tuple(
-            UntrustedKey(key=result_key(task), task=task.name, batch_id=said.batch.id)
-            for task in said.plan.tasks
-            if task.name in caught
+            UntrustedKey(key=result_key(task), task=task.name, batch_id=original.batch.id)
+            for task in original.plan.tasks
+            if task.name in failed_tasks
         ),
     )

@@ -1,7 +1,7 @@
-"""Settings: the command line over the environment over the project's file over defaults.
+"""Settings, in order of precedence: command line, environment, the project's configuration file, defaults.
 
-The file is `codebatch.toml`, or `[tool.codebatch]` in `pyproject.toml`, in the directory the user stands in or the
-nearest above it in the project. A tree that is merely analysed is never asked for settings.
+The file is `codebatch.toml`, or `[tool.codebatch]` in `pyproject.toml`, in the current directory or the nearest
+directory above it in the project. An analysed tree that is not the current project cannot provide settings.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from codebatch.system.files.regular_files import read_regular
 from codebatch.system.host import usable_cores
 
 FILE_NAMES = ("codebatch.toml", "pyproject.toml")
-LOOKED_AT_BYTES_MAX = 64 << 20
-"""A pyproject.toml is looked at whole for whether it speaks of us."""
+PYPROJECT_BYTES_MAX = 64 << 20
+"""Maximum size of a pyproject.toml. The file is read completely to find out whether it configures codebatch."""
 
 
 class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How many batches of each source, paths and pipeline a store keeps (SPEC.md "Garbage collection")."""
+    """The number of batches that a store keeps for each source, paths and pipeline (SPEC.md "Garbage collection")."""
 
     keep: int = 50
 
@@ -44,13 +44,13 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class IndexSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Who makes the index of a batch (SPEC.md "Index"): `run` at its end, or `index-build` alone."""
+    """When the index of a batch is built (SPEC.md "Index"): at the end of `run`, or only by `index build`."""
 
     build: Literal["run", "never"] = "never"
 
 
 class ProjectSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a file may set. None: decided when it is needed. `work` is a work list (SPEC.md "Work files")."""
+    """The settings of a configuration file. None: the value is determined on use. `work`: see SPEC.md "Work files"."""
 
     jobs: int | None = None
     pipeline: str = "full"
@@ -76,7 +76,7 @@ class ProjectSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class Configuration(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings and where they come from, and the tasks that they can be of."""
+    """The settings with their origin, and the available tasks."""
 
     settings: ProjectSettings
     file: Path | None
@@ -85,25 +85,30 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def jobs(self) -> int:
-        """Worker processes: as set, else the usable cores."""
+        """The number of worker processes: the configured number, or the usable cores."""
         return self.settings.jobs or usable_cores()
 
     def with_task_setting(self, task: str, key: str, value: Json) -> Configuration:
-        """The same, but for one setting of a task that the command line gives."""
+        """Return a copy with one setting of a task replaced, as given on the command line."""
         tasks = self.settings.tasks
         changed = {**tasks, task: {**tasks.get(task, {}), key: value}}
         return replace(self, settings=msgspec.structs.replace(self.settings, tasks=changed))
 
     def rows(self, memory_bytes: int) -> list[tuple[str, Json, str]]:
-        """(name, value, origin) of every setting, by name; `memory_bytes` is what a worker may have by default."""
+        """Return (name, value, origin) of every setting, by name.
+
+        `memory_bytes` is the default memory limit of a worker.
+        """
         document: dict[str, Json] = msgspec.to_builtins(self.settings)
         if not self.settings.work:
             del document["work"]
         rows: list[tuple[str, Json, str]] = []
         for name, place in self.catalogue.own_places.items():
-            said = {"python": place.python, "tools": list(place.tools or ()), "files": list(place.files)}
-            set_here = {key: value for key, value in said.items() if value} | ({} if place.reuse else {"reuse": False})
-            document["tasks"][name] |= set_here  # type: ignore[index]
+            options = {"python": place.python, "tools": list(place.tools or ()), "files": list(place.files)}
+            values_set = {key: value for key, value in options.items() if value} | (
+                {} if place.reuse else {"reuse": False}
+            )
+            document["tasks"][name] |= values_set  # type: ignore[index]
         for name, value in sorted(document.items()):
             origin = str(self.file) if name in self.set_in_file else "default"
             if name == "jobs" and value is None:
@@ -115,7 +120,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_configuration(start: Path) -> Configuration:
-    """The settings and the tasks of the project the user stands in. Raises InvalidConfiguration."""
+    """Return the settings and tasks of the project that contains `start`. Raises InvalidConfiguration."""
     for directory in iter_project_directories(os.path.realpath(os.fsencode(start))):
         for name in FILE_NAMES:
             path = Path(os.fsdecode(directory), name)
@@ -126,7 +131,7 @@ def load_configuration(start: Path) -> Configuration:
 
 
 def has_settings(directory: Path) -> bool:
-    """Return whether a directory has a file with settings, or one that should have and cannot be read."""
+    """Return whether a directory has a file with settings, or one that is invalid."""
     try:
         return any(_read(directory / name) is not None for name in FILE_NAMES)
     except InvalidConfiguration:
@@ -134,20 +139,20 @@ def has_settings(directory: Path) -> bool:
 
 
 def _read(path: Path) -> dict[str, object] | None:
-    """What a file sets; None where there is none, or it is a pyproject.toml that does not speak of us.
+    """Return the settings in a file, or None if it does not exist or is a pyproject.toml without `[tool.codebatch]`.
 
-    What is wrong with such a one is for others to complain of. Raises InvalidConfiguration.
+    An invalid pyproject.toml is ignored unless it mentions codebatch. Raises InvalidConfiguration.
     """
-    is_ours = path.name == "codebatch.toml"
+    is_own_file = path.name == "codebatch.toml"
     try:
-        data = read_regular(path, bytes_max=BYTES_MAX if is_ours else LOOKED_AT_BYTES_MAX, is_link_followed=True)
+        data = read_regular(path, bytes_max=BYTES_MAX if is_own_file else PYPROJECT_BYTES_MAX, is_link_followed=True)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        if not is_ours and error.errno != errno.EFBIG:
+        if not is_own_file and error.errno != errno.EFBIG:
             return None
         raise InvalidConfiguration(f"cannot read {path}: {error.strerror}") from error
-    if not is_ours and b"codebatch" not in data:
+    if not is_own_file and b"codebatch" not in data:
         return None
     try:
         document = parse_toml(data.decode())
@@ -155,11 +160,11 @@ def _read(path: Path) -> dict[str, object] | None:
         raise InvalidConfiguration(f"cannot read {path}: {error}") from error
     except TomlError as error:
         raise InvalidConfiguration(f"{path} is not valid TOML: {error}") from error
-    if is_ours:
+    if is_own_file:
         return document
     tool = document.get("tool", {})
-    own = tool.get("codebatch") if isinstance(tool, dict) else None
-    return own if isinstance(own, dict) else None
+    own_table = tool.get("codebatch") if isinstance(tool, dict) else None
+    return own_table if isinstance(own_table, dict) else None
 
 
 def _refuse_unknown(path: Path, table: Iterable[str], type_: type[msgspec.Struct], above: str) -> None:
@@ -173,20 +178,22 @@ def _refuse_unknown(path: Path, table: Iterable[str], type_: type[msgspec.Struct
 def _decode(path: Path, table: dict[str, object]) -> Configuration:
     _refuse_unknown(path, table, ProjectSettings, "")
     for name, type_ in (("shard", ShardRule), ("store", StoreSettings)):
-        if isinstance(below := table.get(name), dict):
-            _refuse_unknown(path, below, type_, f"{name}.")
+        if isinstance(subtable := table.get(name), dict):
+            _refuse_unknown(path, subtable, type_, f"{name}.")
     try:
         settings = msgspec.convert(table, ProjectSettings)
     except (msgspec.ValidationError, ValueError) as error:
         raise InvalidConfiguration(f"{path}: {error}") from error
-    own = {name: place_of(name, task, path.parent) for name, task in settings.tasks.items() if "python" in task}
+    custom_tasks = {
+        name: place_of(name, task, path.parent) for name, task in settings.tasks.items() if "python" in task
+    }
     tasks = {
-        name: {key: task[key] for key in task if name not in own or key not in OWN_SETTINGS}
+        name: {key: task[key] for key in task if name not in custom_tasks or key not in OWN_SETTINGS}
         for name, task in settings.tasks.items()
     }
     return Configuration(
         settings=msgspec.structs.replace(settings, tasks=tasks),
         file=path,
         set_in_file=frozenset(table),
-        catalogue=isolated_catalogue(own, file_seconds=settings.file_seconds_max),
+        catalogue=isolated_catalogue(custom_tasks, file_seconds=settings.file_seconds_max),
     )

@@ -1,4 +1,4 @@
-"""Adding to a project's configuration file: text at its end, and nothing of what is there is touched."""
+"""Additions to a project's configuration file. Text is appended; the existing text is not changed."""
 
 from __future__ import annotations
 
@@ -22,57 +22,58 @@ _OWN_TABLE = ("tool", "codebatch")
 
 
 class ConfigurationFile:
-    """The file that is in effect where the user stands, or the one that would be there."""
+    """The configuration file of the project, or the file that would be created."""
 
     def __init__(self, configuration: Configuration, start: Path) -> None:
         self.path = configuration.file or start / NEW_NAME
-        self._is_there = configuration.file is not None
-        self._above = () if self.path.name == NEW_NAME else _OWN_TABLE
+        self._exists = configuration.file is not None
+        self._prefix = () if self.path.name == NEW_NAME else _OWN_TABLE
 
     def table(self, words: tuple[str, ...], values: Mapping[str, Json], *, is_array: bool, comment: str) -> str:
-        """A table as text. `words` name it below our part of the file."""
-        name = ".".join((*self._above, *words))
+        """Return a table as TOML text. `words` are its name below the settings of codebatch in the file."""
+        name = ".".join((*self._prefix, *words))
         head = f"[[{name}]]" if is_array else f"[{name}]"
         return "\n".join([f"# {comment}", head, *(f"{key} = {_toml(value)}" for key, value in values.items())]) + "\n"
 
     def append(self, text: str, change: Callable[[dict[str, Any]], None]) -> None:
-        """Add a table at the end, in the manner of the file. `change` makes of what is set what must be set then.
+        """Append a table to the file, with the line ends of the file.
 
-        Raises InvalidInput where what is there cannot be gone on from so, or OSError.
+        `change` applies the same change to the decoded settings. Raises InvalidInput if the file would not decode to
+        these settings, or OSError.
         """
         if self.path.is_symlink():
             hint = f"run the command in the directory of the file that the link points to: {self.path.resolve()}"
             raise InvalidInput(f"{self.path} is a symbolic link", hint=hint)
-        before = read_regular(self.path, bytes_max=BYTES_MAX, is_link_followed=False) if self._is_there else b""
+        before = read_regular(self.path, bytes_max=BYTES_MAX, is_link_followed=False) if self._exists else b""
         ending = b"\r\n" if b"\r\n" in before else b"\n"
         gap = ending if before else b""
         if before and not before.endswith(b"\n"):
             gap += ending
         added = gap + text.encode().replace(b"\n", ending)
         expected = parse_toml(before.decode())
-        own: Any = expected
-        for word in self._above:
-            own = own.setdefault(word, {})
-        wanted = deepcopy(own)
-        change(wanted)
+        settings: Any = expected
+        for word in self._prefix:
+            settings = settings.setdefault(word, {})
+        expected_settings = deepcopy(settings)
+        change(expected_settings)
         try:
-            found: Any = parse_toml((before + added).decode())
-            for word in self._above:
-                found = found[word]
+            actual_settings: Any = parse_toml((before + added).decode())
+            for word in self._prefix:
+                actual_settings = actual_settings[word]
         except TomlError:
-            found = None
-        if found != wanted:
+            actual_settings = None
+        if actual_settings != expected_settings:
             head = text.split("\n")[1]
-            told = f"cannot add {head} to {self.path}: the file has inline tables or dotted keys"
+            message = f"cannot add {head} to {self.path}: the file has inline tables or dotted keys"
             raise InvalidInput(
-                told, hint=f"write these settings as tables with headers such as {head}, or add the setting by hand"
+                message, hint=f"write these settings as tables with headers such as {head}, or add the setting by hand"
             )
         self._write(added)
 
     def _write(self, added: bytes) -> None:
-        """All of it, or nothing: where the disk is full the file is as it was."""
+        """Append all bytes or none. If the disk is full, the file is restored."""
         flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-        flags |= 0 if self._is_there else os.O_CREAT | os.O_EXCL
+        flags |= 0 if self._exists else os.O_CREAT | os.O_EXCL
         descriptor = os.open(self.path, flags, 0o666)
         try:
             size = os.fstat(descriptor).st_size
@@ -81,7 +82,7 @@ class ConfigurationFile:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
             except OSError:
                 os.ftruncate(descriptor, size)
-                if not self._is_there:
+                if not self._exists:
                     self.path.unlink()
                 raise
         finally:
@@ -89,7 +90,7 @@ class ConfigurationFile:
 
 
 def _toml(value: Json) -> str:
-    """A text, or several, as TOML, whose texts are those of JSON but for DEL."""
+    """Return a text or a list of texts as TOML. TOML strings are JSON strings, except that DEL must be escaped."""
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
     return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")

@@ -1,4 +1,4 @@
-"""Why a path of the tree here is taken or left out."""
+"""Explanation why a path of the current tree is included or excluded."""
 
 from __future__ import annotations
 
@@ -14,21 +14,24 @@ from codebatch.snapshotting.selection import SourceRules
 
 
 def explain(path: Path, rules: SourceRules, place: StorePlace) -> Why:
-    """Whether a path of the tree here is taken, and by which rule. Raises InvalidInput where it is in no tree here."""
+    """Return whether a path of the current tree is included, and the rule.
+
+    Raises InvalidInput if it is in no such tree.
+    """
     return why([_tree_with(path)], path, rules, store_root=place.root())
 
 
 def _tree_with(path: Path) -> Path:
-    """The current directory, or the work tree around it, whichever has the path in it. Raises InvalidInput."""
-    here = Path.cwd()
+    """Return the current directory or its project root, whichever contains the path. Raises InvalidInput."""
+    current = Path.cwd()
     parent, name = os.path.split(os.path.abspath(path))
     for target in (Path(parent, name), Path(os.path.realpath(parent), name)):
-        for root in (here, Path(os.fsdecode(find_project(here).root))):
+        for root in (current, Path(os.fsdecode(find_project(current).root))):
             if target.is_relative_to(root):
                 return root
-    shown = display_path(os.fsencode(path))
+    shown_path = display_path(os.fsencode(path))
     if not os.path.lexists(path):
-        raise InvalidInput(f"{shown} does not exist")
+        raise InvalidInput(f"{shown_path} does not exist")
     raise InvalidInput(
-        f"{shown} is outside the analysed project", hint="run the command in or above the analysed directory"
+        f"{shown_path} is outside the analysed project", hint="run the command in or above the analysed directory"
     )

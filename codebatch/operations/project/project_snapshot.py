@@ -1,4 +1,4 @@
-"""Freezing: the snapshot of the project that paths are of, and the part of it that they name."""
+"""Snapshots of a project, and the paths in it to which the work is restricted."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from codebatch.system.clock import wall_ns
 
 
 class ProjectSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """A snapshot, of which project it is, and the paths below it that the work is restricted to.
+    """A snapshot of a project, and the paths below it to which the work is restricted.
 
-    Who plans and who executes share the snapshot, so that its entries are decoded once. `files` are those to be worked
-    on, of `size_bytes`; `read_files` those of the snapshot that were not known yet.
-    `stat_cache` is the name of the one that knows what the tree looked like, empty where that is not known.
+    Planning and execution share the snapshot, so its entries are decoded once. `files` is the number of files to
+    process, of `size_bytes` in total. `read_files` is the number of files that were read for the snapshot. `stat_cache`
+    is the name of the stat cache with the lstat results of the tree, or empty if unknown.
     """
 
     snapshot: Snapshot
@@ -47,7 +47,7 @@ class ProjectSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 def rules_for(
     configuration: Configuration, include: tuple[str, ...], exclude: tuple[str, ...], *, rehash: bool = False
 ) -> SourceRules:
-    """Return which files are taken: `include` replaces the configured patterns, `exclude` is added to them.
+    """Return the rules for selecting files. `include` replaces the configured patterns, `exclude` is added to them.
 
     Raises InvalidInput or InvalidConfiguration for a pattern that can match no path.
     """
@@ -64,7 +64,10 @@ def rules_for(
 
 
 def take(store: StoreDir, paths: Sequence[Path], rules: SourceRules, phase: TellPhase = ignore_phase) -> SnapshotResult:
-    """A snapshot of exactly these paths. Raises InvalidInput, SourceUnreadable, SnapshotUnstable or StoreError."""
+    """Take a snapshot of exactly these paths.
+
+    Raises InvalidInput, SourceUnreadable, SnapshotUnstable or StoreError.
+    """
 
     def report(progress: SnapshotProgress) -> None:
         phase("reading", progress.paths_done, progress.paths)
@@ -83,20 +86,21 @@ def take_project_snapshot(
     allow_empty: bool,
     phase: TellPhase = ignore_phase,
 ) -> ProjectSnapshot:
-    """The snapshot of the project that paths are of. Raises NothingToDo where it is empty, and what `take` raises.
+    """Take a snapshot of the project that contains the paths.
 
-    `projects` are those of the paths, absolute and without links, if they were looked for before the store was made.
+    Raises NothingToDo if it is empty, and the errors of `take`. `projects` are the projects of the paths, absolute and
+    without links, if already known.
     """
     batches = iter_batches(store, kind="any")
     known = {batch.about.project_root for batch in batches if len(batch.about.sources) == 1}
     selection = select(
         paths, store.root, lambda path: _project_root(path, projects.get(path) or find_project(path), known)
     )
-    taken, snapshot, files, size = _take_selected(store, selection, rules, phase)
-    for text in taken.notes:
+    result, snapshot, files, size = _take_selected(store, selection, rules, phase)
+    for text in result.notes:
         note(text)
     if selection.paths:
-        project, parts = (", ".join(map(display_path, each)) for each in (selection.projects, selection.paths))
+        project, parts = (", ".join(map(display_path, group)) for group in (selection.projects, selection.paths))
         note(f"project {project}, restricted to: {parts}")
     if files == 0 and not allow_empty:
         raise nothing_to_do(paths)
@@ -105,17 +109,17 @@ def take_project_snapshot(
         sources=selection.projects,
         files=files,
         size_bytes=size,
-        read_files=taken.read_files,
+        read_files=result.read_files,
         paths=selection.paths,
-        stat_cache=taken.stat_cache,
+        stat_cache=result.stat_cache,
     )
 
 
 def _project_root(path: bytes, project: ProjectRoot, known: Collection[bytes]) -> bytes | None:
-    """Return the root of the project that a path is frozen with; None if it is frozen alone.
+    """Return the root of the project whose snapshot includes a path, or None if the path gets its own snapshot.
 
-    It is if git ignores it, or if nothing but a store makes it a part of a project that has no batch of its own.
-    `known` are the roots of projects that have.
+    A path gets its own snapshot if git ignores it, or if only a store makes it part of a project that has no batch.
+    `known` are the roots of projects with batches.
     """
     root = project.root_among(known)
     if project.kind == "ignored" and root == project.root and os.path.isdir(path):
@@ -124,20 +128,20 @@ def _project_root(path: bytes, project: ProjectRoot, known: Collection[bytes]) -
 
 
 def load_project_snapshot(store: StoreDir, reference: str, note: Note) -> ProjectSnapshot:
-    """What was frozen before, whole, by the id of its snapshot. Raises InvalidId, UnknownId or AmbiguousId."""
+    """Return an older snapshot by its ID, without a restriction. Raises InvalidId, UnknownId or AmbiguousId."""
     snapshot = resolve_snapshot(store, reference, note)
-    about = snapshot.document
+    document = snapshot.document
     return ProjectSnapshot(
         snapshot=snapshot,
-        sources=tuple(sorted(map(os.fsencode, about.source.roots))),
-        files=about.files,
-        size_bytes=about.bytes,
-        stat_cache=stat_cache_of(store.files, store.root, snapshot.id, about.source.base),
+        sources=tuple(sorted(map(os.fsencode, document.source.roots))),
+        files=document.files,
+        size_bytes=document.bytes,
+        stat_cache=stat_cache_of(store.files, store.root, snapshot.id, document.source.base),
     )
 
 
 def nothing_to_do(paths: Sequence[Path]) -> NothingToDo:
-    """The error of who named paths of which no file is taken."""
+    """Return the error for paths without any selected file."""
     return NothingToDo(
         f"no files to analyse in {', '.join(map(str, paths))}",
         hint="see why a path is excluded with: codebatch files --why PATH; to accept this, add --allow-empty",
@@ -147,21 +151,21 @@ def nothing_to_do(paths: Sequence[Path]) -> NothingToDo:
 def _take_selected(
     store: StoreDir, selection: Selection, rules: SourceRules, phase: TellPhase
 ) -> tuple[SnapshotResult, Snapshot, int, int]:
-    """A snapshot as it was taken and as it is read, and how many files and bytes of it are to be worked on.
+    """Take a snapshot, and return it with the number and the size of the files to process.
 
-    What was named and is ignored in its project is taken all the same.
+    Paths that the user named are included even if their project ignores them.
     """
 
     def take_roots(roots: Sequence[bytes]) -> tuple[SnapshotResult, Snapshot]:
-        taken = take(store, [Path(os.fsdecode(root)) for root in roots], rules, phase)
-        return taken, load_snapshot(store.files, store.root, taken.snapshot_id)
+        result = take(store, [Path(os.fsdecode(root)) for root in roots], rules, phase)
+        return result, load_snapshot(store.files, store.root, result.snapshot_id)
 
-    taken, snapshot = take_roots(selection.sources.roots)
+    result, snapshot = take_roots(selection.sources.roots)
     if not selection.paths:
-        return taken, snapshot, taken.files, taken.bytes
+        return result, snapshot, result.files, result.bytes
     ignored = [path for path in selection.paths if not items_of(snapshot.entries, [path])]
     if ignored:
         base = selection.sources.base
-        taken, snapshot = take_roots([base, *(os.path.join(base, path) for path in ignored)])
+        result, snapshot = take_roots([base, *(os.path.join(base, path) for path in ignored)])
     items = items_of(snapshot.entries, selection.paths)
-    return taken, snapshot, len(items), sum(item.size for item in items)
+    return result, snapshot, len(items), sum(item.size for item in items)

@@ -1,4 +1,4 @@
-"""Starting own rules and tasks: writing an example that works, in the project where the user stands."""
+"""Creation of working examples of custom rules and tasks in the current project."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from codebatch.operations.project.configuration_file import ConfigurationFile
 from codebatch.operations.project.task_example import TASK, TEST
 from codebatch.plugins.worker_services import load_question
 
-FILES_LOOKED_AT_MAX = 20_000
-"""Files by whose names it is told which language is the most frequent."""
+FILES_SAMPLED_MAX = 20_000
+"""Maximum number of file names that are examined for the most frequent language."""
 
 
 class NewRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,15 +44,15 @@ class NewTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def new_rule(start: Path, rule_id: str, language: str | None) -> NewRule:
-    """Write an example of an own rule, by default for the language of which most files are below `start`.
+    """Write an example of a custom rule, by default for the most frequent language below `start`.
 
     Raises InvalidInput, InvalidConfiguration or OSError; then nothing is written.
     """
     configuration = load_configuration(start)
     settings = configuration.settings.tasks.get("lint", {})
     check_overrides(configuration.catalogue, {"lint": settings})
-    chosen = language or most_frequent_language(start)
-    rule = cast("dict[str, Json]", load_question("example_rule")(settings, rule_id, chosen))
+    chosen_language = language or most_frequent_language(start)
+    rule = cast("dict[str, Json]", load_question("example_rule")(settings, rule_id, chosen_language))
     file = ConfigurationFile(configuration, start)
     words = ("tasks", "lint", "rules")
     comment = (
@@ -70,9 +70,9 @@ def new_rule(start: Path, rule_id: str, language: str | None) -> NewRule:
 
 
 def new_task(start: Path, name: str) -> NewTask:
-    """Write an example of an own task, a test of it, and the table that names it.
+    """Write an example of a custom task, its test, and the table that configures it.
 
-    Raises InvalidInput, InvalidConfiguration or OSError; then nothing is left.
+    Raises InvalidInput, InvalidConfiguration or OSError; then created files are removed.
     """
     configuration = load_configuration(start)
     if not TASK_NAME_PATTERN.match(name):
@@ -89,15 +89,15 @@ def new_task(start: Path, name: str) -> NewTask:
     table = {"python": f"{code}:task"}
     comment = f"Try it on a file with: codebatch task try {name} FILE"
     text = file.table(("tasks", name), table, is_array=False, comment=comment)
-    made: list[Path] = []
+    created: list[Path] = []
     is_first = not (root / "tools").exists()
     try:
         for path, content in ((code, TASK), (test, TEST.replace("NAME", stem).replace("CODE", code))):
-            made.append(_make(root, path, content))
+            created.append(_make(root, path, content))
         file.append(text, lambda document: document.setdefault("tasks", {}).update({name: table}))
     except BaseException:
-        for each in made:
-            each.unlink()
+        for created_path in created:
+            created_path.unlink()
         if is_first:
             with contextlib.suppress(OSError):
                 (root / "tools").rmdir()
@@ -106,29 +106,34 @@ def new_task(start: Path, name: str) -> NewTask:
 
 
 def _make(root: Path, path: str, content: str) -> Path:
-    """Make a file that is not there, in a directory that is the project's. Raises InvalidInput or OSError."""
-    place = root / path
-    if not place.parent.resolve().is_relative_to(root.resolve()):
-        raise InvalidInput(f"{place.parent} is outside the project")
-    place.parent.mkdir(exist_ok=True)
+    """Create a new file in a directory of the project. Raises InvalidInput or OSError."""
+    target = root / path
+    if not target.parent.resolve().is_relative_to(root.resolve()):
+        raise InvalidInput(f"{target.parent} is outside the project")
+    target.parent.mkdir(exist_ok=True)
     try:
-        with open(place, "x", encoding="utf-8") as file:
+        with open(target, "x", encoding="utf-8") as file:
             file.write(content)
     except FileExistsError as error:
-        raise InvalidInput(f"{place} already exists", hint="choose another name, or move the file") from error
-    return place
+        raise InvalidInput(f"{target} already exists", hint="choose another name, or move the file") from error
+    return target
 
 
 def most_frequent_language(start: Path) -> str:
-    """The language of which most files below a directory are, by their names. Raises InvalidInput where none is."""
-    languages = cast("Iterator[str]", load_question("languages_of_paths")(islice(_names(start), FILES_LOOKED_AT_MAX)))
-    found = Counter(languages)
-    if not found:
+    """Return the most frequent language of files below a directory, by file names.
+
+    Raises InvalidInput if there is none.
+    """
+    languages = cast("Iterator[str]", load_question("languages_of_paths")(islice(_names(start), FILES_SAMPLED_MAX)))
+    counts = Counter(languages)
+    if not counts:
         raise InvalidInput(f"no file in {start} has a language with rules", hint="give a language with -l LANGUAGE")
-    return min(found, key=lambda language: (-found[language], language))
+    return min(counts, key=lambda language: (-counts[language], language))
 
 
 def _names(start: Path) -> Iterator[bytes]:
-    for directory, below, names in os.walk(os.fsencode(start)):
-        below[:] = sorted(each for each in below if not each.startswith(b".") and each != b"node_modules")
+    for directory, subdirectories, names in os.walk(os.fsencode(start)):
+        subdirectories[:] = sorted(
+            name for name in subdirectories if not name.startswith(b".") and name != b"node_modules"
+        )
         yield from (os.path.join(directory, name) for name in sorted(names))

@@ -1,4 +1,4 @@
-"""Where a store is looked for, and where one is made."""
+"""The location of a store, and opening or creating it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from codebatch.system.files.files import Files, RealFiles
 
 
 class StorePlace:
-    """The named place of a store, else that of the project's own; and the project, which a named store does not change.
+    """The location of a store: a named path, else the store of the project. A named store does not change the project.
 
     The project is that of `start`, by default of the current directory.
     """
@@ -36,48 +36,49 @@ class StorePlace:
 
     @cached_property
     def project(self) -> ProjectRoot | None:
-        """The project; None if the current directory was removed."""
+        """The project, or None if the current directory was removed."""
         try:
             return find_project(self._start or Path.cwd())
         except FileNotFoundError:
             return None
 
     def of_projects(self, projects: Iterable[ProjectRoot]) -> StorePlace:
-        """Return the place for work on paths of some projects: that of the project that they have in common.
+        """Return the location for work on paths of some projects: the store of their common project.
 
-        Paths of several, or below the current directory and of none, are worked on in the current project.
+        Paths of several projects, or paths below the current directory without a project, belong to the current
+        project.
         """
         first, *others = {project.root: project for project in projects}.values()
-        here = self.project
-        is_here = first.kind == "unmarked" and here is not None and here.holds(first.root)
-        if others or (is_here and here is not None and not is_shared_place(here.root)):
+        current = self.project
+        is_below_current = first.kind == "unmarked" and current is not None and current.holds(first.root)
+        if others or (is_below_current and current is not None and not is_shared_place(current.root)):
             return self
         return self.of_directory(Path(os.fsdecode(first.start)))
 
     def of_directory(self, start: Path) -> StorePlace:
-        """Return the place for work in the project of a directory."""
+        """Return the location for work in the project of a directory."""
         return StorePlace(self.named, self._files, start=start)
 
     def root(self) -> Path | None:
-        """Where the store is or would be looked for; None where none was named or found."""
+        """Return the path of the store, or None if none was named or found. A named store may not exist."""
         if self.named is not None:
             return self.named
         return None if self.project is None else find_store(self.project)
 
     def exists(self) -> bool:
-        """Whether there is a store; if not, `open_or_make` makes one."""
+        """Return whether the store exists. If not, `open_or_make` creates it."""
         path = self.root()
         return path is not None and path.exists()
 
     def open(self) -> StoreDir:
-        """The store, which must exist. Raises StoreNotFound or StoreUntrusted."""
+        """Return the store, which must exist. Raises StoreNotFound or StoreUntrusted."""
         path = self.root()
         if path is None:
             raise self._not_found()
         return self._with_project(open_store_at(self._files, path, is_named=self.named is not None))
 
     def open_or_make(self, note: Note = ignore_note) -> StoreDir:
-        """The store, made where there is none: at the named place, else at the top of the project.
+        """Return the store. If it does not exist, create it at the named path, else at the top of the project.
 
         Raises StoreUntrusted, UnsafeStoreLocation or StoreUnwritable.
         """
@@ -94,9 +95,9 @@ class StorePlace:
         return self._with_project(store)
 
     def new_place(self, *, is_asked: bool = False) -> Path:
-        """Return where a store is made if none is named. Raises UnsafeStoreLocation, StoreNotFound.
+        """Return the path for a new store if none is named. Raises UnsafeStoreLocation and StoreNotFound.
 
-        `is_asked`: the user asks for one, which outside git makes the current directory a project.
+        `is_asked`: the user asked for a store; outside git this makes the current directory a project.
         """
         if self.project is None:
             raise self._not_found()
@@ -123,11 +124,11 @@ class StorePlace:
         root = self.project.root
         own = Path(os.fsdecode(root), layout.STORE_DIRECTORY)
         if is_shared_place(root):
-            named = f"--store {shlex.quote(str(own))}"
+            store_option = f"--store {shlex.quote(str(own))}"
             hint = (
-                f"use the store in this directory: {named}"
+                f"use the store in this directory: {store_option}"
                 if looks_like_store(own)
-                else f"create a store with: codebatch run . {named}"
+                else f"create a store with: codebatch run . {store_option}"
             )
         elif (above := find_store_above(self.project)) is not None:
             hint = f"create a store with `codebatch run PATH`, or use the store above the project: --store {above}"
@@ -138,7 +139,7 @@ class StorePlace:
 
 
 def open_store(path: str | Path | None = None, project: str | Path | None = None) -> StoreDir:
-    """The store at a path, else that of the project around the directory `project`, by default the current one.
+    """Return the store at a path, else the store of the project around the directory `project` (default: current).
 
     Raises InvalidInput, StoreNotFound or StoreUntrusted.
     """

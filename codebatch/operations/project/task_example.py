@@ -1,4 +1,4 @@
-"""What `task new` writes: a task that goes through the lines of a file, and a test of it."""
+"""The files that `task new` writes: a task that examines the lines of a file, and its test."""
 
 TASK = '''"""A custom task of codebatch: its findings are cached, and can be queried like all other findings."""
 

@@ -1,6 +1,6 @@
-"""Asking a batch: which one answers, how complete its answer is, and whether its tree has changed since.
+"""Queries of a batch: its selection, the completeness of answers, and changes of its source tree.
 
-Every answer is an `Answer`: what was found, and what it rests on. Nobody who shows one may leave that out.
+Every answer is an `Answer`: its content with its completeness. Everything that shows an answer must show both.
 """
 
 from __future__ import annotations
@@ -36,17 +36,18 @@ if TYPE_CHECKING:
 Found = TypeVar("Found", covariant=True)
 
 AHEAD_BYTES = range(1 << 18, 1 << 22)
-"""Of a stat cache. Fewer tell of paths at which one looks in the time of making a process, more of so many that nobody
-looks at them.
+"""Sizes of a stat cache for which changes are checked in a background process.
+
+With a smaller cache, the check takes less time than a fork. With a larger one, the tree is not checked at all.
 """
 NEAR_SHOWN_MAX = 5
-"""Of the paths that may be meant where there is none of that name."""
+"""Maximum number of similar paths in the hint for an unknown path."""
 
 
 class BatchQuery:
-    """A batch that is asked something. `is_named`: it was asked for by an id, be it an old one.
+    """A batch that is queried. `is_named`: the caller selected it by ID, possibly an older batch.
 
-    `beside` are files, as absolute paths, that stand for no change of the tree, for who asks writes them himself.
+    Changes of the files `beside`, absolute paths, do not make the batch stale, because the caller writes them itself.
     """
 
     def __init__(self, store: StoreDir, batch: BatchDir, *, is_named: bool, note: Note) -> None:
@@ -56,35 +57,38 @@ class BatchQuery:
         self.note = note
         self.beside: tuple[bytes, ...] = ()
         self.tell_phase: TellPhase = ignore_phase
-        self._ahead: BackgroundFork[Changes | None] | None = None
+        self._background_check: BackgroundFork[Changes | None] | None = None
         self._apart: SecondaryFiles | None = None
         self._numbers: FileNumbers | None = None
 
     @cached_property
     def records(self) -> BatchRecords:
-        """Its records."""
+        """The records of the batch."""
         from codebatch.query.sources.records import BatchRecords
 
         return BatchRecords(self.store, self.batch, self.note)
 
     @property
     def records_asked(self) -> BatchRecords | None:
-        """Its records, None where nothing has been asked of them."""
+        """The records of the batch, or None if they have not been read yet."""
         records: BatchRecords | None = vars(self).get("records")
         return records
 
     @property
     def apart(self) -> SecondaryFiles:
-        """Which of its files stand apart: of a batch that is merged read once. Raises StoreCorrupt."""
+        """The non-production files of the batch. Cached once the batch is merged. Raises StoreCorrupt."""
         if self._apart is None or not self.records.source.is_done:
             from codebatch.query.secondary_files import SecondaryFiles
 
-            kept = self.find_numbers()
-            self._apart = SecondaryFiles(_read_apart(self.records) if kept is None else kept.apart)
+            numbers = self.find_numbers()
+            self._apart = SecondaryFiles(_read_apart(self.records) if numbers is None else numbers.apart)
         return self._apart
 
     def find_numbers(self, *, are_made: bool = False) -> FileNumbers | None:
-        """What is kept of its files; where nothing is None, unless it is made. Raises StoreCorrupt."""
+        """Return the stored numbers of the batch's files, or None. If `are_made`, compute and store missing numbers.
+
+        Raises StoreCorrupt.
+        """
         if self._numbers is None:
             from codebatch.query.answers.file_numbers import keep_numbers, kept_numbers
 
@@ -93,64 +97,67 @@ class BatchQuery:
 
     @cached_property
     def catalogue(self) -> TaskCatalogue:
-        """What the installed tasks give. Own tasks are not loaded for a question: they may give any kind."""
+        """The catalogue of the installed tasks.
+
+        Custom tasks are not loaded for a query; they may produce any record type.
+        """
         from codebatch.plugins.isolated_tasks import isolated_catalogue
 
         return isolated_catalogue(imports=self.batch.about.imports)
 
     def look_ahead(self) -> None:
-        """Begin to look for `changes` beside what is done here, in a tree of many files: who asks will be told."""
+        """Start the check for `changes` in a background process, if the tree has many files."""
         name = self.batch.about.stat_cache
         if not layout.STAT_CACHE_PATTERN.match(name):
             return
         try:
-            found = self.store.files.stat(self.store.root / layout.CACHE / name)
-        except StoreError:  # As without one.
+            status = self.store.files.stat(self.store.root / layout.CACHE / name)
+        except StoreError:  # Treated like a missing stat cache.
             return
-        if found is not None and found.st_size in AHEAD_BYTES:
+        if status is not None and status.st_size in AHEAD_BYTES:
             from codebatch.system.processes.background_fork import BackgroundFork, has_other_processor
 
-            self._ahead = BackgroundFork(self._find_changes) if has_other_processor() else None
+            self._background_check = BackgroundFork(self._find_changes) if has_other_processor() else None
 
     @cached_property
     def changes(self) -> Changes | None:
-        """How the tree has changed since; None where that is not known, or the batch is knowingly an old one."""
-        if self._ahead is None or self.beside:
+        """The changes of the tree since the batch, or None if unknown or if the caller selected an old batch by ID."""
+        if self._background_check is None or self.beside:
             return self._find_changes()
         from codebatch.snapshotting.changes import Changes
 
-        return self._ahead.wait(Changes | None)  # type: ignore[arg-type]
+        return self._background_check.wait(Changes | None)  # type: ignore[arg-type]
 
     def _find_changes(self) -> Changes | None:
-        from codebatch.snapshotting.staleness import changes_since  # 5 ms that `-q` can do without
+        from codebatch.snapshotting.staleness import changes_since  # Deferred: not needed with `-q`.
 
         about = self.batch.about
         if self.is_named:
-            alike = (each for each in iter_batches(self.store) if each.about.place == about.place)
-            if next(alike, self.batch).id != self.batch.id:
+            batches = (batch for batch in iter_batches(self.store) if batch.about.place == about.place)
+            if next(batches, self.batch).id != self.batch.id:
                 return None
         return changes_since(self.store.files, self.store.root, about.stat_cache, about.snapshot_id, self.beside)
 
     @cached_property
     def newest_commit(self) -> Head | str:
-        """The newest commit of the work tree that the batch was taken of; or why it is not known, for people."""
+        """The newest commit of the batch's work tree, or the reason why it is unknown, as text for people."""
         from codebatch.operations.history.newest_commit import find_newest_commit
 
         return find_newest_commit(self.batch.about.sources)
 
     @property
     def is_stale(self) -> bool | None:
-        """Whether the tree has changed since; None where that is not known."""
+        """Whether the tree has changed since the batch; None if unknown."""
         return None if self.changes is None else self.changes.is_stale
 
     def find_batch_of(self, snapshot_id: str | None) -> BatchDir | None:
-        """The latest batch over another snapshot of the same place, None where there is none."""
-        as_now = (each for each in iter_batches(self.store) if each.about.snapshot_id == snapshot_id)
-        return next((each for each in as_now if each.about.place == self.batch.about.place), None)
+        """Return the latest batch of the same place over the given snapshot, or None."""
+        batches = (batch for batch in iter_batches(self.store) if batch.about.snapshot_id == snapshot_id)
+        return next((batch for batch in batches if batch.about.place == self.batch.about.place), None)
 
 
 def _read_apart(records: BatchRecords) -> dict[bytes, Apart]:
-    from codebatch.query.sources.parsed_files import files_apart  # 2 ms that none needs where it is kept
+    from codebatch.query.sources.parsed_files import files_apart  # Deferred: only needed without stored numbers.
 
     return files_apart(records.files)
 
@@ -197,26 +204,28 @@ class Answer(Generic[Found]):
             return None
         batch, whole = self.question.batch, self.whole
         results = f"{whole.done - whole.failed - whole.lost:,} of {whole.planned:,} results"
-        told = f"batch {batch.id} has {whole.percent}% of the data that this query needs ({results})"
-        told = ", ".join(filter(None, (whole.progress, told)))
+        message = f"batch {batch.id} has {whole.percent}% of the data that this query needs ({results})"
+        message = ", ".join(filter(None, (whole.progress, message)))
         hint = f"see: codebatch errors --batch {batch.id}"
         if whole.done < whole.planned:
             hint = f"resume it with: codebatch run --batch {batch.id}"
         elif whole.lacks_files:
-            told = f"batch {batch.id} is restricted to {', '.join(shown_paths(batch))}, and this query needs all files"
+            message = (
+                f"batch {batch.id} is restricted to {', '.join(shown_paths(batch))}, and this query needs all files"
+            )
             hint = "analyse all files with: codebatch run PATH"
         elif whole.unfollowed:
-            told, _, hint = whole.unfollowed.partition("; ")
-        return BatchIncomplete(told, hint=hint)
+            message, _, hint = whole.unfollowed.partition("; ")
+        return BatchIncomplete(message, hint=hint)
 
 
 def ask(
     store: StoreDir, reference: str | None = None, note: Note = ignore_note, passed_over: Note | None = None
 ) -> BatchQuery:
-    """Return a question for a batch, by default the latest that is of a whole project, if there is one.
+    """Return a query of a batch, by default the latest batch of the whole project, if there is one.
 
-    `passed_over` gets the notes of newer batches that are not asked; by default `note`. Raises InvalidId,
-    UnknownId, AmbiguousId or StoreCorrupt.
+    `passed_over` receives notes about newer batches that are skipped; by default `note` receives them. Raises
+    InvalidId, UnknownId, AmbiguousId or StoreCorrupt.
     """
     batch = resolve_batch(store, reference, passed_over or note, whole=True)
     is_named = reference is not None and latest_offset(reference) != 0
@@ -231,9 +240,9 @@ def check_reference(reference: object) -> None:
 
 
 def find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, int]:
-    """The item that a path names: as in the snapshot, or as seen from the current directory.
+    """Return the item that a path names, relative to the project or to the current directory.
 
-    Raises InvalidInput where it is neither, with the files whose paths end so, or the one whose name is most like it.
+    Raises InvalidInput for an unknown path, with a hint: files with matching path ends, or with the most similar name.
     """
     found = try_find_item(records, path, note)
     if found is None:
@@ -242,42 +251,43 @@ def find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, int]
 
 
 def unknown_path(records: BatchRecords, path: str, what: str) -> InvalidInput:
-    """Return the error that there is `what` of a path, with the files that may be meant."""
+    """Return the error that the batch has `what` (such as "no file") for a path, with similar paths as a hint."""
     hint = f"see: codebatch files --batch {records.batch.id}"
-    meant = _near([entry.path for entry in records.items], os.path.normpath(os.fsencode(path)))
-    if len(meant) == 1:
-        hint = f"did you mean {display_path(meant[0])!r}? {hint}"
-    elif meant:
-        shown = ", ".join(map(display_path, meant[:NEAR_SHOWN_MAX]))
-        more = f" and {len(meant) - NEAR_SHOWN_MAX:,} more" if len(meant) > NEAR_SHOWN_MAX else ""
-        hint = f"{len(meant):,} files match: {shown}{more}; {hint}"
-    of = f", restricted to {', '.join(shown_paths(records.batch))}," if records.batch.about.paths else ""
-    return InvalidInput(f"the batch{of} has {what} {path!r}", hint=hint)
+    similar = _near([entry.path for entry in records.items], os.path.normpath(os.fsencode(path)))
+    if len(similar) == 1:
+        hint = f"did you mean {display_path(similar[0])!r}? {hint}"
+    elif similar:
+        shown = ", ".join(map(display_path, similar[:NEAR_SHOWN_MAX]))
+        more = f" and {len(similar) - NEAR_SHOWN_MAX:,} more" if len(similar) > NEAR_SHOWN_MAX else ""
+        hint = f"{len(similar):,} files match: {shown}{more}; {hint}"
+    restriction = f", restricted to {', '.join(shown_paths(records.batch))}," if records.batch.about.paths else ""
+    return InvalidInput(f"the batch{restriction} has {what} {path!r}", hint=hint)
 
 
 def _near(paths: list[bytes], wanted: bytes) -> list[bytes]:
-    """The paths that end so; where none does, those that end in the name that is most like the wanted one's."""
-    found = [path for path in paths if path.endswith(b"/" + wanted)]
+    """Return the paths that end with `wanted`. Without any, return the paths with the most similar file name."""
+    similar = [path for path in paths if path.endswith(b"/" + wanted)]
     name = os.path.basename(wanted)
-    if found or not name:
-        return found
-    alike = {os.path.basename(path) for path in paths if os.path.basename(path)[:1] == name[:1]}
-    close = closest(display_path(name), [display_path(each) for each in alike])
-    found = [path for path in paths if display_path(os.path.basename(path)) == close]
-    return sorted(found, key=lambda path: _shared_directories(path, wanted), reverse=True)
+    if similar or not name:
+        return similar
+    names = {os.path.basename(path) for path in paths if os.path.basename(path)[:1] == name[:1]}
+    closest_name = closest(display_path(name), [display_path(name) for name in names])
+    similar = [path for path in paths if display_path(os.path.basename(path)) == closest_name]
+    return sorted(similar, key=lambda path: _shared_directories(path, wanted), reverse=True)
 
 
 def _shared_directories(path: bytes, other: bytes) -> int:
-    """How many of the innermost directories of two paths are called alike."""
+    """Return the number of innermost directory names that two paths share."""
     pairs = zip(path.split(b"/")[-2::-1], other.split(b"/")[-2::-1], strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def try_find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, int] | None:
-    """As `find_item`, None where there is none.
+    """Like `find_item`, but return None if no item matches.
 
-    From the current directory first where it begins with `./` or `../`. Where it could be either, a note says which was
-    taken. Where there is none of that name, one that people are shown so. Raises InvalidInput for what is no path.
+    A path that starts with `./` or `../` is relative to the current directory first; any other path is relative to the
+    project first. If both exist, a note names the chosen one. Paths in the form shown to people match too. Raises
+    InvalidInput if the text is not a valid path.
     """
     path_of(path)
     for given in (path, *paths_shown_as(path)):
@@ -292,7 +302,7 @@ def try_find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, 
 
 
 def candidates_of(records: BatchRecords, path: str) -> list[bytes]:
-    """What a path may be called in the snapshot, what is meant first."""
+    """Return the possible names of a path in the snapshot, the most likely first."""
     given = os.fsencode(path)
     candidates: list[bytes] = []
     parent, name = os.path.split(os.path.abspath(path))
@@ -310,5 +320,5 @@ def candidates_of(records: BatchRecords, path: str) -> list[bytes]:
 
 
 def shown_paths(batch: BatchDir) -> tuple[str, ...]:
-    """The paths that a batch is restricted to, for people."""
+    """Return the paths that a batch is restricted to, in display form."""
     return tuple(map(display_path, batch.about.paths))

@@ -1,4 +1,4 @@
-"""What batches there are, and how far each is."""
+"""Queries for the batches of a store and their progress."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from codebatch.store.batches.store import StoreDir
 from codebatch.store.results.outputs import current_outputs
 
 ShardState = Literal["open", "running", "done", "failed"]
-"""`running`: open, and a live process holds a lease in it; who took a shard for all its tasks runs each of them."""
+"""States of a shard. `running`: open, and a live process holds a lease in it.
+
+A lease on all tasks of a shard makes each of these tasks `running`.
+"""
 
 
 class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +79,7 @@ class ShardStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def list_batches(store: StoreDir, note: Note = ignore_note, *, pipeline: str | None = None) -> Iterator[ListedBatch]:
-    """Every batch, or those of a pipeline, oldest first. One that cannot be read hides no other; a note says why."""
+    """Yield the batches, oldest first, of one pipeline if given. A damaged batch is yielded as DAMAGED, with a note."""
     for batch_id in batch_ids(store):
         batch = None
         state, is_active = "DAMAGED", False
@@ -85,7 +88,7 @@ def list_batches(store: StoreDir, note: Note = ignore_note, *, pipeline: str | N
             if pipeline not in (None, batch.about.pipeline):
                 continue
             state, is_active = state_of(store, batch)
-        except UnknownId:  # It was collected meanwhile.
+        except UnknownId:  # The batch was deleted by prune after it was listed.
             continue
         except StoreError as error:
             note(f"{batch_id}: {error.message}")
@@ -93,11 +96,14 @@ def list_batches(store: StoreDir, note: Note = ignore_note, *, pipeline: str | N
 
 
 def state_of(store: StoreDir, batch: BatchDir) -> tuple[str, bool]:
-    """The state of a batch, and whether something is open in it, runs, or waits for an answer. Raises StoreCorrupt."""
+    """Return the state of a batch, and whether it has open work, is running, or waits for an answer.
+
+    Raises StoreCorrupt.
+    """
     if not is_work(batch):
-        stands = read_current_state(batch)
-        return stands.state.value, bool(stands.holders) or not stands.state.is_final
-    from codebatch.query.status.work_status import read_work_status  # The conductor, for those who have commands.
+        current_state = read_current_state(batch)
+        return current_state.state.value, bool(current_state.holders) or not current_state.state.is_final
+    from codebatch.query.status.work_status import read_work_status  # Deferred: only work batches need the scheduler.
 
     work = read_work_status(store, batch)
     is_asking = CommandState.BLOCKED.value in work.counts
@@ -106,20 +112,23 @@ def state_of(store: StoreDir, batch: BatchDir) -> tuple[str, bool]:
 
 
 def status(store: StoreDir, batch: BatchDir) -> BatchStatus:
-    """Where a batch stands, who is at work on it, and how far each task is. Raises StoreCorrupt."""
+    """Return the state of a batch with its live processes, and the progress of each task. Raises StoreCorrupt."""
     return BatchStatus(batch=batch, standing=read_current_state(batch), tasks=tuple(task_states(store, batch)))
 
 
 def task_states(store: StoreDir, batch: BatchDir) -> list[TaskStatus]:
-    """How far each task is, in plan order; from the manifest where the outputs are merged. Raises StoreCorrupt."""
+    """Return the progress of each task in plan order. If the outputs are merged, it is read from the manifest.
+
+    Raises StoreCorrupt.
+    """
     records = BatchRecords(store, batch)
     rows: list[TaskStatus] = []
     for task in records.plan.tasks:
         tally = records.source.tally((task.name,))
         shards = [_shard_status(1 - tally.open, 1, tally.failed)]
         if task.scope == "file":
-            told = zip(records.plan.shards, records.source.iter_shards(task.name), strict=True)
-            shards = [_shard_status(so_far.items, shard.items, so_far.failed) for shard, so_far in told]
+            shard_counts = zip(records.plan.shards, records.source.iter_shards(task.name), strict=True)
+            shards = [_shard_status(so_far.items, shard.items, so_far.failed) for shard, so_far in shard_counts]
         rows.append(
             TaskStatus(
                 task_id=task.name,
@@ -150,7 +159,7 @@ def _shard_status(done: int, planned: int, failed: int, *, is_leased: bool = Fal
 
 
 def shard_states(store: StoreDir, batch: BatchDir, task: str) -> Iterator[ShardStatus]:
-    """How far one task is with each shard, in path order. Raises InvalidInput for a task of project scope."""
+    """Yield the progress of a task in each shard, in path order. Raises InvalidInput for a project task."""
     records = BatchRecords(store, batch)
     (name,) = records.choose_tasks(task)
     if name in records.plan.project_tasks:
@@ -171,7 +180,7 @@ def shard_states(store: StoreDir, batch: BatchDir, task: str) -> Iterator[ShardS
 
 
 def outputs_of(batch: BatchDir) -> Path:
-    """The directory of a batch's merged outputs. Raises BatchIncomplete where it has none yet."""
+    """Return the directory of the merged outputs of a batch. Raises BatchIncomplete if the batch has no outputs yet."""
     outputs = current_outputs(batch)
     if outputs is None:
         hint = f"resume it with: codebatch run --batch {batch.id}"

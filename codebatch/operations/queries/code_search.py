@@ -1,4 +1,4 @@
-"""`find`: where in the files of a batch something is written that a query or a pattern says."""
+"""Search in the files of a batch with a tree-sitter query or a pattern (`find`)."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from codebatch.query.sources.records import BatchRecords
 from codebatch.system.processes.forks import ForkFailure, map_forked
 
 FORKED_FILES_MIN = 64
-"""Files that are worth a process more."""
+"""Number of files that justify an additional process."""
 FOUND_MAX = 1_000_000
-"""Rows of an answer, which are all in memory."""
-_TOLD_MAX = 5
+"""Maximum number of rows of an answer. They are kept in memory."""
+_SKIPS_NOTED_MAX = 5
 FILE_SECONDS_MAX = 30.0
-"""Time that looking in one file may take by default, as of `run`."""
+"""Default timeout in seconds for the search in one file, as in `run`."""
 
 
 class CodeSearch(msgspec.Struct, frozen=True, kw_only=True):
-    """What is looked for: a query or a pattern, in files of a language.
+    """A search with a query or a pattern in the files of a language.
 
-    `limit`: so many rows are enough. `by_file`: each is a file with how many places it has. `file_seconds` is the time
-    that one file may take: a regular expression of a query may take for ever.
+    At most `limit` rows are returned. With `by_file`, a row is a file with its number of matches. `file_seconds` is the
+    timeout for one file; it is needed because a regular expression in a query can take unbounded time.
     """
 
     language: str
@@ -49,7 +49,7 @@ class CodeSearch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _SearchNotes:
-    """What is to be said besides the places: of which files they may not be all."""
+    """Collected notes about files whose matches may be incomplete."""
 
     def __init__(self, question: BatchQuery) -> None:
         self._question = question
@@ -57,18 +57,18 @@ class _SearchNotes:
         self._with_errors = 0
         self.lost = 0
 
-    def hear(self, path: bytes, searched: Searched) -> None:
-        """What came of a file."""
+    def add(self, path: bytes, searched: Searched) -> None:
+        """Add the result of a file. Skipped files are noted at once."""
         if searched.lost:
             self.lost += 1
-            if self.lost <= _TOLD_MAX:
+            if self.lost <= _SKIPS_NOTED_MAX:
                 self._question.note(f"{display_path(path)} skipped: {searched.lost}")
         if searched.unread:
             self._unread[searched.unread] += 1
         self._with_errors += searched.has_errors
 
-    def tell(self, language: str) -> None:
-        """Say it."""
+    def note_all(self, language: str) -> None:
+        """Add the summary notes to the answer."""
         if self._unread:
             counts = ", ".join(f"{count:,} {why}" for why, count in sorted(self._unread.items()))
             self._question.note(f"{language} files not searched: {counts}")
@@ -77,19 +77,21 @@ class _SearchNotes:
             self._question.note(f"{files} with syntax errors: matches near the errors may be missing")
 
 
-def find(question: BatchQuery, wanted: CodeSearch, progress: Progress) -> Answer[list[JsonRecord]]:
-    """The places that are wanted, by path and position. Raises InvalidInput or StoreCorrupt."""
-    refuse_below_one(limit=wanted.limit, jobs=wanted.jobs)
-    if not wanted.file_seconds > 0:
-        raise InvalidInput(f"`file_seconds` must be more than 0, not {wanted.file_seconds}")
-    if (wanted.query is None) == (wanted.pattern is None):
+def find(question: BatchQuery, search_options: CodeSearch, progress: Progress) -> Answer[list[JsonRecord]]:
+    """Return the matches by path and position. Raises InvalidInput or StoreCorrupt."""
+    refuse_below_one(limit=search_options.limit, jobs=search_options.jobs)
+    if not search_options.file_seconds > 0:
+        raise InvalidInput(f"`file_seconds` must be more than 0, not {search_options.file_seconds}")
+    if (search_options.query is None) == (search_options.pattern is None):
         raise InvalidInput("give either a query or a pattern")
-    kind, text = ("query", wanted.query) if wanted.pattern is None else ("pattern", wanted.pattern)
-    language = cast("str", load_question("named_language")(wanted.language))
-    looked_for = load_question("finder")(kind, text, language)
+    kind, text = (
+        ("query", search_options.query) if search_options.pattern is None else ("pattern", search_options.pattern)
+    )
+    language = cast("str", load_question("named_language")(search_options.language))
+    finder = load_question("finder")(kind, text, language)
     find_in = load_question("find_in")
     records = question.records
-    items = list(_items(records, language, wanted.path))
+    items = list(_items(records, language, search_options.path))
     entries, plan = records.items, records.plan
 
     def search(item: int) -> Searched:
@@ -99,32 +101,32 @@ def find(question: BatchQuery, wanted: CodeSearch, progress: Progress) -> Answer
         except ObjectMissing as error:
             return Searched(lost=error.message)
         contexts = plan.context_of(item)
-        return cast("Searched", find_in(looked_for, entry.path, content, contexts, wanted.by_file))
+        return cast("Searched", find_in(finder, entry.path, content, contexts, search_options.by_file))
 
-    told = _SearchNotes(question)
-    found: list[JsonRecord] = []
-    done, enough = 0, min(wanted.limit or FOUND_MAX, FOUND_MAX)
-    jobs = min(wanted.jobs, max(len(items) // FORKED_FILES_MIN, 1))
-    with map_forked(search, items, jobs, Searched, seconds=wanted.file_seconds) as answers:
+    notes = _SearchNotes(question)
+    rows: list[JsonRecord] = []
+    done, rows_max = 0, min(search_options.limit or FOUND_MAX, FOUND_MAX)
+    jobs = min(search_options.jobs, max(len(items) // FORKED_FILES_MIN, 1))
+    with map_forked(search, items, jobs, Searched, seconds=search_options.file_seconds) as answers:
         for item, answer in zip(items, answers, strict=False):
             path = entries[item].path
             searched = Searched(lost=answer.reason) if isinstance(answer, ForkFailure) else answer
-            told.hear(path, searched)
-            if wanted.by_file and searched.places:
-                found.append({**path_row(path), "places": searched.places})
-            found += ({**path_row(path), **row} for row in searched.rows)
+            notes.add(path, searched)
+            if search_options.by_file and searched.places:
+                rows.append({**path_row(path), "places": searched.places})
+            rows += ({**path_row(path), **row} for row in searched.rows)
             done += 1
             progress(done, len(items))
-            if len(found) >= enough:
-                question.note(f"stopped after {enough:,} matches; there may be more")
+            if len(rows) >= rows_max:
+                question.note(f"stopped after {rows_max:,} matches; there may be more")
                 break
-    told.tell(language)
-    whole = Completeness(planned=len(items), done=len(items), lost=told.lost)
-    return Answer(question=question, found=found[:enough], whole=whole)
+    notes.note_all(language)
+    whole = Completeness(planned=len(items), done=len(items), lost=notes.lost)
+    return Answer(question=question, found=rows[:rows_max], whole=whole)
 
 
 def _items(records: BatchRecords, language: str, path: Paths) -> Iterator[int]:
-    """The files that are of a language, or may be, as far as that is known."""
+    """Yield the files of a language. If the language of a file is unknown, the file is included."""
     paths = PathFilter(path)
     languages = records.languages if "parse" in records.task_names else NO_LANGUAGES
     for item, entry in enumerate(records.items):

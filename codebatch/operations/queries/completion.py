@@ -1,4 +1,4 @@
-"""What the beginning of a word may be meant for: a batch, or a file of one. Asked by a shell while somebody types."""
+"""Shell completion of batch references and of files of a batch."""
 
 from __future__ import annotations
 
@@ -12,43 +12,45 @@ from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store import StoreDir
 
 IDS_MAX = 50
-"""Of batches that have no name: the newest."""
+"""Maximum number of batch IDs to complete. The newest are used."""
 
 
 def batches_beginning(store: StoreDir, word: str) -> list[str]:
-    """What batches are called that begin so: `latest`, names with `@`, then ids, the newest first."""
-    ids = islice((each for each in reversed(batch_ids(store)) if each.startswith(word)), IDS_MAX)
-    named = ("latest", *(f"@{name}" for name in sorted(given_names(store))))
-    return [*(each for each in named if each.startswith(word)), *ids]
+    """Return the batch references that begin with a word: `latest`, `@NAME`s, then IDs, newest first."""
+    ids = islice((reference for reference in reversed(batch_ids(store)) if reference.startswith(word)), IDS_MAX)
+    references = ("latest", *(f"@{name}" for name in sorted(given_names(store))))
+    return [*(reference for reference in references if reference.startswith(word)), *ids]
 
 
 def files_beginning(store: StoreDir, reference: str | None, word: str) -> list[str]:
-    """The files of a batch that begin so, by default of the latest; of many the directories, which end with a slash.
+    """Return the files and directories of a batch that begin with a word. Directories end with a slash.
 
-    As seen from the current directory where that is in the batch's tree, else as the batch has them; of what is no
-    UTF-8 none. Raises what `resolve_batch` does, and StoreCorrupt.
+    Paths are relative to the current directory if it is in the batch's tree, otherwise to the project. Paths that are
+    not UTF-8 are omitted. The default is the latest batch. Raises the errors of `resolve_batch`, and StoreCorrupt.
     """
     batch = resolve_batch(store, reference, whole=True)
-    here = _here_in(batch)
-    found = _next_parts(_paths(store, batch, here + word), len(here)) if here else []
-    return found or _next_parts(_paths(store, batch, word), 0)
+    current_directory = _current_directory_in(batch)
+    candidates = (
+        _next_parts(_paths(store, batch, current_directory + word), len(current_directory)) if current_directory else []
+    )
+    return candidates or _next_parts(_paths(store, batch, word), 0)
 
 
-def _here_in(batch: BatchDir) -> str:
-    """The current directory as the paths below it begin; empty where that is not within the tree, or all of it."""
+def _current_directory_in(batch: BatchDir) -> str:
+    """Return the current directory as a prefix of paths, or an empty string if it is the tree's top or outside."""
     sources = [os.fsdecode(source) for source in batch.about.sources]
     if len(sources) != 1:
         return ""
     try:
-        here = os.path.relpath(os.getcwd(), sources[0])
+        directory = os.path.relpath(os.getcwd(), sources[0])
     except FileNotFoundError:
         return ""
-    return "" if here == os.curdir or here.split(os.sep)[0] == os.pardir else here + os.sep
+    return "" if directory == os.curdir or directory.split(os.sep)[0] == os.pardir else directory + os.sep
 
 
 def _paths(store: StoreDir, batch: BatchDir, beginning: str) -> list[str]:
-    found = snapshot_of(store, batch).entries_beginning(os.fsencode(beginning))
-    texts = (entry.path for entry in items_of(found, batch.about.paths))
+    snapshot = snapshot_of(store, batch).entries_beginning(os.fsencode(beginning))
+    texts = (entry.path for entry in items_of(snapshot, batch.about.paths))
     return [path.decode() for path in texts if _is_text(path)]
 
 
@@ -61,9 +63,9 @@ def _is_text(path: bytes) -> bool:
 
 
 def _next_parts(paths: Iterable[str], start: int) -> list[str]:
-    """Paths up to where they part, from `start` on: a directory that all are in is gone into."""
+    """Return the distinct next path components after the shared directory, starting at `start`."""
     cut = [path[start:] for path in paths]
-    shared = os.path.commonprefix(cut)  # noqa: RUF071  # of characters, as they are typed
+    shared = os.path.commonprefix(cut)  # noqa: RUF071  # a prefix of characters, as typed
     directory = shared.rpartition("/")[0]
     below = len(directory) + 1 if directory else 0
     parts = (path.partition("/") if not below else path[below:].partition("/") for path in cut)

@@ -1,4 +1,4 @@
-"""What is known of a name by name alone: where it is defined, and what calls it."""
+"""Queries for a name, without name resolution: its definitions and its callers."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ class Caller(msgspec.Struct, frozen=True):
     def row(self) -> JsonRecord:
         """The caller in the form of JSON answers: `path` or `path_b64`, `scope`, `line`, `target` and `calls`."""
         place = chosen(self.call, ("path",), NO_LANGUAGES)
-        told = {"scope": self.call["source"], "line": self.call["line"], "target": self.call["target"]}
-        return {**place, **told, "calls": self.calls}
+        call_fields = {"scope": self.call["source"], "line": self.call["line"], "target": self.call["target"]}
+        return {**place, **call_fields, "calls": self.calls}
 
 
 def definitions(question: BatchQuery, name: str) -> Answer[list[JsonRecord]]:
-    """The symbols of a name, be it qualified in part or whole, but for imports; by path and place.
+    """Return the symbols with a name, except imports, by path and location. The name may be partly or fully qualified.
 
     Raises InvalidInput or StoreCorrupt.
     """
-    asked = RecordFilter(kinds=("symbol",), names=(_last(name), name), where="symbol_type != 'import'")
-    answer = records.search(question, asked)
-    found = [record for record in answer.found if record["name"] == name or _ends_with(record["qualified"], name)]
+    record_filter = RecordFilter(kinds=("symbol",), names=(_last(name), name), where="symbol_type != 'import'")
+    answer = records.search(question, record_filter)
+    matches = [record for record in answer.found if record["name"] == name or _ends_with(record["qualified"], name)]
     notes = note_partial_files(question, _last(name), "definitions")
-    return Answer(question=question, found=found, whole=answer.whole, notes=notes)
+    return Answer(question=question, found=matches, whole=answer.whole, notes=notes)
 
 
 def callers(question: BatchQuery, name: str) -> Answer[list[Caller]]:
-    """The scopes that call what is written so, be it qualified in part or whole; by path and first call.
+    """Return the scopes that call a name, by path and first call. The name may be partly or fully qualified.
 
     Raises InvalidInput or StoreCorrupt.
     """
-    asked = RecordFilter(kinds=("edge",), targets=(_last(name),), where="edge_type == 'calls'")
-    answer = records.search(question, asked)
+    record_filter = RecordFilter(kinds=("edge",), targets=(_last(name),), where="edge_type == 'calls'")
+    answer = records.search(question, record_filter)
     by_scope: dict[tuple[Json, ...], Caller] = {}
     for call in answer.found:
         if _ends_with(call["target"], name):
@@ -61,16 +61,16 @@ def callers(question: BatchQuery, name: str) -> Answer[list[Caller]]:
 
 
 def outline(question: BatchQuery, path: str) -> Answer[FileRecords]:
-    """What a file defines, in its order; imports are no definitions. Raises InvalidInput or StoreCorrupt."""
+    """Return the definitions of a file in source order, without imports. Raises InvalidInput or StoreCorrupt."""
     answer = records.inspect(question, path, kinds=("symbol",))
     notes = note_partial_file(question, answer.found.path, answer.found.item)
-    defined = [record for record in answer.found.records if record["symbol_type"] != "import"]
-    found = msgspec.structs.replace(answer.found, records=defined)
+    definitions = [record for record in answer.found.records if record["symbol_type"] != "import"]
+    found = msgspec.structs.replace(answer.found, records=definitions)
     return Answer(question=question, found=found, whole=answer.whole, notes=notes)
 
 
 def _last(name: str) -> str:
-    """The last of the names of which one is made. Raises InvalidInput where there is none."""
+    """Return the last component of a qualified name. Raises InvalidInput if the text is not a name."""
     last = last_name(name)
     if not isinstance(last, str) or not last or any(character.isspace() or character == "*" for character in name):
         raise InvalidInput(f"{name!r} is not a name", hint="give a name such as f or Class.method")

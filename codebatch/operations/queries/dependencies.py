@@ -1,4 +1,4 @@
-"""How the files of a batch depend on one another."""
+"""Queries for dependencies between the files of a batch."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from codebatch.query.sources.parsed_files import file_states
 
 
 def impact(question: BatchQuery, path: str, depth: int | None = None) -> Answer[Impact]:
-    """Return what depends on the file that a path names, in at most so many steps, in any number where none is given.
+    """Return the dependents of the file that a path names, at most `depth` import steps away, by default any number.
 
-    Files that may use it without an import make the answer incomplete.
+    If files may use the file without an import, the answer is incomplete.
 
     Raises InvalidInput or StoreCorrupt.
     """
@@ -36,60 +36,60 @@ def impact(question: BatchQuery, path: str, depth: int | None = None) -> Answer[
             f"{display_path(name)} is not valid UTF-8; imports of files with such paths are not resolved"
         ) from error
     importers_of = Imports(records).importers_of
-    found = dependents_of(importers_of, text, depth)
+    dependents = dependents_of(importers_of, text, depth)
     whole = completeness(records, needed_tasks(records), lacks_files=bool(question.batch.about.paths))
     mentions = None
     if whole.is_complete:
-        known = found if depth is None else dependents_of(importers_of, text)
-        mentions = find_mentions(question, name, item, {os.fsencode(each.path) for each in known})
+        known = dependents if depth is None else dependents_of(importers_of, text)
+        mentions = find_mentions(question, name, item, {os.fsencode(dependent.path) for dependent in known})
         if mentions is not None:
-            whole = msgspec.structs.replace(whole, unfollowed=mentions.told)
-    return Answer(question=question, found=Impact(path=name, dependents=found, mentions=mentions), whole=whole)
+            whole = msgspec.structs.replace(whole, unfollowed=mentions.note)
+    return Answer(question=question, found=Impact(path=name, dependents=dependents, mentions=mentions), whole=whole)
 
 
 def imports(question: BatchQuery, path: Paths = "") -> Answer[list[FileImport]]:
-    """Return which file imports which, by path; only imports by or of a file that is asked for.
+    """Return imports between files, sorted by path. With `path`, only imports from or to a matching file.
 
     Raises InvalidInput or StoreCorrupt.
     """
-    is_asked = PathFilter(path).matches
+    is_requested = PathFilter(path).matches
     found = [
-        each
-        for each in Imports(question.records)
-        if not path or is_asked(os.fsencode(each.source)) or is_asked(os.fsencode(each.target))
+        file_import
+        for file_import in Imports(question.records)
+        if not path or is_requested(os.fsencode(file_import.source)) or is_requested(os.fsencode(file_import.target))
     ]
     whole = completeness(question.records, needed_tasks(question.records))
     return Answer(question=question, found=found, whole=whole)
 
 
 def import_cycles(question: BatchQuery, path: Paths = "", *, everything: bool = False) -> Answer[list[Cycle]]:
-    """Return files that import one another, fewest files first; only with a file that is asked for.
+    """Return import cycles, smallest first. With `path`, only cycles with a matching file.
 
-    With `everything` also cycles of tests, vendored and generated files alone, and those that only imports close which
-    no loading of a file executes. Raises InvalidInput or StoreCorrupt.
+    With `everything`, cycles only of tests, vendored and generated files are included, and cycles closed by imports
+    that are not executed when files are loaded. Raises InvalidInput or StoreCorrupt.
     """
-    is_asked = PathFilter(path).matches
+    is_requested = PathFilter(path).matches
     found = [
-        each
-        for each in (every_cycle(question) if everything else relevant_cycles(question))
-        if not path or any(is_asked(os.fsencode(file)) for file in each.files)
+        cycle
+        for cycle in (every_cycle(question) if everything else relevant_cycles(question))
+        if not path or any(is_requested(os.fsencode(file)) for file in cycle.files)
     ]
     whole = completeness(question.records, needed_tasks(question.records), lacks_files=bool(question.batch.about.paths))
     return Answer(question=question, found=found, whole=whole)
 
 
 def every_cycle(question: BatchQuery) -> list[Cycle]:
-    """Return the cycles of all imports of a batch. Raises InvalidInput or StoreCorrupt."""
+    """Return all import cycles of a batch. Raises InvalidInput or StoreCorrupt."""
     return find_cycles(question.records, everything=True)
 
 
 def relevant_cycles(question: BatchQuery) -> list[Cycle]:
-    """Return the cycles of a batch except those of tests, vendored and generated files alone.
+    """Return the import cycles of a batch, except cycles only of tests, vendored and generated files.
 
-    In a batch of nothing else no file stands apart. Raises InvalidInput or StoreCorrupt.
+    If the batch has only such files, no cycle is excluded. Raises InvalidInput or StoreCorrupt.
     """
-    found = find_cycles(question.records, question.find_numbers())
-    if not found or not file_states(question.records.files).plain:
-        return found
-    apart = question.apart
-    return [each for each in found if not all(apart.of(os.fsencode(path)) is not None for path in each.files)]
+    cycles = find_cycles(question.records, question.find_numbers())
+    if not cycles or not file_states(question.records.files).plain:
+        return cycles
+    secondary = question.apart
+    return [cycle for cycle in cycles if not all(secondary.of(os.fsencode(path)) is not None for path in cycle.files)]

@@ -1,4 +1,4 @@
-"""Duplicate blocks and their locations, as records have them."""
+"""Duplicate blocks and their locations, as decoded from records."""
 
 from __future__ import annotations
 
@@ -57,7 +57,10 @@ class DuplicateBlock(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DuplicateRecord(msgspec.Struct, gc=False):
-    """What of a `duplicate` record is asked for: that a block is here and there. Of another kind it has no group."""
+    """The needed fields of a `duplicate` record: a block and two of its locations.
+
+    Other records have an empty `group`.
+    """
 
     line: int = 0
     end_line: int = 0
@@ -83,15 +86,15 @@ _decoder = msgspec.json.Decoder(DuplicateRecord)
 
 
 def iter_duplicates(records: BatchRecords) -> Iterator[list[DuplicateRecord]]:
-    """Yield the `duplicate` records of a batch by path and line, some at a time."""
+    """Yield the `duplicate` records of a batch in lists, sorted by path and line."""
     for piece in records.pieces("duplicates", RecordFilter(kinds=("duplicate",)), ()):
         for block in records.read(piece):
-            found = [each for each in decode_lines(_decoder, block) if each.group]
-            records.reading.matched += len(found)
-            yield found
+            duplicates = [record for record in decode_lines(_decoder, block) if record.group]
+            records.reading.matched += len(duplicates)
+            yield duplicates
 
 
 def make_place(path: bytes, line: int, end_line: int | None) -> DuplicateLocation:
-    """Return a place; None if its end is not known."""
+    """Return a location. Its end is unset if `end_line` is None."""
     text, encoded = path_fields(path)
     return DuplicateLocation(path=text, path_b64=encoded, line=line, end_line=UNSET if end_line is None else end_line)

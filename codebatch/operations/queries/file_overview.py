@@ -1,4 +1,4 @@
-"""A file on one screen: what it is, how it stands among others, what is hardest in it, what was found."""
+"""Overview of a file: its properties, its rank by complexity, its most complex functions and its findings."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ HARDEST_SHOWN = 3
 FINDINGS_SHOWN = 3
 _COGNITIVE = "cognitive"
 _LOOKED_UP_MAX = 50
-"""Of more files all are read, once."""
+"""Maximum number of files whose language is looked up one by one. For more files, all languages are read at once."""
 
 
 class Hard(msgspec.Struct, frozen=True):
-    """A function of a file, and its cognitive complexity."""
+    """A function of a file with its cognitive complexity."""
 
     cognitive: int
     symbol: str
@@ -38,7 +38,7 @@ class Hard(msgspec.Struct, frozen=True):
 
 
 class OverviewFinding(msgspec.Struct, frozen=True):
-    """A diagnostic, as JSON has it, and the line where it begins, None where that is not known."""
+    """A diagnostic in the form of JSON answers, and the source line where it begins, or None if unknown."""
 
     diagnostic: JsonRecord
     source: SourceLine | None
@@ -67,33 +67,35 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def overview(question: BatchQuery, path: str) -> Answer[Overview]:
-    """A file on one screen. Raises InvalidInput or StoreCorrupt."""
+    """Return the overview of a file. Raises InvalidInput or StoreCorrupt."""
     answer = inspect(question, path, RecordFilter(kinds=KINDS_FOR_PEOPLE))
     file = answer.found
-    of_kind: dict[str, list[JsonRecord]] = {}
+    by_kind: dict[str, list[JsonRecord]] = {}
     for record in file.records:
-        of_kind.setdefault(str(record["kind"]), []).append(record)
-    metrics, diagnostics = of_kind.get("metric", ()), of_kind.get("diagnostic", ())
-    numbers = {str(each["metric"]): _number(each["value"]) for each in metrics if "symbol" not in each}
-    about = next(iter(of_kind.get("file", ())), None)
-    severities = Counter(str(each["severity"]) for each in diagnostics)
+        by_kind.setdefault(str(record["kind"]), []).append(record)
+    metrics, diagnostics = by_kind.get("metric", ()), by_kind.get("diagnostic", ())
+    numbers = {str(metric["metric"]): _number(metric["value"]) for metric in metrics if "symbol" not in metric}
+    file_record = next(iter(by_kind.get("file", ())), None)
+    severities = Counter(str(diagnostic["severity"]) for diagnostic in diagnostics)
     found = Overview(
         path=file.path,
-        about=about,
+        about=file_record,
         numbers=numbers,
-        rank=_rank(question, about, numbers) if _knows_all(question, {"parse", "analyze"}) else None,
-        dependents_in_all=_dependents(question.records, file.path) if _knows_all(question, {"dependencies"}) else None,
-        dependents_partial=may_be_used_without_import(str((about or {}).get("lang", "")), file.path),
+        rank=_rank(question, file_record, numbers) if _covers_project(question, {"parse", "analyze"}) else None,
+        dependents_in_all=_dependents(question.records, file.path)
+        if _covers_project(question, {"dependencies"})
+        else None,
+        dependents_partial=may_be_used_without_import(str((file_record or {}).get("lang", "")), file.path),
         hardest=_hardest(metrics),
-        severities={each: severities[each] for each in SEVERITIES if severities[each]},
+        severities={severity: severities[severity] for severity in SEVERITIES if severities[severity]},
         findings=_with_source(question, file, diagnostics),
-        kinds={kind: len(records) for kind, records in of_kind.items()},
+        kinds={kind: len(records) for kind, records in by_kind.items()},
     )
     return Answer(question=question, found=found, whole=answer.whole)
 
 
-def _knows_all(question: BatchQuery, tasks: Collection[str]) -> bool:
-    """Whether the batch has all that some tasks say of the whole project."""
+def _covers_project(question: BatchQuery, tasks: Collection[str]) -> bool:
+    """Return whether the batch has the complete results of some tasks for the whole project."""
     records = question.records
     if question.batch.about.paths or not {*tasks} <= {*records.task_names}:
         return False
@@ -103,28 +105,30 @@ def _knows_all(question: BatchQuery, tasks: Collection[str]) -> bool:
     return completeness(records, needed).is_complete
 
 
-def _rank(question: BatchQuery, about: JsonRecord | None, numbers: dict[str, int]) -> int | None:
-    """The place of a file among those of its language, None where nothing of it is complex."""
-    if about is None or not numbers.get(_COGNITIVE):
+def _rank(question: BatchQuery, file_record: JsonRecord | None, numbers: dict[str, int]) -> int | None:
+    """Return the rank of a file by complexity among files of its language, or None if its complexity is 0."""
+    if file_record is None or not numbers.get(_COGNITIVE):
         return None
-    records, kept = question.records, question.find_numbers()
-    if kept is None:
+    records, numbers_of_files = question.records, question.find_numbers()
+    if numbers_of_files is None:
         above = files_above(records, _COGNITIVE, numbers[_COGNITIVE])
     else:
-        of_files = kept.of(_COGNITIVE) or {}
-        above = [path for path, value in of_files.items() if value > numbers[_COGNITIVE]]
-    if len(above) > _LOOKED_UP_MAX and kept is not None:
-        of_kept = kept.languages
-        return 1 + sum(of_kept.get(path) == about["lang"] for path in above)
+        values = numbers_of_files.of(_COGNITIVE) or {}
+        above = [path for path, value in values.items() if value > numbers[_COGNITIVE]]
+    if len(above) > _LOOKED_UP_MAX and numbers_of_files is not None:
+        languages = numbers_of_files.languages
+        return 1 + sum(languages.get(path) == file_record["lang"] for path in above)
     if len(above) > _LOOKED_UP_MAX:
-        return 1 + sum(records.languages.get(path_key({**path_row(path)})) == about["lang"] for path in above)
-    of = records.find_items(above).values()
-    told = (each for item in of for each in records.item_records("parse", item) or () if each["kind"] == "file")
-    return 1 + sum(each["lang"] == about["lang"] for each in told)
+        return 1 + sum(records.languages.get(path_key({**path_row(path)})) == file_record["lang"] for path in above)
+    items = records.find_items(above).values()
+    file_records = (
+        record for item in items for record in records.item_records("parse", item) or () if record["kind"] == "file"
+    )
+    return 1 + sum(record["lang"] == file_record["lang"] for record in file_records)
 
 
 def _dependents(records: BatchRecords, path: bytes) -> int | None:
-    """How many files lead to one, be it by others; None where its path is no UTF-8, which no import names."""
+    """Return the number of direct and indirect dependents, or None if the path is not UTF-8 (no import can name it)."""
     try:
         return count_dependents(records, path.decode())
     except UnicodeDecodeError:
@@ -133,28 +137,28 @@ def _dependents(records: BatchRecords, path: bytes) -> int | None:
 
 def _hardest(metrics: Collection[JsonRecord]) -> tuple[Hard, ...]:
     functions = [
-        Hard(_number(each["value"]), str(each["symbol"]), _number(each.get("line", 1)))
-        for each in metrics
-        if each["metric"] == _COGNITIVE and "symbol" in each
+        Hard(_number(metric["value"]), str(metric["symbol"]), _number(metric.get("line", 1)))
+        for metric in metrics
+        if metric["metric"] == _COGNITIVE and "symbol" in metric
     ]
-    functions.sort(key=lambda each: (-each.cognitive, each.line))
+    functions.sort(key=lambda metric: (-metric.cognitive, metric.line))
     return tuple(functions[:HARDEST_SHOWN])
 
 
 def _with_source(
     question: BatchQuery, file: FileRecords, diagnostics: Sequence[JsonRecord]
 ) -> tuple[OverviewFinding, ...]:
-    """The gravest, by place, each with its line."""
-    chosen = sorted(diagnostics, key=lambda each: SEVERITIES.index(str(each["severity"])))[:FINDINGS_SHOWN]
+    """Return the most severe findings, by severity and location, each with its source line."""
+    most_severe = sorted(diagnostics, key=lambda finding: SEVERITIES.index(str(finding["severity"])))[:FINDINGS_SHOWN]
     found = []
-    for each in chosen:
-        line = _number(each["line"])
+    for finding in most_severe:
+        line = _number(finding["line"])
         source: tuple[SourceLine, ...] = ()
         try:
             _, source = read_lines(question, file.path, file.item, line, line)
         except ObjectMissing as error:
             question.note(f"source of {display_path(file.path)} not shown: {error.message}")
-        found.append(OverviewFinding(each, source[0] if source else None))
+        found.append(OverviewFinding(finding, source[0] if source else None))
     return tuple(found)
 
 

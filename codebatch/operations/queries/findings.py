@@ -1,4 +1,4 @@
-"""What was found wrong, rule by rule, the most certain first."""
+"""Findings grouped by rule, most severe first."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from codebatch.query.filters.filters import RecordFilter, path_bytes
 from codebatch.query.secondary_files import SecondaryFiles
 
 SHOWN: tuple[Severity, ...] = tuple(severity for severity in SEVERITIES if severity != "hint")
-"""Hints are for those who ask for them."""
+"""Severities that are shown by default. Hints must be requested."""
 
 
 FEW = 3
-"""More findings of a rule in one file are likely of one cause."""
+"""More findings of a rule in one file than this number probably have one cause."""
 
 
 class RuleFindings(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,10 +40,10 @@ class RuleFindings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FindingsByRule(msgspec.Struct, frozen=True, kw_only=True):
-    """Findings by rule, and how many hints there are besides that were not asked for.
+    """Findings by rule, and the number of hints that are hidden because no severity was requested.
 
-    The gravest come first; of one severity those outside of tests and the like; of these the rules that found least,
-    for what is done all over a tree is its way.
+    Rules are sorted by severity; then rules with findings in production code come first; then by ascending number of
+    findings, because a pattern that occurs everywhere is probably intended.
     """
 
     rules: tuple[RuleFindings, ...]
@@ -51,55 +51,64 @@ class FindingsByRule(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def count(self) -> int:
-        """How many findings there are in all."""
+        """The number of all findings."""
         return sum(rule.count for rule in self.rules)
 
 
-def find(question: BatchQuery, asked: RecordFilter, task: str | None = None) -> Answer[FindingsByRule]:
-    """The diagnostics that a filter lets pass, by rule; without hints where it names no severity.
+def find(question: BatchQuery, record_filter: RecordFilter, task: str | None = None) -> Answer[FindingsByRule]:
+    """Return the diagnostics that pass a filter, by rule. If the filter has no severities, hints are left out.
 
     Raises InvalidInput or StoreCorrupt.
     """
     hints = 0
-    if not asked.severities:
-        hidden = msgspec.structs.replace(asked, severities=("hint",))
+    if not record_filter.severities:
+        hidden = msgspec.structs.replace(record_filter, severities=("hint",))
         hints = count_by(question, hidden, "severity", task=task).found.total
-        asked = msgspec.structs.replace(asked, severities=SHOWN)
-    answer = search(question, asked, task=task)
-    found = list(answer.found)
-    rules = tuple(by_rule(found, question.apart)) if found else ()
+        record_filter = msgspec.structs.replace(record_filter, severities=SHOWN)
+    answer = search(question, record_filter, task=task)
+    diagnostics = list(answer.found)
+    rules = tuple(by_rule(diagnostics, question.apart)) if diagnostics else ()
     return Answer(question=question, found=FindingsByRule(rules=rules, hints_hidden=hints), whole=answer.whole)
 
 
-def by_rule(found: Iterable[JsonRecord], apart: SecondaryFiles) -> list[RuleFindings]:
-    """Diagnostics by rule and severity, as Findings has them; those of files that stand apart come last."""
+def by_rule(diagnostics: Iterable[JsonRecord], secondary: SecondaryFiles) -> list[RuleFindings]:
+    """Return diagnostics by rule and severity, in the order of FindingsByRule.
+
+    Findings in non-production files come last.
+    """
     by_rule: dict[tuple[Severity, str, str], list[JsonRecord]] = {}
-    for record in found:
-        about = typed(record, Diagnostic)
-        by_rule.setdefault((about.severity, about.code, about.tool), []).append(record)
+    for record in diagnostics:
+        diagnostic = typed(record, Diagnostic)
+        by_rule.setdefault((diagnostic.severity, diagnostic.code, diagnostic.tool), []).append(record)
     rules = [
         RuleFindings(
             code=code,
             tool=tool,
             severity=severity,
-            count=len(each),
-            files=len({path_key(record) for record in each}),
-            non_production=sum(apart.of(path_bytes(record)) is not None for record in each),
-            findings=tuple(_in_order(each, apart)),
+            count=len(records),
+            files=len({path_key(record) for record in records}),
+            non_production=sum(secondary.of(path_bytes(record)) is not None for record in records),
+            findings=tuple(_in_order(records, secondary)),
         )
-        for (severity, code, tool), each in by_rule.items()
+        for (severity, code, tool), records in by_rule.items()
     ]
-    return sorted(rules, key=_weight)
+    return sorted(rules, key=_sort_key)
 
 
-def _in_order(found: Sequence[JsonRecord], apart: SecondaryFiles) -> list[JsonRecord]:
-    """What a rule found: files that stand apart last, of the others those first of which there is least to say."""
-    in_file = Counter(path_bytes(record) for record in found)
-    return sorted(found, key=lambda each: (apart.of(path_bytes(each)) is not None, in_file[path_bytes(each)] > FEW))
+def _in_order(diagnostics: Sequence[JsonRecord], secondary: SecondaryFiles) -> list[JsonRecord]:
+    """Sort the findings of a rule: non-production files last, before them files with more than FEW findings."""
+    in_file = Counter(path_bytes(record) for record in diagnostics)
+    return sorted(
+        diagnostics,
+        key=lambda diagnostic: (
+            secondary.of(path_bytes(diagnostic)) is not None,
+            in_file[path_bytes(diagnostic)] > FEW,
+        ),
+    )
 
 
-def _weight(rule: RuleFindings) -> tuple[int, bool, int, str]:
-    """By what rules are ordered."""
+def _sort_key(rule: RuleFindings) -> tuple[int, bool, int, str]:
+    """Return the sort key of a rule."""
     return _RANKS[rule.severity], rule.non_production == rule.count, rule.count, rule.code
 
 

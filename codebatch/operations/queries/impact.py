@@ -1,4 +1,4 @@
-"""What a change of a file may break: the files that depend on it, and the tests among them."""
+"""The impact of a change of a file: its dependents, and the tests among them."""
 
 from __future__ import annotations
 

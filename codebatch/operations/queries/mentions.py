@@ -1,4 +1,4 @@
-"""Files that may use another one without an import: languages in which a name of the same package needs none."""
+"""Files that may use another file without an import, in languages where names of the same package need none."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _USABLE = frozenset(
     {"class", "constant", "enum", "function", "interface", "struct", "trait", "type", "union", "variable"}
 )
 _NAMESPACES = frozenset({"module", "namespace"})
-# What each program or package has of its own.
+# Names that every program or package has of its own.
 _SPECIAL = frozenset({"_", "init", "main"})
 
 
@@ -46,8 +46,8 @@ class Mentions(msgspec.Struct, frozen=True, kw_only=True):
     name: str
 
     @property
-    def told(self) -> str:
-        """The reason for which an answer is not the whole one."""
+    def note(self) -> str:
+        """The reason why an answer is incomplete."""
         verb = "file mentions" if self.files == 1 else "files mention"
         return (
             f"in {self.language}, references without an import are not resolved: {self.files:,} other {verb} "
@@ -56,16 +56,16 @@ class Mentions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_mentions(question: BatchQuery, path: bytes, item: int, known: Collection[bytes]) -> Mentions | None:
-    """Return which files may use the one at a path without an import, besides itself and those in `known`.
+    """Return the number of files that may use the file at `path` without an import, except the files in `known`.
 
-    None if there are none, or its language needs an import for each use. Raises StoreCorrupt.
+    Return None if there are no such files, or if the language needs an import for each use. Raises StoreCorrupt.
     """
     records = question.records
     languages = {file.path_bytes: file.lang for file in records.files}
     language = languages.get(path, "")
     if not may_be_used_without_import(language, path):
         return None
-    defined = [each for each in records.item_records("symbols", item) or () if each["kind"] == "symbol"]
+    defined = [symbol for symbol in records.item_records("symbols", item) or () if symbol["kind"] == "symbol"]
     names = list(dict.fromkeys(_outermost(language, defined)))
     if not names:
         return None
@@ -80,11 +80,11 @@ def find_mentions(question: BatchQuery, path: bytes, item: int, known: Collectio
         if other.endswith(HEADER_ENDINGS) or not is_near(other.rpartition(b"/")[0]):
             continue
         try:
-            found = set(pattern.findall(records.read_object(entry)))
+            matches = set(pattern.findall(records.read_object(entry)))
         except ObjectMissing:
             continue
-        files += bool(found)
-        counts.update(found)
+        files += bool(matches)
+        counts.update(matches)
     if not files:
         return None
     likeliest = max(names, key=lambda name: counts[name.encode()])
@@ -92,7 +92,10 @@ def find_mentions(question: BatchQuery, path: bytes, item: int, known: Collectio
 
 
 def _mention(language: str, path: bytes, names: Sequence[str]) -> re.Pattern[bytes]:
-    """Return the pattern of a mention, whose group is the name. In Rust a path without `use` ends `module::name`."""
+    """Return the pattern of a mention; its group is the name.
+
+    In Rust, a path without `use` ends with `module::name`.
+    """
     before = rb"(?<!\w)"
     if language == "rust":
         directory, _, file = path.rpartition(b"/")
@@ -109,29 +112,32 @@ def _either(names: Sequence[str]) -> bytes:
 
 
 def _outermost(language: str, symbols: Sequence[JsonRecord]) -> Iterator[str]:
-    """Yield the names of a file that others can use: those of its outermost scope, in their order."""
-    within = {each["qualified"] for each in symbols if each["symbol_type"] not in _NAMESPACES}
-    holding = {each.get("scope", "") for each in symbols if each["symbol_type"] in _USABLE}
-    for each in symbols:
-        is_usable = each["symbol_type"] in _USABLE
-        if language == "ruby" and each["symbol_type"] == "module":
-            is_usable = each["qualified"] not in holding
-        # In Go, `private` names are those of the package: the files of its directory use them.
-        is_seen = language == "go" or each.get("visibility") != "private"
-        is_seen = is_seen and each.get("scope", "") not in within
-        name = str(each["name"]).rpartition(".")[2]
-        if is_usable and is_seen and name not in _SPECIAL:
+    """Yield the names of a file that other files can use: the names of its outermost scope, in source order."""
+    scopes = {symbol["qualified"] for symbol in symbols if symbol["symbol_type"] not in _NAMESPACES}
+    scopes_with_symbols = {symbol.get("scope", "") for symbol in symbols if symbol["symbol_type"] in _USABLE}
+    for symbol in symbols:
+        is_usable = symbol["symbol_type"] in _USABLE
+        if language == "ruby" and symbol["symbol_type"] == "module":
+            is_usable = symbol["qualified"] not in scopes_with_symbols
+        # In Go, `private` names belong to the package: other files of its directory can use them.
+        is_visible = language == "go" or symbol.get("visibility") != "private"
+        is_visible = is_visible and symbol.get("scope", "") not in scopes
+        name = str(symbol["name"]).rpartition(".")[2]
+        if is_usable and is_visible and name not in _SPECIAL:
             yield name
 
 
 def _nearness(language: str, path: bytes, symbols: Sequence[JsonRecord]) -> Callable[[bytes], bool]:
-    """Return which directories hold files that need no import: of Go the file's own, of Java those of its package."""
+    """Return a predicate for directories whose files need no import.
+
+    In Go these are files of the same directory, in Java files of the same package.
+    """
     directory = path.rpartition(b"/")[0]
     if language == "go":
         return lambda other: other == directory
     if language not in _PACKAGED:
         return lambda _: True
-    package = next((str(each["name"]) for each in symbols if each["symbol_type"] == "module"), "")
+    package = next((str(symbol["name"]) for symbol in symbols if symbol["symbol_type"] == "module"), "")
     below = b"/" + package.replace(".", "/").encode()
     if package and (b"/" + directory).endswith(below):
         return lambda other: (b"/" + other).endswith(below)

@@ -1,4 +1,4 @@
-"""Files that were parsed in part, and what an answer about a name may lack because of them."""
+"""Partially parsed files, and notes about what an answer about a name may miss because of them."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.query.sources.parsed_files import IN_PART
 
 _PATHS_SHOWN_MAX = 3
-# Contents that are read for a note. Of more files the note gives the number alone.
+# Maximum number of files whose content is searched for a note. For more files, the note has only their number.
 _FILES_READ_MAX = 500
 
 
 def note_partial_file(question: BatchQuery, path: bytes, item: int) -> tuple[str, ...]:
-    """Note that a file was parsed in part, if it was. Return the note. Raises StoreCorrupt."""
+    """Add a note if a file is partially parsed, and return it. Raises StoreCorrupt."""
     records = question.records
     if "parse" not in records.task_names:
         return ()
     states = (record.get("parse") for record in records.item_records("parse", item) or ())
     if not any(state in IN_PART for state in states):
         return ()
-    return _noted(question, f"{display_path(path)} is partially parsed: definitions may be missing")
+    return _note(question, f"{display_path(path)} is partially parsed: definitions may be missing")
 
 
 def note_partial_files(
     question: BatchQuery, name: str, missing: str, is_wanted: Callable[[bytes], bool] = lambda _: True
 ) -> tuple[str, ...]:
-    """Note the files that were parsed in part and whose text holds a name: `missing` may be there.
+    """Note the partially parsed files that contain a name, because `missing` may be missing there.
 
     `is_wanted` restricts the files by path. Return the note. Raises StoreCorrupt.
     """
     paths = [path for path in _partial_paths(question) if is_wanted(path)]
     if len(paths) > _FILES_READ_MAX:
         number = count_of(len(paths), "file")
-        return _noted(question, f"{number} are partially parsed: {missing} of {name} may be missing there")
+        return _note(question, f"{number} are partially parsed: {missing} of {name} may be missing there")
     word = re.compile(rb"(?<![A-Za-z0-9_])%s(?![A-Za-z0-9_])" % re.escape(name.encode()))
-    found = [path for path, content in _contents(question, paths) if word.search(content)]
-    if not found:
+    matches = [path for path, content in _contents(question, paths) if word.search(content)]
+    if not matches:
         return ()
-    shown = ", ".join(map(display_path, found[:_PATHS_SHOWN_MAX]))
-    more = f" and {len(found) - _PATHS_SHOWN_MAX:,} more" if len(found) > _PATHS_SHOWN_MAX else ""
-    are = "is" if len(found) == 1 else "are"
-    return _noted(question, f"{shown}{more} {are} partially parsed: {missing} of {name} may be missing there")
+    shown = ", ".join(map(display_path, matches[:_PATHS_SHOWN_MAX]))
+    more = f" and {len(matches) - _PATHS_SHOWN_MAX:,} more" if len(matches) > _PATHS_SHOWN_MAX else ""
+    verb = "is" if len(matches) == 1 else "are"
+    return _note(question, f"{shown}{more} {verb} partially parsed: {missing} of {name} may be missing there")
 
 
-def _noted(question: BatchQuery, note: str) -> tuple[str, ...]:
+def _note(question: BatchQuery, note: str) -> tuple[str, ...]:
     question.note(note)
     return (note,)
 

@@ -1,4 +1,4 @@
-"""Files and directories that a question is restricted to, as a command line names them."""
+"""Conversion of path arguments of a command line to paths of the project."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from codebatch.query.sources.records import BatchRecords
 
 
 def find_paths(records: BatchRecords, given: Sequence[str], note: Note) -> tuple[str, ...]:
-    """Return what asks for the files and directories that are named, as PathFilter takes it.
+    """Return paths or patterns for PathFilter that select the named files and directories.
 
-    A path is seen from the current directory, or is as the project has it, as in `find_item`. A pattern that names no
-    file stays as it is. Raises InvalidInput for a path at and below which the batch has no file.
+    A path is relative to the current directory or to the project, as in `find_item`. A pattern that names no file is
+    returned unchanged. Raises InvalidInput for a path if the batch has no file at or below it.
     """
     return tuple(_find_path(records, path, note) for path in given)
 
@@ -34,13 +34,13 @@ def _find_path(records: BatchRecords, path: str, note: Note) -> str:
 
 
 def _find_directory(records: BatchRecords, path: str) -> bytes | None:
-    """Return the first directory with files that a path may name; that of the whole project is empty."""
+    """Return the first directory with files that a path may name, or None. The project directory is empty."""
     files = [entry.path for entry in records.items]
     for given in (path, *paths_shown_as(path)):
         for candidate in candidates_of(records, given):
             directory = b"" if candidate == b"." else candidate.rstrip(b"/")
             top = directory + b"/" if directory else b""
-            at = bisect_left(files, top)
-            if at < len(files) and files[at].startswith(top):
+            index = bisect_left(files, top)
+            if index < len(files) and files[index].startswith(top):
                 return directory
     return None

@@ -1,4 +1,4 @@
-"""By what `top` can rank, besides the fields of records."""
+"""The rankings of `top` that are not record fields."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from typing import Literal
 
 Ranking = Literal["kind", "code", "severity", "lang", "path", "file", "dir"]
 METRIC = "metric:"
-"""Before the name of a metric, to rank by it."""
+"""The prefix of a metric name in a ranking."""

@@ -1,4 +1,4 @@
-"""What can be asked of a batch: its counts, its records, what went wrong, everything of one file."""
+"""Queries of a batch for its counts, records, errors, and the records of a file."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class FileContent(NamedTuple):
 
 
 def summarise(question: BatchQuery, task: str | None = None) -> Answer[Summary]:
-    """Count what a batch found, of one task or of all, and then the lines of each language as well.
+    """Return the counts of a batch, for one task or all tasks. The counts for all tasks include lines of each language.
 
     Raises InvalidInput or StoreCorrupt.
     """
@@ -65,97 +65,102 @@ def summarise(question: BatchQuery, task: str | None = None) -> Answer[Summary]:
     from codebatch.query.answers.summary import summarise as summary_of
 
     records = question.records
-    found = summary_of(records, task)
+    summary = summary_of(records, task)
     if task is None:
-        found = msgspec.structs.replace(found, lines=count_language_lines(records))
+        summary = msgspec.structs.replace(summary, lines=count_language_lines(records))
     whole = completeness(records, records.choose_tasks(task), tells_failures=True)
-    return Answer(question=question, found=found, whole=whole)
+    return Answer(question=question, found=summary, whole=whole)
 
 
 def search(
     question: BatchQuery,
-    asked: RecordFilter,
+    record_filter: RecordFilter,
     *,
     task: str | None = None,
     kinds: Collection[str] | None = None,
     shape: Shape = AS_FOUND,
 ) -> Answer[Iterator[JsonRecord]]:
-    """The records that a filter lets pass, by path, task and place, in a shape. Raises InvalidInput or StoreCorrupt.
+    """Return the records that pass a filter, in path, task and location order, in a shape.
 
-    But for the first, records are read when they are wanted, or StoreCorrupt is raised. `kinds` are those that the
-    question names, where they are not those that the filter lets pass.
+    Only the first record is read at once; iteration reads the others and can raise StoreCorrupt. `kinds` are the
+    requested record types, by default the types of the filter. Raises InvalidInput or StoreCorrupt.
     """
-    shape.check(asked.check().possible_kinds)
+    shape.check(record_filter.check().possible_kinds)
     records = question.records
-    kinds = _named_kinds(asked, kinds)
-    every = records.iter_by_path(records.choose_tasks(task), asked)
-    first = next(every, None)
+    kinds = _named_kinds(record_filter, kinds)
+    records_by_path = records.iter_by_path(records.choose_tasks(task), record_filter)
+    first = next(records_by_path, None)
     if first is None:
         check_kinds(lambda: question.catalogue, records, kinds)
-        _tell_unknown_languages(question, asked)
-    found = () if first is None else chain((first,), every)
-    whole = _wholeness(question, asked, task, kinds, shape.needed)
-    arranged = shape.arrange(found, records.languages_for(asked, shape.needed))
+        _note_unknown_languages(question, record_filter)
+    found = () if first is None else chain((first,), records_by_path)
+    whole = _completeness(question, record_filter, task, kinds, shape.needed)
+    arranged = shape.arrange(found, records.languages_for(record_filter, shape.needed))
     return Answer(question=question, found=arranged, whole=whole)
 
 
 def count_by(
     question: BatchQuery,
-    asked: RecordFilter,
+    record_filter: RecordFilter,
     field: str,
     *,
     task: str | None = None,
     kinds: Collection[str] | None = None,
 ) -> Answer[Groups]:
-    """How many records that a filter lets pass have which value of a field. Raises InvalidInput or StoreCorrupt.
+    """Return the number of filtered records for each value of a field. Raises InvalidInput or StoreCorrupt.
 
-    From the counts that are kept with outputs, where they tell it. `kinds` as in `search`.
+    Counts stored with the outputs are used if they are sufficient. `kinds` is as in `search`.
     """
-    refuse_unknown_fields((field,), asked.check().possible_kinds)
+    refuse_unknown_fields((field,), record_filter.check().possible_kinds)
     records = question.records
     names = records.choose_tasks(task)
-    kinds = _named_kinds(asked, kinds)
-    found = count_records(records, names, asked, field)
-    if not found.total:
+    kinds = _named_kinds(record_filter, kinds)
+    counts = count_records(records, names, record_filter, field)
+    if not counts.total:
         check_kinds(lambda: question.catalogue, records, kinds)
-        _tell_unknown_languages(question, asked)
-    return Answer(question=question, found=found, whole=_wholeness(question, asked, task, kinds, (field,)))
+        _note_unknown_languages(question, record_filter)
+    return Answer(question=question, found=counts, whole=_completeness(question, record_filter, task, kinds, (field,)))
 
 
 def find_errors(question: BatchQuery, task: str | None = None) -> Answer[list[JsonRecord]]:
-    """Failures with their evidence, then diagnostics that are errors, by place. Raises InvalidInput or StoreCorrupt."""
-    from codebatch.store.batches.journal import read_journal  # 1 ms that other questions can do without
+    """Return failures with their evidence, then diagnostics of severity `error` by location.
+
+    Raises InvalidInput or StoreCorrupt.
+    """
+    from codebatch.store.batches.journal import read_journal  # Deferred: no other query needs it.
 
     records = question.records
     names = records.choose_tasks(task)
     failures = [r for name in names for r in records.iter_records(name, RecordFilter(kinds=("failure",)))]
-    asked = RecordFilter(kinds=("diagnostic",), severities=("error",))
-    found = [{**record, "task_id": name} for name in names for record in records.iter_records(name, asked)]
+    record_filter = RecordFilter(kinds=("diagnostic",), severities=("error",))
+    errors = [{**record, "task_id": name} for name in names for record in records.iter_records(name, record_filter)]
     journal = read_journal(question.store.files, question.batch.root, question.note) if failures else []
     evidence = _evidence(records, journal)
-    told = [{**record, **evidence.get((path_bytes(record), str(record["task"])), {})} for record in failures]
+    failures_with_evidence = [
+        {**record, **evidence.get((path_bytes(record), str(record["task"])), {})} for record in failures
+    ]
     whole = completeness(records, names, tells_failures=True)
-    return Answer(question=question, found=told + sorted(found, key=_place), whole=whole)
+    return Answer(question=question, found=failures_with_evidence + sorted(errors, key=_place), whole=whole)
 
 
 def find_worst(question: BatchQuery, limit: int) -> Answer[list[JsonRecord]]:
-    """The first diagnostics of the gravest severities. Raises InvalidInput or StoreCorrupt."""
+    """Return at most `limit` diagnostics, most severe first. Raises InvalidInput or StoreCorrupt."""
     from codebatch.query.answers.summary import worst_findings
 
     refuse_below_one(limit=limit)
     records = question.records
-    found = worst_findings(records, limit)
-    return Answer(question=question, found=found, whole=completeness(records, records.task_names))
+    findings = worst_findings(records, limit)
+    return Answer(question=question, found=findings, whole=completeness(records, records.task_names))
 
 
 def rank(
     question: BatchQuery, by: str, *, limit: int | None = None, task: str | None = None
 ) -> Answer[list[tuple[str, int]]]:
-    """How often each kind, code, severity or language is there, and diagnostics by path or directory; most first.
+    """Return the most frequent values of `by` with their counts, at most `limit`.
 
-    By METRIC and a name where that metric is greatest; each a path, or a path, line and function. By any other field of
-    records how many have which value of it. At most `limit`. Raises InvalidInput, also where the metric is none of the
-    batch, or StoreCorrupt.
+    `by` is a kind, code, severity or language; for diagnostics, a path or directory; or any other record field. With
+    METRIC and a name, return the greatest values of this metric, each with a path, or with a path, line and function.
+    Raises InvalidInput, also if the batch does not have the metric, or StoreCorrupt.
     """
     refuse_below_one(limit=limit)
     if by.startswith(METRIC):
@@ -168,10 +173,10 @@ def rank(
     records = question.records
     names = records.choose_tasks(task)
     if by in ("path", "file", "dir"):
-        asked = RecordFilter(kinds=("diagnostic",))
+        record_filter = RecordFilter(kinds=("diagnostic",))
         field = "dir" if by == "dir" else "path"
-        every = (r for name in names for r in records.iter_records(name, asked))
-        counted = Counter(str(value_of(r, field, NO_LANGUAGES)) for r in every)
+        diagnostics = (r for name in names for r in records.iter_records(name, record_filter))
+        counted = Counter(str(value_of(r, field, NO_LANGUAGES)) for r in diagnostics)
     else:
         counts = add_counts(records.counts(name) for name in names)
         counted = Counter(
@@ -185,73 +190,76 @@ def rank(
 def describe_codes(
     question: BatchQuery, codes: Collection[str], task: str | None = None
 ) -> Answer[dict[str, tuple[str, str]]]:
-    """Of some codes with what severities they stand in the batch, the gravest first, and the first message of each.
+    """Return the severities of each given rule ID in the batch, most severe first, and the first message of the rule.
 
     Raises InvalidInput or StoreCorrupt.
     """
     refuse_text(codes=codes)
-    asked = RecordFilter(kinds=("diagnostic",), codes=tuple(codes))
+    record_filter = RecordFilter(kinds=("diagnostic",), codes=tuple(codes))
     records = question.records
     names = records.choose_tasks(task)
     pairs: set[tuple[str, str]] = set()
     messages: dict[str, str] = {}
-    for record in records.iter_by_path(names, asked):
+    for record in records.iter_by_path(names, record_filter):
         code = str(record.get("code"))
         pairs.add((code, str(record.get("severity"))))
         messages.setdefault(code, str(record.get("message")))
-    ordered = {code: ", ".join(each for each in SEVERITIES if (code, each) in pairs) for code in codes}
-    found = {code: (ordered[code], messages.get(code, "")) for code in codes}
-    return Answer(question=question, found=found, whole=completeness(records, names))
+    ordered = {code: ", ".join(severity for severity in SEVERITIES if (code, severity) in pairs) for code in codes}
+    severity_and_message = {code: (ordered[code], messages.get(code, "")) for code in codes}
+    return Answer(question=question, found=severity_and_message, whole=completeness(records, names))
 
 
 def _rank_metric(
     question: BatchQuery, metric: str, *, limit: int | None, task: str | None
 ) -> Answer[list[tuple[str, int]]]:
-    asked = RecordFilter(kinds=("metric",), metrics=(metric,))
-    answer = search(question, asked, task=task, shape=Shape(sort="-value", limit=limit))
-    found: list[tuple[str, int]] = []
+    record_filter = RecordFilter(kinds=("metric",), metrics=(metric,))
+    answer = search(question, record_filter, task=task, shape=Shape(sort="-value", limit=limit))
+    values: list[tuple[str, int]] = []
     for record in answer.found:
         place, value = record_path(record), record.get("value")
         if not isinstance(value, int):
             raise StoreCorrupt(f"a metric of {place} has no value")
         if "symbol" in record:
             place += f":{record.get('line', 1)} {record['symbol']}"
-        found.append((place, value))
-    if not found:
-        every = count_by(question, RecordFilter(kinds=("metric",)), "metric", task=task)
-        if known := [name for name, _ in every.found.counts]:
+        values.append((place, value))
+    if not values:
+        metrics = count_by(question, RecordFilter(kinds=("metric",)), "metric", task=task)
+        if known := [name for name, _ in metrics.found.counts]:
             raise InvalidInput(f"the batch has no metric {metric!r}", hint=did_you_mean(metric, known))
-    return Answer(question=question, found=found, whole=answer.whole)
+    return Answer(question=question, found=values, whole=answer.whole)
 
 
 def inspect(
-    question: BatchQuery, path: str, asked: RecordFilter | None = None, *, kinds: tuple[str, ...] = ()
+    question: BatchQuery, path: str, record_filter: RecordFilter | None = None, *, kinds: tuple[str, ...] = ()
 ) -> Answer[FileRecords]:
-    """What a batch says of one file: of some kinds, all where none is named; of that, what a filter lets pass.
+    """Return the records of one file that pass a filter. `kinds` are the requested record types, by default all.
 
     Raises InvalidInput or StoreCorrupt.
     """
     records, catalogue = question.records, question.catalogue
-    asked = (asked or RecordFilter(kinds=kinds)).check()
+    record_filter = (record_filter or RecordFilter(kinds=kinds)).check()
     name, item = find_item(records, path, question.note)
     check_kinds(lambda: catalogue, records, kinds)
     tasks = tasks_that_give(catalogue, records.task_names, kinds)
     by_task = {task: records.item_records(task, item) for task in tasks}
     place = path_row(name)
-    languages = records.languages_for(asked)
-    # The failure of a project task stands at the first item of all, and is none of that file's.
-    found = [
-        r for task in by_task.values() for r in task or () if asked.matches(r, languages) and place.items() <= r.items()
+    languages = records.languages_for(record_filter)
+    # The failure of a project task is recorded at the first item of the batch, but it does not belong to that file.
+    matches = [
+        r
+        for task in by_task.values()
+        for r in task or ()
+        if record_filter.matches(r, languages) and place.items() <= r.items()
     ]
-    records.reading.matched += len(found)
+    records.reading.matched += len(matches)
     lacks = lacks_files(lambda: catalogue, records, tasks, kinds)
-    whole = completeness_at(records, by_task, found, lacks_files=lacks)
-    inspected = FileRecords(path=name, item=item, records=found, tasks=tasks)
+    whole = completeness_at(records, by_task, matches, lacks_files=lacks)
+    inspected = FileRecords(path=name, item=item, records=matches, tasks=tasks)
     return Answer(question=question, found=inspected, whole=whole)
 
 
 def read_content(question: BatchQuery, path: str) -> FileContent:
-    """What is in the file that a path names. Raises InvalidInput, ObjectMissing or StoreCorrupt."""
+    """Return the content of the file that a path names. Raises InvalidInput, ObjectMissing or StoreCorrupt."""
     records = question.records
     name, item = find_item(records, path, question.note)
     return FileContent(name, records.read_object(records.items[item]), records.plan.context_of(item))
@@ -264,44 +272,48 @@ def list_files(
     parse: Collection[str] = (),
     classes: Collection[str] = (),
 ) -> Answer[list[tuple[Entry, JsonRecord | None]]]:
-    """The files of a batch, in path order, each with its `file` record, None where there is none yet.
+    """Return the files of a batch in path order, each with its `file` record, or None if it does not exist yet.
 
-    Of those that are parsed so, or of some classes, where these are named. Raises InvalidInput or StoreCorrupt.
+    `parse` and `classes` restrict the files to parse states and file classes. Raises InvalidInput or StoreCorrupt.
     """
     refuse_below_one(limit=limit)
     refuse_text(parse=parse, classes=classes)
     refuse_unknown("state", parse, get_args(ParseState))
     refuse_unknown("class", classes, get_args(FileClass))
     records = question.records
-    about: dict[bytes, JsonRecord] = {}
+    file_records: dict[bytes, JsonRecord] = {}
     needed = {"parse"} & set(records.task_names)
     if needed:
-        asked = RecordFilter(kinds=("file",))
-        about = {path_bytes(record): record for record in records.iter_records("parse", asked)}
-    every = ((entry, about.get(entry.path)) for entry in records.items)
-    wanted = ((entry, told) for entry, told in every if _is_so(told, "parse", parse) and _is_so(told, "class", classes))
-    found = list(islice(wanted, limit))
-    return Answer(question=question, found=found, whole=completeness(records, needed, tells_failures=True))
+        record_filter = RecordFilter(kinds=("file",))
+        file_records = {path_bytes(record): record for record in records.iter_records("parse", record_filter)}
+    entries = ((entry, file_records.get(entry.path)) for entry in records.items)
+    selected = (
+        (entry, record)
+        for entry, record in entries
+        if _has_value(record, "parse", parse) and _has_value(record, "class", classes)
+    )
+    rows = list(islice(selected, limit))
+    return Answer(question=question, found=rows, whole=completeness(records, needed, tells_failures=True))
 
 
-def _is_so(told: JsonRecord | None, field: str, wanted: Collection[str]) -> bool:
-    return not wanted or (told is not None and told.get(field) in wanted)
+def _has_value(record: JsonRecord | None, field: str, values: Collection[str]) -> bool:
+    return not values or (record is not None and record.get(field) in values)
 
 
 def _evidence(records: BatchRecords, lines: list[JournalLine]) -> dict[tuple[bytes, str], dict[str, str]]:
-    """What the journal knows of why a task failed at a file; the last word counts."""
+    """Return the evidence for failed tasks by path and task, from the journal. The last event of a task counts."""
     from codebatch.store.batches.journal import Failed, Lost
 
     work = records.plan.work()
-    found: dict[tuple[bytes, str], dict[str, str]] = {}
+    evidence: dict[tuple[bytes, str], dict[str, str]] = {}
     deaths: dict[tuple[bytes, str | None], str] = {}
     for event in (line.event for line in lines):
         if not isinstance(event, Lost | Failed) or event.shard is None or event.start is None:
             continue
-        of = work.get(event.shard)
-        if of is None or not 0 <= event.start < of.items:
+        shard_work = work.get(event.shard)
+        if shard_work is None or not 0 <= event.start < shard_work.items:
             continue
-        path = path_of(of, event.start, records.items)
+        path = path_of(shard_work, event.start, records.items)
         if isinstance(event, Lost):
             size = human_bytes(event.memory_peak_bytes or 0)
             peak = f"peak memory: {size} (without child processes)" if event.memory_peak_bytes else None
@@ -310,36 +322,41 @@ def _evidence(records: BatchRecords, lines: list[JournalLine]) -> dict[tuple[byt
             )
         else:
             death = "" if event.reason == "needs" else deaths.get((path, event.task)) or deaths.get((path, None), "")
-            found[path, event.task] = {"evidence": event.evidence or death}
-    return found
+            evidence[path, event.task] = {"evidence": event.evidence or death}
+    return evidence
 
 
-def _named_kinds(asked: RecordFilter, kinds: Collection[str] | None) -> Collection[str]:
-    """The kinds that a question names. Raises InvalidInput where there is no such."""
+def _named_kinds(record_filter: RecordFilter, kinds: Collection[str] | None) -> Collection[str]:
+    """Return the requested record types. Raises InvalidInput for an unknown type."""
     if kinds is None:
-        return asked.named_kinds
+        return record_filter.named_kinds
     refuse_text(kinds=kinds)
     refuse_unknown("kind", kinds, KINDS)
     return kinds
 
 
-def _wholeness(
-    question: BatchQuery, asked: RecordFilter, task: str | None, kinds: Collection[str], fields: Collection[str]
+def _completeness(
+    question: BatchQuery, record_filter: RecordFilter, task: str | None, kinds: Collection[str], fields: Collection[str]
 ) -> Completeness:
-    """How complete an answer is that rests on the tasks which give some kinds, and on the languages for some fields."""
+    """Return the completeness of an answer about some record types and fields.
+
+    It covers the tasks that produce these types. Fields that need languages also require the task `parse`.
+    """
     records = question.records
     names = records.choose_tasks(task)
     needed = names if records.source.is_done else tasks_that_give(question.catalogue, names, kinds)
-    if asked.needs_languages(fields):
+    if record_filter.needs_languages(fields):
         needed = tuple(dict.fromkeys(("parse", *needed)))
     lacks = lacks_files(lambda: question.catalogue, records, names, kinds)
-    return completeness(records, needed, tells_failures=asked.tells_failures, path=asked.path, lacks_files=lacks)
+    return completeness(
+        records, needed, tells_failures=record_filter.tells_failures, path=record_filter.path, lacks_files=lacks
+    )
 
 
-def _tell_unknown_languages(question: BatchQuery, asked: RecordFilter) -> None:
-    if asked.languages:
+def _note_unknown_languages(question: BatchQuery, record_filter: RecordFilter) -> None:
+    if record_filter.languages:
         known = sorted(set(question.records.languages.values()))
-        for language in set(asked.languages) - set(known):
+        for language in set(record_filter.languages) - set(known):
             question.note(f"no {language} files in the batch; its languages: {', '.join(known)}")
 
 

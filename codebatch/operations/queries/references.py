@@ -1,4 +1,4 @@
-"""Where a name stands in the files of a batch."""
+"""Query for all occurrences of a name in the files of a batch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TASK = "symbols"
 ROLES = ("definition", "import", "call", "reference")
 
 Progress = Callable[[int, int], None]
-"""Is told how many files are done, of how many."""
+"""A callback with the number of files searched and the number of all files."""
 
 
 def ignore_progress(_: int, __: int) -> None:
@@ -39,24 +39,29 @@ def references(
     path: Paths = "",
     progress: Progress = ignore_progress,
 ) -> Answer[list[JsonRecord]]:
-    """Every place where a name stands, in some roles, all where none is named, in paths as a PathFilter has it.
+    """Return every occurrence of a name in the given roles (by default all), in files that `path` matches.
 
-    Each has `path` or `path_b64`, `name`, `line`, `column`, `role` and `scope`. Raises InvalidInput or StoreCorrupt.
+    Each row has `path` or `path_b64`, `name`, `line`, `column`, `role` and `scope`. Raises InvalidInput or
+    StoreCorrupt.
     """
     if not name or any(character.isspace() for character in name):
         raise InvalidInput(f"{name!r} is not an identifier", hint="give an identifier without its scope")
     refuse_text(roles=roles)
     refuse_unknown("role", roles, ROLES)
-    lost: list[bytes] = []
-    found = [row for row in _found(question, name, path, lost, progress) if not roles or row["role"] in roles]
+    missing: list[bytes] = []
+    rows = [
+        row for row in _iter_references(question, name, path, missing, progress) if not roles or row["role"] in roles
+    ]
     notes = note_partial_files(question, name, "places", PathFilter(path).matches)
     files = len(question.records.items)
-    whole = Completeness(planned=files, done=files, lost=len(lost))
-    return Answer(question=question, found=found, whole=whole, notes=notes)
+    whole = Completeness(planned=files, done=files, lost=len(missing))
+    return Answer(question=question, found=rows, whole=whole, notes=notes)
 
 
-def _found(question: BatchQuery, name: str, path: Paths, lost: list[bytes], progress: Progress) -> Iterator[JsonRecord]:
-    """The rows, file by file; of which files the content is not there is noted in `lost`."""
+def _iter_references(
+    question: BatchQuery, name: str, path: Paths, missing: list[bytes], progress: Progress
+) -> Iterator[JsonRecord]:
+    """Yield the rows file by file. Paths of files whose content is missing are appended to `missing`."""
     find = load_question("references_in")
     records = question.records
     paths = PathFilter(path)
@@ -69,7 +74,7 @@ def _found(question: BatchQuery, name: str, path: Paths, lost: list[bytes], prog
             content = records.read_object(entry)
         except ObjectMissing as error:
             question.note(f"{display_path(entry.path)} skipped: {error.message}")
-            lost.append(entry.path)
+            missing.append(entry.path)
             continue
         answer = find(name, entry.path, content, records.plan.context_of(item), known.get(entry.path))
         for row in cast("Iterator[JsonRecord]", answer):
@@ -77,7 +82,7 @@ def _found(question: BatchQuery, name: str, path: Paths, lost: list[bytes], prog
 
 
 class _Call(msgspec.Struct, frozen=True):
-    """What of a `calls` edge is asked for."""
+    """The needed fields of a `calls` edge."""
 
     line: int
     target: str
@@ -85,12 +90,12 @@ class _Call(msgspec.Struct, frozen=True):
 
 
 def _known_calls(question: BatchQuery, name: str) -> dict[bytes, list[tuple[int, str, str]]]:
-    """By path the line, target and source of each call of a name, in files that define nothing of it.
+    """Return the line, target and source of each call of a name, by path, for files that do not define the name.
 
-    None where no index names the few records that tell it: then it is faster to look at the files alone.
+    Return an empty dict without an index. Searching the files is faster than reading all records.
     """
     records = question.records
-    if _TASK not in records.task_names or name.endswith("*"):  # Which a filter takes for how a name begins.
+    if _TASK not in records.task_names or name.endswith("*"):  # A filter would take `*` for a prefix match.
         return {}
     calls = RecordFilter(kinds=("edge",), targets=(name,), where='edge_type == "calls"')
     known: dict[bytes, list[tuple[int, str, str]]] = {}
@@ -102,14 +107,14 @@ def _known_calls(question: BatchQuery, name: str) -> dict[bytes, list[tuple[int,
             return {}
         for row in defining:
             known.pop(path_bytes(row), None)
-    except (StoreCorrupt, msgspec.ValidationError):  # To be said by who asks for records: the files say the same.
+    except (StoreCorrupt, msgspec.ValidationError):  # Record queries report the damage; the files have the same data.
         return {}
     return known
 
 
-def _indexed(records: BatchRecords, asked: RecordFilter) -> list[JsonRecord] | None:
-    """The records that are asked for, None where an index does not know which hold them."""
-    pieces = records.pieces(_TASK, asked, lookups_of(asked))
+def _indexed(records: BatchRecords, record_filter: RecordFilter) -> list[JsonRecord] | None:
+    """Return the records that pass a filter, or None if no index can locate them."""
+    pieces = records.pieces(_TASK, record_filter, lookups_of(record_filter))
     if any(piece.frames is None for piece in pieces):
         return None
-    return [record for piece in pieces for record in asked.iter_matching(records.read(piece))]
+    return [record for piece in pieces for record in record_filter.iter_matching(records.read(piece))]

@@ -1,4 +1,4 @@
-"""What a question was asked of, for who is told that nothing was found."""
+"""The number of records and files that a query covered, shown if nothing was found."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from codebatch.operations.queries.batch_query import BatchQuery
 
 
 class SearchedVolume(msgspec.Struct, frozen=True):
-    """So many records, by now, of so many files; None where nobody has come to all of these yet."""
+    """The current number of records and of files. `files` is None if the batch has not processed all files yet."""
 
     records: int
     files: int | None
 
 
 def searched_volume(question: BatchQuery, kinds: Collection[str], task: str | None = None) -> SearchedVolume:
-    """How many records there are of some kinds, of one task where one is named; from counts. Raises StoreCorrupt."""
+    """Return the number of records of some types, for one task or all tasks, from stored counts.
+
+    Raises StoreCorrupt.
+    """
     records = question.records
     total = add_counts(records.counts(name) for name in records.choose_tasks(task)).kinds
     is_running = records.source.files_done(()) is not None

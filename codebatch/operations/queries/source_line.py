@@ -1,4 +1,4 @@
-"""What stands at a line of a file: its source as the batch has it, what encloses the line, and what is told of it."""
+"""Query for one line of a file: the source around it, the definitions that enclose it, and its records."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ SOURCE_LINES_AROUND = 3
 SOURCE_CHARACTERS_MAX = 400
 
 _NUMBERED = re.compile(r"(.+):([0-9]{1,9}):?\Z", re.DOTALL)
-_TOLD = ("symbol", "diagnostic", "edge", "metric", "duplicate", "failure")
-"""In this order, if at all."""
+_KINDS_SHOWN = ("symbol", "diagnostic", "edge", "metric", "duplicate", "failure")
+"""Record types about a line, in output order."""
 
 
 class SourceLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +37,10 @@ class SourceLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InspectedLine(msgspec.Struct, frozen=True):
-    """What a batch says of a line, and the lines around it; none of a file that is binary, or whose content is gone."""
+    """The records about a line, and the source lines around it.
+
+    `source` is empty if the file is binary or its content is missing.
+    """
 
     inspected: FileRecords
     line: int
@@ -45,7 +48,7 @@ class InspectedLine(msgspec.Struct, frozen=True):
 
 
 def split_place(question: BatchQuery, given: str) -> tuple[str, int | None]:
-    """A file and a line, of `FILE:LINE`, or `FILE:LINE:COLUMN` as findings have it; of what is a file, no line.
+    """Split `FILE:LINE` or `FILE:LINE:COLUMN` into a file and a line. If the whole text names a file, the line is None.
 
     Raises StoreCorrupt.
     """
@@ -66,31 +69,37 @@ def _is_file(question: BatchQuery, path: str) -> bool:
 
 
 def inspect_line(question: BatchQuery, path: str, line: int, *, kinds: tuple[str, ...] = ()) -> Answer[InspectedLine]:
-    """What a batch says of a line: of some kinds, all where none is named.
+    """Return the records about a line. `kinds` are the requested record types, by default all.
 
-    The records are the symbols that enclose it, the outermost first, the findings, the edges that begin there, the
-    numbers of the functions around it, the duplicates that it is in, and failures of the file. Raises InvalidInput,
-    also where the file has no such line, or StoreCorrupt.
+    The records are:
+
+    - symbols that enclose the line, outermost first
+    - findings and duplicates that include the line
+    - edges that begin at the line
+    - metrics of the enclosing functions
+    - failures of the file
+
+    Raises InvalidInput, also if the file has no such line, or StoreCorrupt.
     """
     answer = questions.inspect(question, path, RecordFilter(), kinds=kinds)
-    every, whole = answer.found, answer.whole
+    file_records, whole = answer.found, answer.whole
     source: tuple[SourceLine, ...] = ()
     try:
-        source = _source(question, every, line)
+        source = _source(question, file_records, line)
     except ObjectMissing as error:
-        question.note(f"source of {display_path(every.path)} not shown: {error.message}")
+        question.note(f"source of {display_path(file_records.path)} not shown: {error.message}")
         whole = msgspec.structs.replace(whole, lost=1)
-    found = msgspec.structs.replace(every, records=list(_at(every.records, line, kinds)))
-    return Answer(question=question, found=InspectedLine(found, line, source), whole=whole)
+    line_records = msgspec.structs.replace(file_records, records=list(_at(file_records.records, line, kinds)))
+    return Answer(question=question, found=InspectedLine(line_records, line, source), whole=whole)
 
 
-def _source(question: BatchQuery, found: FileRecords, line: int) -> tuple[SourceLine, ...]:
-    """The lines around one. Raises ObjectMissing, and InvalidInput where there is no such line."""
-    shown = display_path(found.path)
+def _source(question: BatchQuery, file_records: FileRecords, line: int) -> tuple[SourceLine, ...]:
+    """Return the source lines around a line. Raises ObjectMissing, and InvalidInput if the line does not exist."""
+    shown = display_path(file_records.path)
     if line < 1:
         raise InvalidInput(f"{shown} has no line {line}", hint="lines are numbered from 1")
     first = max(line - SOURCE_LINES_AROUND, 1)
-    count, source = read_lines(question, found.path, found.item, first, line + SOURCE_LINES_AROUND)
+    count, source = read_lines(question, file_records.path, file_records.item, first, line + SOURCE_LINES_AROUND)
     if count is None:
         question.note(f"{shown} is a binary file without lines")
     elif line > count:
@@ -101,29 +110,32 @@ def _source(question: BatchQuery, found: FileRecords, line: int) -> tuple[Source
 def read_lines(
     question: BatchQuery, path: bytes, item: int, first: int, last: int
 ) -> tuple[int | None, tuple[SourceLine, ...]]:
-    """How many lines a file has, None where it is binary; and some of them, as it was frozen. Raises ObjectMissing."""
+    """Return the number of lines of a file, or None if it is binary, and the source lines from `first` to `last`.
+
+    The content is that of the snapshot. Raises ObjectMissing.
+    """
     entry = question.records.snapshot.entry(path)
     assert entry is not None, "it is an item of the batch"
     contexts = question.records.plan.context_of(item)
     content = question.records.read_object(entry)
-    ask = load_question("source_lines", SOURCE_MODULE)
-    told = cast("dict[str, object]", ask(path, content, contexts, first, last))
-    if told["is_binary"]:
+    find_lines = load_question("source_lines", SOURCE_MODULE)
+    response = cast("dict[str, object]", find_lines(path, content, contexts, first, last))
+    if response["is_binary"]:
         return None, ()
-    lines = cast("list[str]", told["lines"])
-    return cast("int", told["count"]), tuple(
+    lines = cast("list[str]", response["lines"])
+    return cast("int", response["count"]), tuple(
         SourceLine(line=number, text=text[:SOURCE_CHARACTERS_MAX], is_cut=len(text) > SOURCE_CHARACTERS_MAX)
         for number, text in enumerate(lines, first)
     )
 
 
 def _at(records: Collection[JsonRecord], line: int, kinds: Collection[str]) -> Iterable[JsonRecord]:
-    """Of the records of a file those that are of a line, kind by kind."""
-    around = [record for record in records if record["kind"] == "symbol" and _first(record) <= line <= _last(record)]
-    around.sort(key=lambda record: (_first(record), -_last(record)))
-    functions = {(record["qualified"], record["line"]) for record in around}
+    """Yield the records of a file that concern a line, grouped by record type."""
+    enclosing = [record for record in records if record["kind"] == "symbol" and _first(record) <= line <= _last(record)]
+    enclosing.sort(key=lambda record: (_first(record), -_last(record)))
+    functions = {(record["qualified"], record["line"]) for record in enclosing}
 
-    def is_there(record: JsonRecord) -> bool:
+    def concerns_line(record: JsonRecord) -> bool:
         match record["kind"]:
             case "symbol" | "diagnostic" | "duplicate":
                 return _first(record) <= line <= _last(record)
@@ -134,10 +146,12 @@ def _at(records: Collection[JsonRecord], line: int, kinds: Collection[str]) -> I
             case _:
                 return _first(record) == line
 
-    for kind in _TOLD:
+    for kind in _KINDS_SHOWN:
         if not kinds or kind in kinds:
-            of_kind = around if kind == "symbol" else (record for record in records if record["kind"] == kind)
-            yield from (record for record in of_kind if is_there(record))
+            records_of_kind = (
+                enclosing if kind == "symbol" else (record for record in records if record["kind"] == kind)
+            )
+            yield from (record for record in records_of_kind if concerns_line(record))
 
 
 def _first(record: JsonRecord) -> int:
@@ -146,9 +160,9 @@ def _first(record: JsonRecord) -> int:
 
 
 def _last(record: JsonRecord) -> int:
-    """The last line on which something of a record stands: its end is behind it, maybe at the beginning of a line."""
+    """Return the last line of a record. An end at column 1 is exclusive, so the record ends on the line before."""
     end = record.get("end_line")
     if not isinstance(end, int):
         return _first(record)
-    is_behind = record.get("end_column", 1) == 1
-    return max(end - is_behind, _first(record))
+    ends_at_line_start = record.get("end_column", 1) == 1
+    return max(end - ends_at_line_start, _first(record))

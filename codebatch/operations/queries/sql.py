@@ -1,9 +1,9 @@
-"""SQL over what a batch found: DuckDB, in this process, over checked copies of its current outputs (SPEC.md "SQL").
+"""SQL queries over the records of a batch, by DuckDB in this process (SPEC.md "SQL").
 
-DuckDB reads no file of the store: the frames of shards that the statement can ask for are held against their trailers
-and copied into a private directory, which goes with the answer. Once the views over them are made nothing else can be
-reached, and no setting changed: no other file, no network, no extension, no variable of this program. A thread asks, so
-that Ctrl-C finds the main one waiting.
+DuckDB does not read files of the store. The needed frames of shards are verified by their trailers and copied into a
+private directory, which is deleted with the answer. After the views are created, DuckDB can neither access anything
+else (files, network, extensions, Python variables) nor change its settings. Statements run in a thread, so that the
+main thread can react to Ctrl-C.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ _SETTINGS = {
     "memory_limit": f"{SQL_MEMORY_BYTES_MAX}B",
     "python_enable_replacements": "false",
 }
-_ASKING = ("SELECT", "MULTI")
-"""Statements that ask; MULTI is what a statement with a PIVOT in it is made of, one that begins with _FIRST asks."""
+_QUERY_TYPES = ("SELECT", "MULTI")
+"""Statement types of queries. MULTI covers statements with PIVOT; they are queries if they start with _FIRST."""
 _FIRST = re.compile(
     r"(\s|\(|--[^\n]*\n|/\*.*?\*/)*(describe|from|pivot|pivot_wider|select|show|summarize|table|unpivot|values|with)\b",
     re.DOTALL | re.IGNORECASE,
@@ -63,9 +63,9 @@ _FIRST = re.compile(
 
 
 class Rows(NamedTuple):
-    """What SQL answers: columns, of which each name is given once, and the rows as they come, of Python's values.
+    """The result of an SQL query: columns with unique names, and rows of Python values.
 
-    Whoever takes a row may meet InvalidInput.
+    Iteration over the rows can raise InvalidInput.
     """
 
     columns: tuple[ViewColumn, ...]
@@ -74,10 +74,10 @@ class Rows(NamedTuple):
 
 @contextlib.contextmanager
 def ask_sql(question: BatchQuery, statement: str) -> Iterator[Answer[Rows]]:
-    """What one statement that asks answers, over the views of VIEWS. Its rows are there while the context is.
+    """Execute one query over the views of VIEWS. Its rows are available until the context ends.
 
-    Raises InvalidInput for what is no such statement, is refused by DuckDB or is beyond SQL_MEMORY_BYTES_MAX, and where
-    DuckDB is not installed; StoreCorrupt.
+    Raises InvalidInput if the statement is not a query, DuckDB rejects it, it needs more than SQL_MEMORY_BYTES_MAX, or
+    DuckDB is not installed. Raises StoreCorrupt.
     """
     _load()
     views = named_views(statement)
@@ -85,13 +85,13 @@ def ask_sql(question: BatchQuery, statement: str) -> Iterator[Answer[Rows]]:
     with tempfile.TemporaryDirectory(prefix="codebatch-sql-") as directory, _Session(Path(directory)) as session:
         session.check(statement)
         session.make_views(question.records, kinds, views)
-        whole = _wholeness(question, kinds)
+        whole = _completeness(question, kinds)
         yield Answer(question=question, found=session.ask(statement), whole=whole)
 
 
 def _load() -> None:
     try:
-        import duckdb  # noqa: F401 - 50 ms, and an extra
+        import duckdb  # noqa: F401 - an optional dependency, slow to import
     except ImportError as error:
         raise InvalidInput(
             "SQL queries need DuckDB, which is not installed", hint="install it with: pip install 'codebatch[sql]'"
@@ -99,7 +99,7 @@ def _load() -> None:
 
 
 class _Session:
-    """DuckDB in memory, whose files are all in one directory."""
+    """An in-memory DuckDB connection with its thread. All its files are in one directory."""
 
     def __init__(self, directory: Path) -> None:
         import duckdb
@@ -119,33 +119,33 @@ class _Session:
         self._connection.close()
 
     def check(self, statement: str) -> None:
-        """Raise InvalidInput for what is not one statement that asks."""
+        """Raise InvalidInput if the text is not exactly one query."""
         if not statement.isascii() and statement.encode("utf-8", "replace").decode() != statement:
             raise InvalidInput("the statement is not valid UTF-8")
-        found = self._run(lambda: self._connection.extract_statements(statement))
-        if len(found) != 1:
+        statements = self._run(lambda: self._connection.extract_statements(statement))
+        if len(statements) != 1:
             raise InvalidInput(
-                f"expected one statement, got {len(found)}" if found else "the statement is empty",
+                f"expected one statement, got {len(statements)}" if statements else "the statement is empty",
                 hint="for example: codebatch sql 'select lang, count(*) from file group by lang'",
             )
-        name = found[0].type.name
-        if name not in _ASKING or (name == "MULTI" and not _FIRST.match(statement)):
+        name = statements[0].type.name
+        if name not in _QUERY_TYPES or (name == "MULTI" and not _FIRST.match(statement)):
             raise InvalidInput(f"only queries are allowed, not {name}", hint="start it with SELECT")
 
     def make_views(self, records: BatchRecords, kinds: Sequence[str], named: Collection[str]) -> None:
-        """Make all views, over what there is of some kinds, and let nothing else be reached from now on.
+        """Create all views over records of some types, then disable all other access.
 
-        Those that the statement does not name have no rows, and refuse to be asked for any.
+        Views that the statement does not name have no rows; a query of them raises an error.
         """
-        copied = _copy(records, kinds, self._directory)
-        strange = _strange_paths(records) if kinds else []
-        statements = [create_kind(kind, [str(path) for path in copied[kind]], strange) for kind in kinds]
+        frame_paths = _copy(records, kinds, self._directory)
+        undecodable_paths = _undecodable_paths(records) if kinds else []
+        statements = [create_kind(kind, [str(path) for path in frame_paths[kind]], undecodable_paths) for kind in kinds]
         for name, view in VIEWS.items():
             if name in kinds:
                 continue
-            is_made = name in named and len(view.kinds) > 1
+            is_queried = name in named and len(view.kinds) > 1
             refusal = f"write the name of the view in the statement itself: {name}"
-            statements.append(create_pivoted(name) if is_made else create_empty(name, refusal))
+            statements.append(create_pivoted(name) if is_queried else create_empty(name, refusal))
         statements += (
             f"SET allowed_directories = [{quoted(str(self._directory))}]",
             "SET enable_external_access = false",
@@ -155,11 +155,13 @@ class _Session:
             self._run(partial(self._connection.execute, statement))
 
     def ask(self, statement: str) -> Rows:
-        """What a statement answers. Raises InvalidInput."""
+        """Execute a query and return its rows. Raises InvalidInput."""
         self._run(lambda: self._connection.execute(statement))
         described = self._connection.description or []
-        names = _once([str(each[0]) for each in described])
-        columns = tuple(ViewColumn(name, str(each[1])) for name, each in zip(names, described, strict=True))
+        names = _unique_names([str(description[0]) for description in described])
+        columns = tuple(
+            ViewColumn(name, str(description[1])) for name, description in zip(names, described, strict=True)
+        )
         return Rows(columns, self._rows())
 
     def _rows(self) -> Iterator[tuple[object, ...]]:
@@ -167,7 +169,10 @@ class _Session:
             yield from rows
 
     def _run(self, work: Callable[[], T]) -> T:
-        """Have the thread do something. What DuckDB refuses is InvalidInput; what interrupts us interrupts it."""
+        """Run a function in the thread.
+
+        DuckDB errors become InvalidInput. An interruption of the caller interrupts DuckDB.
+        """
         import duckdb
 
         future = self._thread.submit(work)
@@ -182,39 +187,39 @@ class _Session:
 
 
 def _copy(records: BatchRecords, kinds: Sequence[str], directory: Path) -> dict[str, list[Path]]:
-    """Copy the frames of all shards in which there are records of some kinds; where those of each kind lie."""
+    """Copy the frames of all shards with records of some types. Return the paths of the copies by type."""
     paths: dict[str, list[Path]] = {kind: [] for kind in kinds}
-    for number, (held, frames) in enumerate(_iter_frames(records, frozenset(kinds))):
+    for number, (present_kinds, frames) in enumerate(_iter_frames(records, frozenset(kinds))):
         path = directory / f"{number}.jsonl.zst"
         path.write_bytes(frames)
-        for kind in held:
+        for kind in present_kinds:
             paths[kind].append(path)
     return paths
 
 
 def _iter_frames(records: BatchRecords, kinds: frozenset[str]) -> Iterator[tuple[frozenset[str], bytes]]:
-    """The frames of each shard that holds records of some kinds, and of which it does. Raises StoreCorrupt."""
+    """Yield the frames of each shard with records of some types, and these types. Raises StoreCorrupt."""
     outputs = current_outputs(records.batch)
     if outputs is not None:
         for task in outputs.manifest.tasks:
             for index, shard in enumerate(task.shards):
-                if held := kinds.intersection(shard.counts.kinds):
-                    yield held, outputs.whole_frames(task, index)
+                if present_kinds := kinds.intersection(shard.counts.kinds):
+                    yield present_kinds, outputs.whole_frames(task, index)
         return
     writer = FrameWriter()
     for name in records.task_names:
         for piece in records.source.iter_pieces(name):
-            if held := kinds.intersection(piece.counts.kinds):
-                yield held, b"".join(writer.iter_encode(piece.read()))
+            if present_kinds := kinds.intersection(piece.counts.kinds):
+                yield present_kinds, b"".join(writer.iter_encode(piece.read()))
 
 
-def _strange_paths(records: BatchRecords) -> list[tuple[str, str]]:
-    """The paths that are no UTF-8, as records have them, and as people are shown them."""
-    strange = (entry.path for entry in records.items if not entry.path.isascii() and _is_strange(entry.path))
-    return [(base64.b64encode(path).decode(), display_path(path)) for path in strange]
+def _undecodable_paths(records: BatchRecords) -> list[tuple[str, str]]:
+    """Return the paths that are not UTF-8, as in records and as shown to people."""
+    undecodable = (entry.path for entry in records.items if not entry.path.isascii() and _is_undecodable(entry.path))
+    return [(base64.b64encode(path).decode(), display_path(path)) for path in undecodable]
 
 
-def _is_strange(path: bytes) -> bool:
+def _is_undecodable(path: bytes) -> bool:
     try:
         path.decode()
     except UnicodeDecodeError:
@@ -222,8 +227,8 @@ def _is_strange(path: bytes) -> bool:
     return False
 
 
-def _wholeness(question: BatchQuery, kinds: Sequence[str]) -> Completeness:
-    """How complete what the views of some kinds hold is. That no task of the batch gives a kind is noted."""
+def _completeness(question: BatchQuery, kinds: Sequence[str]) -> Completeness:
+    """Return the completeness of the views of some record types. Note the types that no task of the batch produces."""
     records, catalogue = question.records, question.catalogue
     if not kinds:
         return Completeness()
@@ -235,33 +240,36 @@ def _wholeness(question: BatchQuery, kinds: Sequence[str]) -> Completeness:
     return completeness(records, needed, tells_failures=kinds == ("failure",), lacks_files=lacks)
 
 
-def _once(names: Sequence[str]) -> list[str]:
-    """Names of columns, each once: a second one gets a number."""
-    found: list[str] = []
+def _unique_names(names: Sequence[str]) -> list[str]:
+    """Return column names made unique: a repeated name gets a number."""
+    unique: list[str] = []
     for name in names:
         chosen, number = name, 1
-        while chosen in found:
+        while chosen in unique:
             chosen, number = f"{name}_{number}", number + 1
-        found.append(chosen)
-    return found
+        unique.append(chosen)
+    return unique
 
 
 def _refused(error: duckdb.Error) -> InvalidInput:
-    """What DuckDB says, in one line, and what was meant."""
-    told, *more = [line.strip() for line in str(error).splitlines() if line.strip()] or [
+    """Return the error for a DuckDB error: its first line, with a hint."""
+    message, *more = [line.strip() for line in str(error).splitlines() if line.strip()] or [
         "DuckDB rejected the statement"
     ]
     hint = next((line for line in more if line.startswith(("Did you mean", "Candidate"))), None)
-    if told.startswith("Catalog Error: Table with name "):
-        name = told.removeprefix("Catalog Error: Table with name ").partition(" ")[0]
+    if message.startswith("Catalog Error: Table with name "):
+        name = message.removeprefix("Catalog Error: Table with name ").partition(" ")[0]
         hint = did_you_mean(name, list(VIEWS))
-    elif told.startswith("Permission Error"):
+    elif message.startswith("Permission Error"):
         hint = f"only these views can be read: {', '.join(VIEWS)}"
-    elif told.startswith("Invalid Input Error: Required module 'pytz'"):  # nothing of ours requires it
-        told, hint = "times with a time zone cannot be returned", "cast the value to text, for example now()::varchar"
-    elif told.startswith("Out of Memory Error"):
+    elif message.startswith("Invalid Input Error: Required module 'pytz'"):  # pytz is not a dependency of codebatch
+        message, hint = (
+            "times with a time zone cannot be returned",
+            "cast the value to text, for example now()::varchar",
+        )
+    elif message.startswith("Out of Memory Error"):
         hint = (
             f"a query can use {SQL_MEMORY_BYTES_MAX // 1024**3} GiB of memory: "
             "select fewer rows or columns, or aggregate them"
         )
-    return InvalidInput(told, hint=hint)
+    return InvalidInput(message, hint=hint)

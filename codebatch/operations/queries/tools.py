@@ -1,4 +1,4 @@
-"""Which tools the findings of a batch bear, and which tasks give those of one."""
+"""The tools named in findings of a batch, and the tasks that report findings of a tool."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ _FINDINGS = RecordFilter(kinds=("diagnostic",))
 
 
 def tools_of_task(records: BatchRecords, task: str) -> frozenset[str]:
-    """The tools that findings of a task bear. Of an own task there may be others, of an import none is known that has
-    found nothing. Raises StoreCorrupt.
+    """Return the tools that findings of a task can name. Raises StoreCorrupt.
+
+    A custom task may use other names too. For an import, only tools that reported a finding are known.
     """
     if task in _OUR_TASKS:
         return frozenset((OURS, RUFF) if task == LINT else (OURS,))
@@ -28,23 +29,26 @@ def tools_of_task(records: BatchRecords, task: str) -> frozenset[str]:
 
 
 def named_tools(records: BatchRecords, task: str) -> frozenset[str]:
-    """The tools that the findings of a task name, of those that there are. Raises StoreCorrupt."""
-    return frozenset(str(found["tool"]) for found in records.iter_records(task, _FINDINGS, is_beside=True))
+    """Return the tools that the existing findings of a task name. Raises StoreCorrupt."""
+    return frozenset(str(record["tool"]) for record in records.iter_records(task, _FINDINGS, is_beside=True))
 
 
-class Tellers:
-    """Which tasks of a batch may tell findings of a tool."""
+class ToolTasks:
+    """The tasks of a batch by the tools whose findings they may report."""
 
     def __init__(self, question: BatchQuery) -> None:
         self._records = question.records
         self._names = tasks_that_give(question.catalogue, self._records.task_names, ("diagnostic",))
         self._tools: dict[str, frozenset[str]] = {}
 
-    def of(self, tool: str) -> list[str]:
-        """The tasks; one of the user's, or an import, that has found nothing may tell of any tool but ours."""
-        return [name for name in self._names if self._may_tell(name, tool)]
+    def tasks_of(self, tool: str) -> list[str]:
+        """Return the tasks that may report findings of a tool.
 
-    def _may_tell(self, task: str, tool: str) -> bool:
+        A custom task or an import without findings may report any tool except codebatch and ruff.
+        """
+        return [name for name in self._names if self._may_report(name, tool)]
+
+    def _may_report(self, task: str, tool: str) -> bool:
         if task not in self._tools:
             self._tools[task] = tools_of_task(self._records, task)
         known = self._tools[task]

@@ -1,1 +1,1 @@
-"""Runs: everything that executes, resumes or imports."""
+"""Use cases that execute, resume, repair or import a batch."""

@@ -1,4 +1,4 @@
-"""What a store holds, what of it is kept, and what goes."""
+"""Storage statistics of a store, and garbage collection of unreferenced data."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ from codebatch.system.files.disk_usage import iter_files, reclaimable_bytes
 
 
 class Collected(msgspec.Struct, frozen=True, kw_only=True):
-    """What went, or would go. Of the batches that were settled their outputs are left.
+    """The result of a garbage collection, or of its dry run. Of `settled` batches only the outputs are kept.
 
-    `packs_rewritten` are those of which a part is kept, `objects` those that nobody needs. `relinked` names had copies
-    of shard files that are there anyway, of `relinked_bytes`. `freed_bytes` are all of those that have no other name.
+    `packs_rewritten` counts packs with live objects that were rewritten; `objects` counts removed objects. `relinked`
+    counts duplicate shard files that were replaced by hard links, of `relinked_bytes`. `freed_bytes` is the total size
+    of files that lost their last name.
     """
 
     batches: tuple[str, ...]
@@ -43,12 +44,15 @@ class Collected(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_nothing(self) -> bool:
-        """Whether nothing went that anybody could miss."""
+        """Whether nothing was removed except duplicates and unneeded files of settled batches."""
         return not (self.batches or self.snapshots or self.packs or self.packs_rewritten)
 
 
 class StoreStats(msgspec.Struct, frozen=True, kw_only=True):
-    """What a store holds: files and bytes by part, each file once; `shared_bytes` are what hard links save."""
+    """The files and bytes of a store by part.
+
+    Each file is counted once; `shared_bytes` is the space that hard links save.
+    """
 
     bytes: int
     shared_bytes: int
@@ -60,14 +64,14 @@ class StoreStats(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def collect_garbage(store: StoreDir, *, keep: int, is_dry: bool = False, note: Note = ignore_note) -> Collected:
-    """Remove old batches, what only they needed, and what nobody names, and have equal shard files be one file;
-    `is_dry`: tell what that would be.
+    """Remove old batches and unreferenced data, and replace equal shard files by hard links.
 
-    `keep` is how many batches stay that are COMPLETED, of each source, paths and pipeline. Raises StoreInUse at once
-    where somebody writes, but for a dry one; StoreUntrusted or StoreUnwritable.
+    `keep` is the number of COMPLETED batches to keep for each combination of source, paths and pipeline. With `is_dry`,
+    only return what would be removed. Raises StoreInUse immediately if another process writes to the store (not with
+    `is_dry`), StoreUntrusted or StoreUnwritable.
     """
     if is_dry:
-        return _told(_choose_all(store, keep, note))
+        return _summarize(_choose_all(store, keep, note))
     with store.alone():
         return _collect(store, _choose_all(store, keep, note), note)
 
@@ -84,32 +88,32 @@ def _choose_all(store: StoreDir, keep: int, note: Note) -> CollectionPlan:
 
 
 def _work_ended(store: StoreDir, batch: BatchDir) -> BatchState | None:
-    """The state of a work batch of which nothing is open and nothing asked; None of any other, and where unknown."""
+    """Return the state of a work batch without open tasks and questions. Return None for all other batches."""
     from codebatch.query.status.work_status import (
         read_work_status,  # 5 ms that a store without work batches does without
     )
 
     try:
-        stands = read_work_status(store, batch)
+        work_status = read_work_status(store, batch)
     except (StoreError, UnknownId):
         return None
-    is_asking = CommandState.BLOCKED.value in stands.counts
-    return stands.state if stands.state.is_final and not is_asking and not is_held(batch) else None
+    is_waiting = CommandState.BLOCKED.value in work_status.counts
+    return work_status.state if work_status.state.is_final and not is_waiting and not is_held(batch) else None
 
 
 def tidy(store: StoreDir, *, keep: int, ran: BatchDir) -> Collected | None:
-    """What `run` does at its end: as `collect_garbage`, but of the batches of the source that was run, and the objects
-    once a day. What was run stays as it is, whatever the clock says by which its id was made, and so does the latest.
+    """Collect garbage at the end of a run, like `collect_garbage`, but only for batches of the same source.
 
-    How much of other sources is kept is for those to say that are run there. None where somebody else writes, or we may
-    not. Raises StoreError.
+    Objects are collected at most once a day. The batch `ran` and the latest batch are kept, even if the clock was set
+    back. The number of batches to keep for other sources is configured there. Return None if another process writes to
+    the store, or if this process may not. Raises StoreError.
     """
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as stack:
         try:
-            held.enter_context(store.alone())
+            stack.enter_context(store.alone())
         except (StoreInUse, StoreUnwritable):
             return None
-        going = choose(
+        plan = choose(
             store,
             keep=keep,
             now_ns=wall_ns(),
@@ -119,26 +123,26 @@ def tidy(store: StoreDir, *, keep: int, ran: BatchDir) -> Collected | None:
             with_objects=None,
             work_ended=partial(_work_ended, store),
         )
-        return _collect(store, going, ignore_note)
+        return _collect(store, plan, ignore_note)
 
 
-def _collect(store: StoreDir, going: CollectionPlan, note: Note) -> Collected:
-    told = _told(going)
-    collect(store, going, note)
-    return told
+def _collect(store: StoreDir, plan: CollectionPlan, note: Note) -> Collected:
+    collected = _summarize(plan)
+    collect(store, plan, note)
+    return collected
 
 
-def _told(going: CollectionPlan) -> Collected:
-    packs = going.packs
-    unsettled = [batch.root / name for batch, _ in going.to_settle for name in UNSETTLED]
-    roots = [*going.batches, *going.snapshots, *going.indexes, *unsettled]
-    copies = [name for each in going.copies for name in each.names]
+def _summarize(plan: CollectionPlan) -> Collected:
+    packs = plan.packs
+    unsettled = [batch.root / name for batch, _ in plan.to_settle for name in UNSETTLED]
+    roots = [*plan.batches, *plan.snapshots, *plan.indexes, *unsettled]
+    copies = [name for copy in plan.copies for name in copy.names]
     freed_bytes, relinked_bytes = reclaimable_bytes(roots, copies)
-    _, terms_bytes = reclaimable_bytes((), going.terms)
+    _, terms_bytes = reclaimable_bytes((), plan.terms)
     return Collected(
-        settled=tuple(sorted(batch.id for batch, _ in going.to_settle)),
-        batches=tuple(sorted(path.name for path in going.batches)),
-        snapshots=tuple(sorted(path.name for path in going.snapshots)),
+        settled=tuple(sorted(batch.id for batch, _ in plan.to_settle)),
+        batches=tuple(sorted(path.name for path in plan.batches)),
+        snapshots=tuple(sorted(path.name for path in plan.snapshots)),
         packs=len(packs.given_up) - packs.rewritten if packs else 0,
         packs_rewritten=packs.rewritten if packs else 0,
         objects=packs.dead if packs else 0,
@@ -149,21 +153,21 @@ def _told(going: CollectionPlan) -> Collected:
 
 
 def stats_of(store: StoreDir) -> StoreStats:
-    """What a store holds now. A file of several names counts where the first of them is met."""
+    """Return the storage statistics. A file with several names is counted under the first name encountered."""
     parts: dict[str, tuple[int, int]] = {}
-    seen: set[int] = set()
-    shared = 0
-    for path, found in iter_files(store.root):
-        if found.st_ino in seen:
-            shared += found.st_size
+    inodes: set[int] = set()
+    shared_bytes = 0
+    for path, status in iter_files(store.root):
+        if status.st_ino in inodes:
+            shared_bytes += status.st_size
             continue
-        seen.add(found.st_ino)
+        inodes.add(status.st_ino)
         part = _part_of(Path(path).relative_to(store.root))
-        files, held = parts.get(part, (0, 0))
-        parts[part] = (files + 1, held + found.st_size)
+        files, bytes_of_part = parts.get(part, (0, 0))
+        parts[part] = (files + 1, bytes_of_part + status.st_size)
     return StoreStats(
-        bytes=sum(held for _, held in parts.values()),
-        shared_bytes=shared,
+        bytes=sum(bytes_of_part for _, bytes_of_part in parts.values()),
+        shared_bytes=shared_bytes,
         parts=dict(sorted(parts.items())),
         batches=len(batch_ids(store)),
         snapshots=len(snapshot_ids(store.files, store.root)),
@@ -173,7 +177,10 @@ def stats_of(store: StoreDir) -> StoreStats:
 
 
 def _part_of(path: Path) -> str:
-    """The directory of the store that a file lies in; of a batch's file, that of the batch."""
+    """Return the directory of the store that contains a file.
+
+    For a file of a batch, return the directory in the batch.
+    """
     if path.parts[0] == layout.BATCHES:
         return f"{layout.BATCHES}/{path.parts[2]}" if len(path.parts) > 3 else layout.BATCHES
     return path.parts[0] if len(path.parts) > 1 else "."

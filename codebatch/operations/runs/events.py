@@ -1,7 +1,7 @@
-"""Following an analysis: a stream of events made up of what stands on disk, for it has none of its own.
+"""The event stream of an analysis, derived from the files of the batch. An analysis stores no events.
 
-It begins, it is so far, it is over. Places in it are (how often somebody began, how many results there were then), so
-that who comes again with a cursor is told what came since.
+Events are: started, progress, ended. A position in the stream consists of the number of coordinator starts and the
+number of results at that time. So a client that reconnects with a cursor receives only newer events.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from codebatch.system.processes.progress_cell import NO_TASK, ProgressCell, Step
 
 PROGRESS_SECONDS = 5.0
 _SHARE = 20
-"""Of the time that passes, looking takes a part of so many at most."""
+"""At most 1/_SHARE of the time is used for reading the batch."""
 _SPREAD = (0.75, 1.0, 1.25)
 
 
@@ -37,9 +37,9 @@ E = TypeVar("E", bound=events.BatchEvent)
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is at work on a batch that is followed: somebody who conducts it, or, `alone`, what ends by itself.
+    """The activity on a followed batch: a coordinator runs it, or `alone` commands run without a coordinator.
 
-    `counts` are None where they were not looked at. `shortfall` is what lacks of all, where nobody is at work.
+    `counts` is None if the counts were not read. `shortfall` describes what is missing if no process runs the batch.
     """
 
     is_conducted: bool
@@ -50,8 +50,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(slots=True)
-class _Spell:
-    """The time in which somebody was at work: so many results came of it, and so it came to its end."""
+class _CoordinatorLifetime:
+    """The lifetime of one coordinator, with its number of results and the way it ended."""
 
     began_ns: int
     last_ns: int = 0
@@ -60,96 +60,101 @@ class _Spell:
 
 
 class AnalysisFollowed:
-    """An analysis that is followed, from a place in its stream on."""
+    """A followed analysis, from a cursor in its event stream on."""
 
     def __init__(self, batch: BatchDir, since: Cursor, *, now: Callable[[], float] = time.monotonic) -> None:
-        """`now` is a clock in seconds."""
+        """Open the batch. `now` is a monotonic clock in seconds."""
         self._batch = batch
         self._plan = batch.plan()
         self._since = since
         self._now = now
         self._journals = journal.JournalReader(batch.files, batch.root)
-        self._spells: list[_Spell] = []
+        self._lifetimes: list[_CoordinatorLifetime] = []
         self._last_ns = 0
-        self._seen = read_current_state(batch)
+        self._state = read_current_state(batch)
         self._next_look = 0.0
 
     def read(self) -> list[events.AnyEvent]:
-        """What can be told since: at most one event of each kind, of progress one each 5 s."""
+        """Return the new events: at most one of each kind, and progress at most every 5 seconds."""
         if self._now() < self._next_look:
             return []
-        self._look()
-        stands, tally = self._seen, self._seen.tally
+        self._refresh()
+        state, tally = self._state, self._state.tally
         ended = tally.planned - tally.open
-        epoch = max(1, len(self._spells))
-        found: list[events.AnyEvent] = []
-        if stands.state is not BatchState.PENDING:
-            if (begun := self._begun(epoch)) is not None:
-                found.append(begun)
-            if not stands.state.is_final or stands.holders:
-                found.append(self._progress(Cursor(epoch, 2 + ended)))
+        epoch = max(1, len(self._lifetimes))
+        generated: list[events.AnyEvent] = []
+        if state.state is not BatchState.PENDING:
+            if (started := self._started_event(epoch)) is not None:
+                generated.append(started)
+            if not state.state.is_final or state.holders:
+                generated.append(self._progress_event(Cursor(epoch, 2 + ended)))
             else:
-                end: Callable[..., events.AnyEvent] = events.ENDS[stands.state.value]
+                end: Callable[..., events.AnyEvent] = events.ENDS[state.state.value]
                 place = Cursor(epoch, 3 + tally.planned)
                 last_ns = self._last_ns or wall_ns()
-                seconds, in_all = self._seconds(last_ns), self._all_seconds(last_ns)
-                found.append(
+                seconds, total_seconds = self._seconds(last_ns), self._all_seconds(last_ns)
+                generated.append(
                     self._make(
-                        end, place, at_ns=last_ns, seconds=seconds, total_seconds=in_all, task_count=tally.planned
+                        end,
+                        place,
+                        at_ns=last_ns,
+                        seconds=seconds,
+                        total_seconds=total_seconds,
+                        task_count=tally.planned,
                     )
                 )
-        new = [event for event in found if event.place > self._since]
-        if new:
-            self._since = new[-1].place
-        return new
+        new_events = [event for event in generated if event.place > self._since]
+        if new_events:
+            self._since = new_events[-1].place
+        return new_events
 
     def look(self, *, closely: bool) -> Seen:
-        """Who is at work on it."""
-        stands = self._seen = read_current_state(self._batch)
-        if stands.holders:
-            return Seen(is_conducted=True, counts=counts_of(stands))
+        """Return the activity on the batch."""
+        state = self._state = read_current_state(self._batch)
+        if state.holders:
+            return Seen(is_conducted=True, counts=counts_of(state))
         self._next_look = 0.0
-        is_over = stands.state.is_final
+        is_over = state.state.is_final
         return Seen(
-            is_conducted=False, is_over=is_over, counts=counts_of(stands), shortfall=shortfall_of(self._batch, stands)
+            is_conducted=False, is_over=is_over, counts=counts_of(state), shortfall=shortfall_of(self._batch, state)
         )
 
-    def _look(self) -> None:
-        began = self._now()
-        self._seen = read_current_state(self._batch)
+    def _refresh(self) -> None:
+        started_at = self._now()
+        self._state = read_current_state(self._batch)
         with contextlib.suppress(StoreError):
             for line in self._journals.read():
                 self._last_ns = max(self._last_ns, line.at_ns)
                 self._note(line)
-        self._next_look = self._now() + max(PROGRESS_SECONDS, _SHARE * (self._now() - began))
-        if not self._seen.holders:
+        self._next_look = self._now() + max(PROGRESS_SECONDS, _SHARE * (self._now() - started_at))
+        if not self._state.holders:
             self._next_look = self._now() + 1.0
 
     def _note(self, line: journal.JournalLine) -> None:
         match line.event:
             case journal.Started():
-                self._spells.append(_Spell(line.at_ns))
-            case _ if not self._spells:
+                self._lifetimes.append(_CoordinatorLifetime(line.at_ns))
+            case _ if not self._lifetimes:
                 return
             case journal.Committed(start=start, end=end) | journal.Failed(start=start, end=end):
-                self._spells[-1].results += end - start
+                self._lifetimes[-1].results += end - start
             case journal.Drained(reason=reason):
-                self._spells[-1].left_by = "request" if reason == "cancel" else "drain"
+                self._lifetimes[-1].left_by = "request" if reason == "cancel" else "drain"
             case journal.Ended(reason="complete"):
-                self._spells[-1].left_by = "request"
+                self._lifetimes[-1].left_by = "request"
             case journal.Ended(reason="break"):
-                self._spells[-1].left_by = "drain"
+                self._lifetimes[-1].left_by = "drain"
             case _:
                 pass
-        self._spells[-1].last_ns = line.at_ns
+        self._lifetimes[-1].last_ns = line.at_ns
 
-    def _begun(self, epoch: int) -> events.AnyEvent | None:
+    def _started_event(self, epoch: int) -> events.AnyEvent | None:
         place = Cursor(epoch, 1)
         if place <= self._since:
             return None
-        at_ns = self._spells[-1].began_ns if self._spells else wall_ns()
+        at_ns = self._lifetimes[-1].began_ns if self._lifetimes else wall_ns()
         if epoch > 1:
-            after = self._spells[-2].left_by
+            after = self._lifetimes[-2].left_by
             return self._make(events.BatchResumed, place, at_ns=at_ns, after=after, reopened=(), adopted=())
         return self._make(
             events.BatchStarted,
@@ -157,29 +162,31 @@ class AnalysisFollowed:
             at_ns=at_ns,
             source=", ".join(part.decode("utf-8", "backslashreplace") for part in self._batch.about.sources),
             strategy="parallel",
-            max_parallel=max(1, sum(holder.role == "worker" for holder in self._seen.holders)),
+            max_parallel=max(1, sum(holder.role == "worker" for holder in self._state.holders)),
             on_failure="continue",
             task_count=len(self._plan.tasks),
             task_ids=tuple(self._plan.task_names),
             edges={"file": sum(len(task.needs) for task in self._plan.tasks)},
         )
 
-    def _progress(self, place: Cursor) -> events.BatchProgress:
+    def _progress_event(self, place: Cursor) -> events.BatchProgress:
         now_ns = wall_ns()
-        tally, seconds = self._seen.tally, self._seconds(now_ns)
-        done = self._spells[-1].results if self._spells else 0
-        eta = tuple(round(seconds * tally.open / done * each, 1) for each in _SPREAD) if done else None
-        return self._make(events.BatchProgress, place, at_ns=now_ns, eta_seconds=eta, running=tuple(self._at_work()))
+        tally, seconds = self._state.tally, self._seconds(now_ns)
+        done = self._lifetimes[-1].results if self._lifetimes else 0
+        eta = tuple(round(seconds * tally.open / done * factor, 1) for factor in _SPREAD) if done else None
+        return self._make(
+            events.BatchProgress, place, at_ns=now_ns, eta_seconds=eta, running=tuple(self._running_tasks())
+        )
 
-    def _at_work(self) -> list[events.TaskAtWork]:
-        found: list[events.TaskAtWork] = []
-        for holder in self._seen.holders:
+    def _running_tasks(self) -> list[events.TaskAtWork]:
+        running: list[events.TaskAtWork] = []
+        for holder in self._state.holders:
             step = self._step(holder.holder) if holder.role == "worker" and is_here(holder.host) else None
             if step is not None and step.items is not None:
                 name = self._plan.task_names[step.task] if step.task < len(self._plan.tasks) else "-"
                 seconds = round(max(0, running_ns() - step.since_ns) / 1e9, 1)
-                found.append(events.TaskAtWork(task=name if step.task != NO_TASK else "-", seconds=seconds))
-        return found
+                running.append(events.TaskAtWork(task=name if step.task != NO_TASK else "-", seconds=seconds))
+        return running
 
     def _step(self, holder: str) -> Step | None:
         try:
@@ -194,40 +201,40 @@ class AnalysisFollowed:
             cell.close()
 
     def _seconds(self, until_ns: int) -> float:
-        """Since somebody began, as the journals have it."""
-        return round(max(0, until_ns - self._spells[-1].began_ns) / 1e9, 3) if self._spells else 0.0
+        """Return the seconds from the start of the current coordinator until a time, according to the journals."""
+        return round(max(0, until_ns - self._lifetimes[-1].began_ns) / 1e9, 3) if self._lifetimes else 0.0
 
     def _all_seconds(self, until_ns: int) -> float:
-        """How long somebody was at work on it, whenever that was."""
-        before = sum(max(0, each.last_ns - each.began_ns) for each in self._spells[:-1])
+        """Return the total seconds during which a coordinator was running."""
+        before = sum(max(0, lifetime.last_ns - lifetime.began_ns) for lifetime in self._lifetimes[:-1])
         return round(before / 1e9 + self._seconds(until_ns), 3)
 
-    def _make(self, make: Callable[..., E], place: Cursor, *, at_ns: int, **fields: object) -> E:
-        return make(
+    def _make(self, event_type: Callable[..., E], place: Cursor, *, at_ns: int, **fields: object) -> E:
+        return event_type(
             cursor=str(place),
             seq=place.seq,
             at=events.instant_ms(at_ns),
             batch_id=self._batch.id,
-            counts=counts_of(self._seen),
+            counts=counts_of(self._state),
             **fields,
         )
 
 
-def counts_of(stands: CurrentState) -> dict[str, int]:
-    """How many pairs of a file and a task are in which state, by the names that commands have."""
-    tally = stands.tally
-    found = {"DONE": tally.results, "FAILED": tally.failed, "CANCELLED": tally.cancelled, "PENDING": tally.open}
-    return {name: count for name, count in found.items() if count}
+def counts_of(state: CurrentState) -> dict[str, int]:
+    """Return the number of (file, task) pairs in each state, under the state names of commands. Zeros are omitted."""
+    tally = state.tally
+    counts = {"DONE": tally.results, "FAILED": tally.failed, "CANCELLED": tally.cancelled, "PENDING": tally.open}
+    return {name: count for name, count in counts.items() if count}
 
 
-def shortfall_of(batch: BatchDir, stands: CurrentState) -> BatchIncomplete | None:
-    """What lacks of an analysis on which nobody is at work; None where nothing does."""
-    if stands.state is BatchState.COMPLETED:
+def shortfall_of(batch: BatchDir, state: CurrentState) -> BatchIncomplete | None:
+    """Return what is missing from an analysis that no process runs, or None if nothing is missing."""
+    if state.state is BatchState.COMPLETED:
         return None
-    tally, resume = stands.tally, f"codebatch resume --batch {batch.id}"
-    if stands.state is BatchState.CANCELLED:
+    tally, resume = state.tally, f"codebatch resume --batch {batch.id}"
+    if state.state is BatchState.CANCELLED:
         return cancelled(batch)
-    if not stands.state.is_final:
+    if not state.state.is_final:
         return BatchIncomplete(
             (
                 f"{tally.open:,} of {tally.planned:,} results of batch {batch.id} are missing, and no process "

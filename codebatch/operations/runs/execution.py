@@ -1,4 +1,4 @@
-"""How a batch is executed, and who is told while it is."""
+"""Settings for the execution of a batch, and the receiver of its progress."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from codebatch.operations.project.project_snapshot import ProjectSnapshot
 
 Action = Literal["new", "resumed", "joined", "up to date", "already ended"]
-"""What became of a batch: `helped` where another process is at work on it, `ended before` with failures."""
+"""The action of a run. `joined`: another process is running the batch. `already ended`: it ended with failures."""
 
 
 class Listener:
@@ -49,12 +49,15 @@ class Listener:
 
 
 class ExecutionSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a batch is executed. None: as the configuration has it. `memory_mb` is of a worker and its children, in MiB.
+    """Settings for the execution of a batch. None means the configured value.
 
-    `take_over`: what processes on other hosts hold is done too. `shuffle_seed`: of a random order of the work.
-    `hash_seed`: of Python's hashes in workers. `reuses`: what older batches have is taken over.
+    - `memory_mb`: the limit of a worker with its child processes, in MiB.
+    - `take_over`: execute work even if a process on another host has a lease on it.
+    - `shuffle_seed`: the seed for a random order of the work.
+    - `reuses`: reuse results of older batches.
+    - `hash_seed`: the seed of Python's hashes in workers.
 
-    Raises InvalidInput for a number that no batch can be executed with.
+    Raises InvalidInput for an invalid number.
     """
 
     configuration: Configuration
@@ -80,10 +83,10 @@ class ExecutionSettings(msgspec.Struct, frozen=True, kw_only=True):
         listener: Listener,
         snapshot: Snapshot | None = None,
     ) -> RunOutcome:
-        """Do what is open in a batch.
+        """Execute the open work of a batch.
 
-        `lock` is that of `Store.writing`, which the caller holds from before it looked at the batch; `snapshot` is the
-        batch's, where somebody has decoded it already.
+        `lock` is the lock of `Store.writing`; the caller must hold it since before it read the batch. `snapshot` is the
+        decoded snapshot of the batch, if the caller already has it.
         """
         settings = self.configuration.settings
         jobs = self.jobs or self.configuration.jobs

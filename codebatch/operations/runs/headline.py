@@ -1,4 +1,4 @@
-"""What matters most of a batch: likely bugs, what is hard to change, copies, import cycles."""
+"""The most important results of a batch: likely bugs, code that is hard to change, duplicates and import cycles."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.sources.parsed_files import file_states
 
 COMPLEXITY_MIN = 15
-"""Functions of less are not hard to change: SonarSource's limit, who made cognitive complexity. Of languages without it
-cyclomatic complexity counts, which McCabe would not have above 10, or 15 with a reason.
+"""The minimum complexity of hard functions: SonarSource's limit for cognitive complexity.
+
+In languages without cognitive complexity, cyclomatic complexity is used. McCabe's limit for it is 10, or 15 with a
+justification.
 """
 EACH_MAX = 8
-"""So many of each are in a headline."""
+"""Maximum number of rows of each kind in a headline."""
 _COPIES_MAX = 8 * EACH_MAX
-"""So many are looked at, of which some are in the same two files."""
+"""Number of duplicate blocks to examine, because several can be in the same two files."""
 
 _LIKELY_BUGS = ("error", "warning")
 
@@ -57,58 +59,62 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def headline(question: BatchQuery) -> Headline:
-    """What there is to say first of a batch, as far as it is done. Raises StoreCorrupt.
+    """Return the headline of a batch, from the results that exist. Raises StoreCorrupt.
 
-    Of a directory of tests, say, where there is no other code, nothing stands apart.
+    If the project has only non-production files, such as a directory of tests, they are not treated as secondary.
     """
     records = question.records
     question.find_numbers(are_made=True)
-    apart, states = question.apart, file_states(records.files)
+    secondary, states = question.apart, file_states(records.files)
 
-    def is_apart(path: bytes) -> bool:
-        return states.plain > 0 and apart.of(path) is not None
+    def is_secondary(path: bytes) -> bool:
+        return states.plain > 0 and secondary.of(path) is not None
 
-    asked = RecordFilter(kinds=("diagnostic",), severities=_LIKELY_BUGS)
-    bugs = by_rule(records.iter_by_path(records.task_names, asked), apart)
-    counted = add_counts(map(records.counts, records.task_names)).severities
+    likely_bugs = RecordFilter(kinds=("diagnostic",), severities=_LIKELY_BUGS)
+    bugs = by_rule(records.iter_by_path(records.task_names, likely_bugs), secondary)
+    severities = add_counts(map(records.counts, records.task_names)).severities
     copies = DuplicateBlocks(blocks=(), count=0, excluded=0)
     if "duplicates" in records.task_names:
         copies = find_copies(question, limit=_COPIES_MAX, everything=not states.plain).found
-    tangled = relevant_cycles(question) if "dependencies" in records.task_names else []
-    hard, changes_told = _hard_functions(question, everything=not states.plain)
+    cycles = relevant_cycles(question) if "dependencies" in records.task_names else []
+    hard_functions, history_note = _hard_functions(question, everything=not states.plain)
     return Headline(
         findings=tuple(msgspec.structs.replace(rule, findings=rule.findings[:EACH_MAX]) for rule in bugs[:EACH_MAX]),
         findings_count=sum(rule.count for rule in bugs),
-        minor_findings={each: counted[each] for each in SEVERITIES if each not in _LIKELY_BUGS and each in counted},
-        hotspots=hard,
-        history_note=changes_told,
+        minor_findings={
+            severity: severities[severity]
+            for severity in SEVERITIES
+            if severity not in _LIKELY_BUGS and severity in severities
+        },
+        hotspots=hard_functions,
+        history_note=history_note,
         duplicates=tuple(_one_for_each_pair(copies.blocks)[:EACH_MAX]),
         duplicates_count=copies.count,
-        cycles=tuple(tangled[:EACH_MAX]),
-        cycles_count=len(tangled),
+        cycles=tuple(cycles[:EACH_MAX]),
+        cycles_count=len(cycles),
         partially_parsed=states.partial,
         with_syntax_errors=states.broken,
-        unparsed=dict(sorted(states.unparsed.items(), key=lambda each: (-each[1], each[0]))),
+        unparsed=dict(sorted(states.unparsed.items(), key=lambda pair: (-pair[1], pair[0]))),
     )
 
 
 def _hard_functions(question: BatchQuery, *, everything: bool) -> tuple[tuple[Hotspot, ...], str]:
-    """The hottest functions; where no language of the batch has cognitive complexity, the most complex.
+    """Return the hottest functions and a note about missing git history.
 
-    With them what is not known of their changes yet.
+    If no language of the batch has cognitive complexity, return the functions with the highest cyclomatic complexity.
     """
     if "analyze" not in question.records.task_names:
         return (), ""
-    hottest = hotspots(question, least=COMPLEXITY_MIN, limit=EACH_MAX, everything=everything).found
-    if not (hottest.rows or hottest.excluded):
-        hottest = hotspots(question, "complexity", least=COMPLEXITY_MIN, limit=EACH_MAX, everything=everything).found
-    return hottest.rows, hottest.churn_note if hottest.is_history_cut else ""
+    ranking = hotspots(question, least=COMPLEXITY_MIN, limit=EACH_MAX, everything=everything).found
+    if not (ranking.rows or ranking.excluded):
+        ranking = hotspots(question, "complexity", least=COMPLEXITY_MIN, limit=EACH_MAX, everything=everything).found
+    return ranking.rows, ranking.churn_note if ranking.is_history_cut else ""
 
 
 def _one_for_each_pair(blocks: Iterable[DuplicateBlock]) -> list[DuplicateBlock]:
-    """Of the copies of two files in one another the first alone, with its first places."""
+    """Return the first duplicate block of each pair of files, with its first two locations."""
     by_pair: dict[tuple[bytes, ...], DuplicateBlock] = {}
-    for each in blocks:
-        shown = msgspec.structs.replace(each, locations=each.locations[:2])
-        by_pair.setdefault(tuple(place.path_bytes for place in shown.locations), shown)
+    for block in blocks:
+        shortened = msgspec.structs.replace(block, locations=block.locations[:2])
+        by_pair.setdefault(tuple(place.path_bytes for place in shortened.locations), shortened)
     return list(by_pair.values())

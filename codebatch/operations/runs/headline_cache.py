@@ -1,7 +1,7 @@
-"""The headline of a batch, kept in the store for the next `run` that finds nothing to do (`cache/headline-*.bin`).
+"""A cache of headlines in the store (`cache/headline-*.bin`), for runs that find nothing to execute.
 
-It is kept by all that it is made of: the batch and its merged results, the newest commit, from which changes are
-counted, and the source of what makes it.
+The cache key covers all inputs: the batch and its merged results, the newest commit (from which changes are counted),
+and the source code that computes the headline.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from codebatch.store.cache_files import read_kept, write_kept
 from codebatch.store.results.outputs import Outputs
 
 _MAGIC = b"cbhead\0\1"
-_MADE_BY = ("codebatch.operations", "codebatch.model", "codebatch.query")
+_PACKAGES = ("codebatch.operations", "codebatch.model", "codebatch.query")
 
 
 class _CachedHeadline(msgspec.Struct, frozen=True, array_like=True):
@@ -26,18 +26,18 @@ class _CachedHeadline(msgspec.Struct, frozen=True, array_like=True):
 
 
 def find_headline(question: BatchQuery, outputs: Outputs) -> Headline:
-    """The headline of a batch with these merged outputs. Raises StoreCorrupt."""
-    made_by = tuple(map(package_digest, _MADE_BY))
-    of = (question.batch.id, outputs.manifest.result_digest, question.newest_commit, made_by)
-    key = digest_bytes(msgspec.msgpack.encode(of))
+    """Return the headline of a batch with these merged outputs, from the cache if possible. Raises StoreCorrupt."""
+    package_digests = tuple(map(package_digest, _PACKAGES))
+    key_fields = (question.batch.id, outputs.manifest.result_digest, question.newest_commit, package_digests)
+    key = digest_bytes(msgspec.msgpack.encode(key_fields))
     name = layout.headline_cache_name(digest_bytes(question.batch.id.encode()))
-    kept = _decode(read_kept(question.store, name, _MAGIC))
-    if kept is not None and kept.key == key:
-        return kept.headline
-    made = headline(question)
-    if not made.history_note:
-        write_kept(question.store, name, _MAGIC, msgspec.msgpack.encode(_CachedHeadline(key, made)))
-    return made
+    cached = _decode(read_kept(question.store, name, _MAGIC))
+    if cached is not None and cached.key == key:
+        return cached.headline
+    result = headline(question)
+    if not result.history_note:
+        write_kept(question.store, name, _MAGIC, msgspec.msgpack.encode(_CachedHeadline(key, result)))
+    return result
 
 
 def _decode(body: bytes | None) -> _CachedHeadline | None:

@@ -1,4 +1,4 @@
-"""Importing files that another program wrote, or what it writes, by their names."""
+"""Import of findings from files or standard input."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def import_findings(
         ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs),
         open_store(store),
         batch,
-        [str(path_of(each)) for each in ([file] if isinstance(file, str | Path) else file)],
+        [str(path_of(file_path)) for file_path in ([file] if isinstance(file, str | Path) else file)],
         form=form,
         task=task,
         root=None if root is None else path_of(root),
@@ -59,8 +59,8 @@ def import_findings(
     )
 
 
-class _Overtaken(Exception):
-    """Another batch is the latest by now."""
+class _BatchSupersededError(Exception):
+    """Another batch has become the latest."""
 
 
 def import_files(
@@ -75,21 +75,22 @@ def import_files(
     allow_failed: bool,
     listener: Listener,
 ) -> ImportResult:
-    """Import files by their names, as `import_into` does; `-` is standard input. Errors name the files.
+    """Import the named files like `import_into`. `-` is standard input. Errors contain the file names.
 
-    Where no batch is named and another import is through before this one, it starts from that: so none is lost.
+    If no batch is given and another import finishes first, the import is repeated on top of that batch, so no import is
+    lost. Raises BatchIncomplete if the new batch has another snapshot.
     """
     if not names or names.count(STANDARD_INPUT) > 1:
         problem = "standard input was given twice" if names else "no file given"
         raise InvalidInput(problem, hint=f"for example: codebatch import {form} FILE FILE --as {task}")
     files = _read_all(names)
-    named = ", ".join(names)
+    joined_names = ", ".join(names)
     first = start = resolve_batch(store, reference, listener.note, whole=True)
     for _ in range(_ATTEMPTS_MAX):
 
-        def check(at: BatchDir = start) -> None:
-            if reference is None and resolve_batch(store, None, whole=True).id != at.id:
-                raise _Overtaken
+        def check(expected: BatchDir = start) -> None:
+            if reference is None and resolve_batch(store, None, whole=True).id != expected.id:
+                raise _BatchSupersededError
 
         try:
             return import_into(
@@ -105,19 +106,22 @@ def import_files(
                 listener=listener,
             )
         except (BatchIncomplete, InvalidImport) as error:
-            raise type(error)(f"{named}: {error.message}", hint=error.hint) from error
-        except _Overtaken:
+            raise type(error)(f"{joined_names}: {error.message}", hint=error.hint) from error
+        except _BatchSupersededError:
             start = resolve_batch(store, reference, listener.note, whole=True)
             if start.about.snapshot_id != first.about.snapshot_id:
                 break
     hint = f"give the batch: codebatch import {form} FILE --as {task} --batch {first.id}"
     raise BatchIncomplete(
-        f"{named}: nothing was imported, because another batch was created in the meantime", hint=hint
+        f"{joined_names}: nothing was imported, because another batch was created in the meantime", hint=hint
     )
 
 
 def _read_all(names: Sequence[str]) -> list[bytes]:
-    """Return the bytes of files, or of standard input, until they are more than are imported. Raises InvalidInput."""
+    """Return the content of files or standard input.
+
+    Stop once the total exceeds the import limit. Raises InvalidInput.
+    """
     files: list[bytes] = []
     for name in names:
         files.append(_read(name))

@@ -1,7 +1,7 @@
-"""Importing: what another program found, as a task of a new batch over the same snapshot (SPEC.md "Imported findings").
+"""Import of findings of another tool as a task of a new batch over the same snapshot (SPEC.md "Imported findings").
 
-The batch is made out of sight and gets its name once the file was read: whoever asks meets no batch with an import that
-failed, and a file that cannot be read leaves the latest batch the latest.
+The batch stays hidden until the file was read and then gets its name. So no query finds a batch with a failed import,
+and an unreadable file does not replace the latest batch.
 """
 
 from __future__ import annotations
@@ -87,20 +87,22 @@ def import_into(
     check: Callable[[], None] = lambda: None,
     listener: Listener,
 ) -> ImportResult:
-    """Make the latest batch one with all tasks of `start` and what files say that another program wrote, as `task`.
+    """Create a batch with all tasks of `start` and the findings in files of another tool, as the task `task`.
 
-    `root` is where the tree lay for that program, by default where it does here. `allow_failed`: files are taken of
-    which one says itself that the program did not do all. `check` is called before the batch gets its name, when nobody
-    else can make one; what it raises is raised. On return the batch is on disk. Raises InvalidInput for what cannot be
-    imported, of it InvalidImport for such a file, and ToolMismatch, BatchIncomplete or StoreError.
+    - `root`: the path of the source tree when the other tool ran; by default its present path.
+    - `allow_failed`: accept a file that reports a failure of its tool.
+    - `check`: called before the batch gets its name, while no other process can create one; its exceptions propagate.
+
+    On return the batch is durable. Raises InvalidInput (InvalidImport if caused by a file), ToolMismatch,
+    BatchIncomplete or StoreError.
     """
     _check(execution, files, form, task)
     with store.writing() as lock:
         config = _config(store, start, join_files(files), form, root)
         planner = _planner(execution, store, start, config, task, listener)
-        found = planner.find(listener.note)
-        if found is not None and (stands := read_current_state(found)).is_over and not stands.holders:
-            return _imported(store, _answering(planner, found, start, check), "up to date", task)
+        existing = planner.find(listener.note)
+        if existing is not None and (state := read_current_state(existing)).is_over and not state.holders:
+            return _import_result(store, _current_batch(planner, existing, start, check), "up to date", task)
         plan = planner.plan()
         bases = tuple(dict.fromkeys((start.id, *find_bases(store, start.about.sources, plan.pipeline))))[:BASES_MAX]
         with hidden_batch(store, plan, sources=start.about.sources, bases=bases, at_ns=wall_ns()) as hidden:
@@ -114,11 +116,11 @@ def import_into(
                 batch = planner.adopt(hidden, _checkout_of(start))
         if execution.configuration.settings.index.build == "run":
             _index(store, batch, listener)
-        return _imported(store, batch, "new", task)
+        return _import_result(store, batch, "new", task)
 
 
 def _index(store: StoreDir, batch: BatchDir, listener: Listener) -> None:
-    from codebatch.operations.runs.indexing import build_index  # LMDB, for those who want an index alone
+    from codebatch.operations.runs.indexing import build_index  # Deferred: LMDB is only needed for an index.
 
     listener.phase("indexing")
     try:
@@ -127,13 +129,13 @@ def _index(store: StoreDir, batch: BatchDir, listener: Listener) -> None:
         listener.note(f"index not updated: {error.message}")
 
 
-def _answering(planner: Planner, found: BatchDir, start: BatchDir, check: Callable[[], None]) -> BatchDir:
-    """The batch of the plan where it is the latest and of the same commit, else one that adopts it."""
-    if planner.is_answered_by(found) and _checkout_of(found) == _checkout_of(start):
-        return found
+def _current_batch(planner: Planner, batch: BatchDir, start: BatchDir, check: Callable[[], None]) -> BatchDir:
+    """Return the batch of the plan if it is the latest and of the same commit, else a batch that adopts it."""
+    if planner.is_answered_by(batch) and _checkout_of(batch) == _checkout_of(start):
+        return batch
     with planner.store.making_batch():
         check()
-        return planner.adopt(found, _checkout_of(start))
+        return planner.adopt(batch, _checkout_of(start))
 
 
 def _checkout_of(batch: BatchDir) -> Checkout:
@@ -141,7 +143,7 @@ def _checkout_of(batch: BatchDir) -> Checkout:
 
 
 def _check(execution: ExecutionSettings, files: Sequence[bytes], form: str, task: str) -> None:
-    """Refuse what cannot be imported before anything is written. Raises InvalidInput."""
+    """Check the arguments before anything is written. Raises InvalidInput."""
     catalogue = execution.configuration.catalogue
     if form not in FORMATS:
         raise InvalidInput(f"unknown format {form!r}", hint=f"one of: {', '.join(FORMATS)}")
@@ -153,12 +155,12 @@ def _check(execution: ExecutionSettings, files: Sequence[bytes], form: str, task
     if task in catalogue.installed or task in catalogue.own_places:
         raise InvalidInput(f"{task} is a task that codebatch runs itself", hint="choose another name with --as")
     if sum(map(len, files)) > IMPORT_BYTES_MAX:
-        has = "the file has" if len(files) == 1 else "together, the files have"
-        raise InvalidImport(f"{has} more than {IMPORT_BYTES_MAX:,} bytes, the limit for imports")
+        subject = "the file has" if len(files) == 1 else "together, the files have"
+        raise InvalidImport(f"{subject} more than {IMPORT_BYTES_MAX:,} bytes, the limit for imports")
 
 
 def _config(store: StoreDir, start: BatchDir, data: bytes, form: ImportFormat, root: bytes | None) -> ImportConfig:
-    """The configuration of the import. On return the file is an object of the store."""
+    """Return the configuration of the import. On return the file is a durable object of the store."""
     with PackWriter(store.objects()) as objects:
         digest = objects.add(data)
         objects.seal()
@@ -171,13 +173,18 @@ def _config(store: StoreDir, start: BatchDir, data: bytes, form: ImportFormat, r
 def _planner(
     execution: ExecutionSettings, store: StoreDir, start: BatchDir, config: ImportConfig, task: str, listener: Listener
 ) -> Planner:
-    """From what the batch is planned: the tasks as they were, then all imports by name. Raises ToolMismatch."""
+    """Return the planner of the new batch: the tasks as planned in `start`, then all imports by name.
+
+    Raises ToolMismatch.
+    """
     plan, about = start.plan(), start.about
     catalogue = execution.configuration.catalogue.with_imports({*about.imports, task})
     check_tools(catalogue, plan)
     imports = {*about.imports, task}
     names = [*(name for name in plan.task_names if name not in imports), *sorted(imports)]
-    overrides = {each.name: each.config for each in plan.tasks} | {task: msgspec.to_builtins(config)}
+    overrides = {planned_task.name: planned_task.config for planned_task in plan.tasks} | {
+        task: msgspec.to_builtins(config)
+    }
     frozen = ProjectSnapshot(
         snapshot=snapshot_of(store, start),
         sources=about.sources,
@@ -198,7 +205,7 @@ def _planner(
 
 
 def _refuse_failed(batch: BatchDir, task: str, form: ImportFormat, *, allow_failed: bool) -> None:
-    """Raise InvalidInput or BatchIncomplete where the file could not be read, or says that it is not whole."""
+    """Raise InvalidImport for an unreadable file or one whose tool failed, BatchIncomplete if the task failed."""
     events = [line.event for line in read_journal(batch.files, batch.root)]
     failed = [event for event in events if isinstance(event, Failed) and event.task == task]
     if failed:
@@ -208,40 +215,40 @@ def _refuse_failed(batch: BatchDir, task: str, form: ImportFormat, *, allow_fail
         reason = f"reading it as {form} failed ({failed[-1].reason})"
         hint = _HINTS.get(failed[-1].reason or "", "nothing was imported")
         raise BatchIncomplete(f"{reason}: {what}" if what else reason, hint=hint)
-    left_out = _left_out(batch, task)
-    if left_out is not None and left_out.tool_failed and not allow_failed:
+    excluded = _read_excluded(batch, task)
+    if excluded is not None and excluded.tool_failed and not allow_failed:
         raise InvalidImport(
             "the report is marked as incomplete: findings may be missing",
             hint="import the report anyway with --allow-failed",
         )
 
 
-def _imported(store: StoreDir, batch: BatchDir, action: Literal["new", "up to date"], task: str) -> ImportResult:
-    stands = read_current_state(batch)
-    output = stands.outputs.manifest.task(task) if stands.outputs is not None else None
+def _import_result(store: StoreDir, batch: BatchDir, action: Literal["new", "up to date"], task: str) -> ImportResult:
+    state = read_current_state(batch)
+    output = state.outputs.manifest.task(task) if state.outputs is not None else None
     return ImportResult(
         batch=batch,
         action=action,
-        standing=stands,
+        standing=state,
         findings=sum(shard.counts.records for shard in output.shards) if output is not None else 0,
-        left_out=_left_out_of(store, batch, task),
+        left_out=_find_excluded(store, batch, task),
     )
 
 
-def _left_out_of(store: StoreDir, batch: BatchDir, task: str) -> ExcludedRecords | None:
-    """What was left out, as the batch tells of it or the one that it was taken over from; None where none does."""
-    (planned,) = (each for each in batch.plan().tasks if each.name == task)
+def _find_excluded(store: StoreDir, batch: BatchDir, task: str) -> ExcludedRecords | None:
+    """Return the excluded records as recorded by the batch, or by an older batch from which it was reused, or None."""
+    (planned,) = (candidate for candidate in batch.plan().tasks if candidate.name == task)
     place = batch.about.snapshot_id, batch.about.paths, batch.about.imports[task]
-    for each in (batch, *iter_batches(store)):
-        if (each.about.snapshot_id, each.about.paths, each.about.imports.get(task)) == place:
-            found = _left_out(each, task)
-            if found is not None and planned in each.plan().tasks:
-                return found
+    for candidate in (batch, *iter_batches(store)):
+        if (candidate.about.snapshot_id, candidate.about.paths, candidate.about.imports.get(task)) == place:
+            excluded = _read_excluded(candidate, task)
+            if excluded is not None and planned in candidate.plan().tasks:
+                return excluded
     return None
 
 
-def _left_out(batch: BatchDir, task: str) -> ExcludedRecords | None:
-    """What the task told of it, None where the journal is lost."""
+def _read_excluded(batch: BatchDir, task: str) -> ExcludedRecords | None:
+    """Return the excluded records that the import task recorded in the journal, or None."""
     for line in reversed(read_journal(batch.files, batch.root)):
         event = line.event
         if isinstance(event, Committed) and event.task == task and event.evidence:

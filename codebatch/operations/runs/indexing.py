@@ -1,4 +1,4 @@
-"""Making the index of a batch, and holding it against what it is of."""
+"""Creation and verification of the index of a batch."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class IndexAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def build_index(store: StoreDir, batch: BatchDir, *, is_anew: bool = False, note: Note = ignore_note) -> IndexAnswer:
-    """Make the index of a merged batch, and have it take the place of an older one. On return it is on disk.
+    """Build the index of a merged batch and replace an older index. On return it is durable.
 
-    `is_anew`: from the records alone, whatever was kept of them. `note` is told which shard files are damaged. Raises
-    BatchIncomplete where nothing is merged yet, StoreCorrupt or StoreUnwritable.
+    With `is_anew`, ignore cached data of older indexes. `note` receives notes about damaged shard files. Raises
+    BatchIncomplete if the batch has no merged results, StoreCorrupt or StoreUnwritable.
     """
     with store.writing():
         built = build(store, batch, _outputs(batch), note, is_anew=is_anew)
@@ -48,20 +48,20 @@ def build_index(store: StoreDir, batch: BatchDir, *, is_anew: bool = False, note
 
 
 def verify_index(store: StoreDir, batch: BatchDir, note: Note = ignore_note) -> IndexAnswer:
-    """Hold the index of a batch against one that is made anew from its records. Changes nothing of it.
+    """Compare the index of a batch with its records. The index is not changed.
 
-    Raises UnknownId where there is none, StoreCorrupt where it is damaged or another.
+    Raises UnknownId if there is no index, and StoreCorrupt if the index is damaged or differs.
     """
-    found = open_index(store, batch.id)
-    if found is None:
+    index = open_index(store, batch.id)
+    if index is None:
         raise UnknownId(
             f"batch {batch.id} has no index", hint=f"build it with: codebatch index build --batch {batch.id}"
         )
-    anew, damaged = posted_anew(store, _outputs(batch), note)
+    rebuilt, damaged = posted_anew(store, _outputs(batch), note)
     if damaged:
         raise StoreCorrupt(f"the index cannot be verified: batch {batch.id} is damaged", hint=DAMAGE_HINT)
-    posted = found.posted()
-    expected = {digest: terms.by_key() for digest, terms in anew.items()}
+    posted = index.posted()
+    expected = {digest: terms.by_key() for digest, terms in rebuilt.items()}
     if any(posted.get(digest) != terms for digest, terms in expected.items()):
         raise StoreCorrupt(f"the index of batch {batch.id} does not match its records", hint=index_hint(batch.id))
     return IndexAnswer(
@@ -69,7 +69,7 @@ def verify_index(store: StoreDir, batch: BatchDir, note: Note = ignore_note) -> 
         shard_files=len(expected),
         reused=0,
         terms=len(set[bytes]().union(*expected.values())),
-        postings=sum(sum(column.counts) for terms in anew.values() for column in terms.columns),
+        postings=sum(sum(column.counts) for terms in rebuilt.values() for column in terms.columns),
         decoded=len(expected),
         damaged=0,
         bytes=0,

@@ -1,4 +1,4 @@
-"""From what was frozen to the batch that answers for it: found, adopted or made."""
+"""The choice of the batch that answers queries about a snapshot: an existing, adopted or new batch."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from codebatch.system.clock import wall_ns
 
 
 class Planner(msgspec.Struct, frozen=True, kw_only=True):
-    """All that decides a plan. Its digest is known before the plan is made."""
+    """The inputs of a plan. The digest of the plan is known before the plan is created."""
 
     store: StoreDir
     frozen: ProjectSnapshot
@@ -46,16 +46,19 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def digest(self) -> Digest:
-        """The plan's digest."""
+        """The digest of the plan."""
         return plan_digest(self.frozen.snapshot.digest, self.tasks, self.frozen.paths)
 
     def plan(self) -> Plan:
-        """The plan."""
+        """Return the plan."""
         frozen = self.frozen
         return make_plan(self.catalogue, frozen.snapshot, self.pipeline, self.tasks, self.shard_rule, frozen.paths)
 
     def make(self, plan: Plan, checkout: Checkout = NO_CHECKOUT, *, reuses: bool = True) -> BatchDir:
-        """A new batch of the plan, which takes results over where it `reuses` any. On return it is on disk."""
+        """Create a new batch of the plan.
+
+        With `reuses`, it reuses results of older batches. On return the batch is durable.
+        """
         bases = find_bases(self.store, self.frozen.sources, self.pipeline) if reuses else ()
         return create_batch(
             self.store,
@@ -68,10 +71,10 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def is_answered_by(self, batch: BatchDir) -> bool:
-        """Whether questions about what was frozen go to a batch of the plan.
+        """Return whether queries about the snapshot are answered by a batch of the plan.
 
-        It is of the same place, chosen by the same patterns, the latest of its source, and the one that questions
-        without a batch go to; or of paths, while these go to one of the whole project.
+        The batch must have the same place and patterns, and be the latest of its source. It must also be the default
+        batch for queries; or it is restricted to paths while the default batch covers the whole project.
         """
         about = batch.about
         if (about.sources, about.stat_cache) != (self.frozen.sources, self.frozen.stat_cache):
@@ -82,12 +85,12 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         return default.id == batch.id or (bool(about.paths) and not default.about.paths)
 
     def latest(self) -> BatchDir | None:
-        """The latest batch of the same place, None where there is none."""
+        """Return the latest batch of the same place, or None."""
         place = self.frozen.sources, self.frozen.paths
-        return next((each for each in iter_batches(self.store) if each.about.place == place), None)
+        return next((batch for batch in iter_batches(self.store) if batch.about.place == place), None)
 
     def adopt(self, batch: BatchDir, checkout: Checkout = NO_CHECKOUT) -> BatchDir:
-        """A new batch of what was frozen with the results of one of the plan. On return it is on disk."""
+        """Create a new batch for the snapshot with the results of a batch of the plan. On return it is durable."""
         return adopt_batch(
             self.store,
             batch,
@@ -98,86 +101,96 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def find(self, note: Note = ignore_note) -> BatchDir | None:
-        """The batch of the same plan that can be read and that questions go to, else the latest of whatever place:
-        equal trees have equal results, but for what is in no key, or may come to be. `note` is told of those that
-        cannot be read.
+        """Return a readable batch of the same plan, or None.
+
+        The batch that answers queries comes first, then the latest batch of any place.
+
+        Equal trees have equal results, unless tasks have inputs that their cache keys do not cover. `note` receives
+        notes about unreadable batches.
         """
-        wanted = (self.digest, self.pipeline)
+        key = (self.digest, self.pipeline)
         latest: BatchDir | None = None
         for batch in iter_batches(self.store, note):
-            if (batch.about.plan_digest, batch.about.pipeline) != wanted:
+            if (batch.about.plan_digest, batch.about.pipeline) != key:
                 continue
-            is_answering = self.is_answered_by(batch)
-            if latest is not None and not is_answering:
+            is_answered = self.is_answered_by(batch)
+            if latest is not None and not is_answered:
                 continue
             try:
-                batch.plan()  # Merged outputs do without, and whoever adopts it does not.
-                stands = read_current_state(batch)
-                if not (is_answering or self._may_answer_elsewhere(batch, stands)):
+                batch.plan()  # Merged outputs can be read without the plan, but adoption needs it.
+                state = read_current_state(batch)
+                if not (is_answered or self._is_reusable_elsewhere(batch, state)):
                     continue
             except (StoreError, UnknownId) as error:
                 note(f"{batch.id} skipped: {error.message}")
                 continue
-            if is_answering:
+            if is_answered:
                 return batch
             latest = batch
         return latest
 
-    def _may_answer_elsewhere(self, batch: BatchDir, stands: CurrentState) -> bool:
-        """Whether all that a batch of the plan has is keyed, and will be: of own tasks that is known at its end."""
-        if stands.outputs is not None and stands.is_over:
-            return is_adoptable(batch, stands.outputs.manifest)
+    def _is_reusable_elsewhere(self, batch: BatchDir, state: CurrentState) -> bool:
+        """Return whether cache keys cover all results of a batch of the plan.
+
+        For custom tasks this is known once it has ended.
+        """
+        if state.outputs is not None and state.is_over:
+            return is_adoptable(batch, state.outputs.manifest)
         return self.catalogue.own_places.keys().isdisjoint(task.name for task in self.tasks)
 
     def find_or_make(self, *, again: bool, reuses: bool = True) -> tuple[BatchDir, bool]:
-        """The batch of the same plan, or a new one, always `again`; and whether it is new. `reuses`: as in `make`.
+        """Return the batch of the same plan, or a new one, and whether it is new.
 
-        It is looked for before planning, which takes time, and again where nobody else can make one: several that
-        begin at once share the batch of whoever was first.
+        With `again`, always create a new batch. `reuses` is as in `make`. Existing batches are searched before
+        planning, which takes time, and again under the lock that serializes batch creation. So concurrent runs share
+        the batch of the first.
         """
-        found = None if again else self.find(self.note)
-        if found is None:
+        existing = None if again else self.find(self.note)
+        if existing is None:
             with asking_checkout(self.frozen, self.commit, self.note) as checkout:
                 plan = self.plan()
-                told = checkout()
+                checkout_read = checkout()
             with self.store.making_batch():
-                found = None if again else self.find()
-                if found is None:
-                    return self.make(plan, told, reuses=reuses and not again), True
-        return self.answering_one(found), False
+                existing = None if again else self.find()
+                if existing is None:
+                    return self.make(plan, checkout_read, reuses=reuses and not again), True
+        return self.answering_one(existing), False
 
     def answering_one(self, batch: BatchDir) -> BatchDir:
-        """The batch that answers for what was frozen: this one of its plan, or one that adopts its results.
+        """Return the batch that answers queries about the snapshot.
 
-        One that is not final yet answers when it is; one that nobody may adopt, by itself, be it of another commit.
+        It is the given batch or a new batch that adopts its results.
+
+        A batch that has not ended is returned unchanged; so is a batch that cannot be adopted, even with another
+        commit.
         """
-        if self._is_told_by(batch):
+        if self._is_answered_with_commit(batch):
             return batch
         with asking_checkout(self.frozen, self.commit, self.note) as checkout, self.store.making_batch():
-            found = self.find()  # Another may have adopted it meanwhile.
-            if found is None:
+            existing = self.find()  # Another process may have adopted the batch in the meantime.
+            if existing is None:
                 return batch
-            stands = read_current_state(found)
-            if stands.is_over and not stands.holders and not self._is_told_by(found):
-                if self.is_answered_by(found) and not self._may_answer_elsewhere(found, stands):
-                    return found
-                found = self.adopt(found, checkout())
-        return found
+            state = read_current_state(existing)
+            if state.is_over and not state.holders and not self._is_answered_with_commit(existing):
+                if self.is_answered_by(existing) and not self._is_reusable_elsewhere(existing, state):
+                    return existing
+                existing = self.adopt(existing, checkout())
+        return existing
 
-    def _is_told_by(self, batch: BatchDir) -> bool:
-        """Whether questions go to a batch, and it says of which commit what was frozen is."""
+    def _is_answered_with_commit(self, batch: BatchDir) -> bool:
+        """Return whether a batch answers queries about the snapshot and records its commit."""
         return self.is_answered_by(batch) and self.commit in ("", batch.about.commit)
 
 
 def choose_pipeline(configuration: Configuration, name: str | None) -> Pipeline:
-    """The pipeline of that name, else the configured one, whose every task can be planned as it is configured.
+    """Return the named pipeline, by default the configured one. Check that all its tasks are configured correctly.
 
     Raises InvalidInput or InvalidConfiguration.
     """
     settings = configuration.settings
-    chosen = find_pipeline(name or settings.pipeline, settings.tasks)
+    pipeline_found = find_pipeline(name or settings.pipeline, settings.tasks)
     check_overrides(configuration.catalogue, settings.tasks)
-    return chosen
+    return pipeline_found
 
 
 def planner_of(
@@ -188,12 +201,12 @@ def planner_of(
     note: Note,
     commit: str = "",
 ) -> Planner:
-    """What a pipeline over what was frozen is planned from. Raises InvalidInput or InvalidConfiguration."""
+    """Return the planner of a pipeline over a snapshot. Raises InvalidInput or InvalidConfiguration."""
     settings, file, catalogue = configuration.settings, configuration.file, configuration.catalogue
-    is_of_project = file is not None and (os.fsencode(file.parent.resolve()),) == frozen.sources
-    prepared, notes = prepare_tasks(catalogue, pipeline.tasks, settings.tasks, is_project=is_of_project)
-    for each in notes:
-        note(f"{each}, because the analysed directory is not in the project of {file}")
+    is_same_project = file is not None and (os.fsencode(file.parent.resolve()),) == frozen.sources
+    prepared, notes = prepare_tasks(catalogue, pipeline.tasks, settings.tasks, is_project=is_same_project)
+    for problem in notes:
+        note(f"{problem}, because the analysed directory is not in the project of {file}")
     return Planner(
         store=store,
         frozen=frozen,
@@ -209,12 +222,12 @@ def planner_of(
 def plan_snapshot(
     configuration: Configuration, store: StoreDir, reference: str, pipeline: str | None, note: Note
 ) -> tuple[BatchDir, Plan]:
-    """A new batch over a snapshot, not run. On return it is on disk.
+    """Create a new batch over a snapshot without executing it. On return it is durable.
 
     Raises InvalidInput, InvalidConfiguration or StoreError.
     """
-    chosen = choose_pipeline(configuration, pipeline)
+    chosen_pipeline = choose_pipeline(configuration, pipeline)
     with store.writing():
-        planner = planner_of(configuration, store, load_project_snapshot(store, reference, note), chosen, note)
+        planner = planner_of(configuration, store, load_project_snapshot(store, reference, note), chosen_pipeline, note)
         plan = planner.plan()
         return planner.make(plan), plan

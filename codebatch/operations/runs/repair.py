@@ -1,11 +1,13 @@
-"""Mending shard files: a damaged one is replaced, under each of its names, by one that is equal to what it was.
+"""Repair of damaged shard files: each is replaced, under all its names, by a file equal to the original.
 
-That is a sound file of another inode where there is one. Else what it held is executed again, by new workers, in a
-batch of the same plan that nobody finds. It may be served by the damaged one: what is taken over is held against its
-rows. What is made must have the digest that the manifest names, or the commit file; what does not is not put anywhere.
+The replacement is an intact file of another inode if there is one. Otherwise its tasks are executed again, by new
+workers, in a hidden batch of the same plan. This batch may reuse results even from the damaged file, because reused
+results are verified against their checksums. A new file must have the digest in the manifest or commit file; otherwise
+it is discarded.
 
-Runs may go on beside it. Who takes a damaged shard over meanwhile checks it first, and finds a miss. Who adopts a whole
-batch, or merges, gives a damaged file names that were not looked for: they are damaged still, and mended the next time.
+Runs may continue during a repair. A run that reuses a damaged shard verifies the shard first and treats it as a cache
+miss. A run that adopts a whole batch, or merges, can give a damaged file new names that the repair does not know. These
+names are still damaged and are repaired the next time.
 """
 
 from __future__ import annotations
@@ -43,59 +45,62 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_GO_ON = "to continue, run the same command again: files that are already repaired are kept"
+_CONTINUE_HINT = "to continue, run the same command again: files that are already repaired are kept"
 
 
 class RepairFailure(msgspec.Struct, frozen=True):
-    """Why files of a digest could not be mended, and what to do about it."""
+    """The reason why files of a digest could not be repaired, with a hint."""
 
     told: str
     hint: str = "make a new batch with: codebatch run --again PATH"
 
 
 class RepairFailures(NamedTuple):
-    """Why files of some digests could not be mended; those of all others were, but for a signal.
+    """The failures of a repair by digest. All other files were repaired, unless a signal ended the repair.
 
-    `signal_status`: 0, or the exit status of the one that ended it.
+    `signal_status` is 0, or the exit status of the signal.
     """
 
     reasons: dict[Digest, RepairFailure]
     signal_status: int = 0
 
     def reason(self, digest: Digest) -> RepairFailure:
-        """Why a file of a digest is damaged still."""
+        """Return the reason why a file of a digest is still damaged."""
         if self.signal_status:
-            left = RepairFailure("the repair was stopped", hint=_GO_ON)
+            failure = RepairFailure("the repair was stopped", hint=_CONTINUE_HINT)
         else:
-            left = RepairFailure("the repaired file is damaged again")
-        return self.reasons.get(digest, left)
+            failure = RepairFailure("the repaired file is damaged again")
+        return self.reasons.get(digest, failure)
 
 
 def repair_shard_files(
     execution: ExecutionSettings, store: StoreDir, lock: Lock, found: ShardFileSurvey, listener: Listener
 ) -> RepairFailures:
-    """Mend what a full survey found to be damaged, from what it found sound, or by executing it again.
+    """Repair the damaged files of a full survey: replace them by intact files, or execute their tasks again.
 
-    On return what was mended is on disk. Killed at any call each name has what `give` leaves it. `lock` is that of
-    `Store.writing`. A name that is refused hinders no other. Raises StoreUnwritable where the disk is full or fails, or
-    the store may not be written: then some names are done, and others as before.
+    `lock` is the lock of `Store.writing`. On return repaired files are durable. After a kill at any point, each name is
+    in a state that `give` describes. A name that cannot be replaced does not stop the others. Raises StoreUnwritable if
+    the disk is full or fails, or if the store is read-only; then only some names are repaired.
     """
     reasons: dict[Digest, RepairFailure] = {}
-    lacking = _give_equal(store, found, reasons)
-    batches = {name.batch.id: name.batch for names in lacking.values() for name in names}
+    unrepaired = _replace_with_equal(store, found, reasons)
+    batches = {name.batch.id: name.batch for names in unrepaired.values() for name in names}
     for batch_id in sorted(batches, reverse=True):
-        wanted = {digest: name for digest in lacking for name in lacking[digest] if name.batch.id == batch_id}
-        if not wanted:
+        requested = {digest: name for digest in unrepaired for name in unrepaired[digest] if name.batch.id == batch_id}
+        if not requested:
             continue
-        listener.note(f"re-executing damaged results: {count_of(len(wanted), 'shard file')} of {batch_id}")
+        listener.note(f"re-executing damaged results: {count_of(len(requested), 'shard file')} of {batch_id}")
         signal_status = 0
         try:
             with (
-                _reason_told(reasons, wanted),
-                _executed_again(execution, store, lock, batches[batch_id], wanted, listener) as (made, signal_status),
+                _recording_failure(reasons, requested),
+                _executing_again(execution, store, lock, batches[batch_id], requested, listener) as (
+                    replacements,
+                    signal_status,
+                ),
             ):
-                for digest, path in made.items():
-                    reason = give(store, path, (name.path for name in lacking.pop(digest)))
+                for digest, path in replacements.items():
+                    reason = give(store, path, (name.path for name in unrepaired.pop(digest)))
                     reasons.pop(digest, None)
                     if reason is not None:
                         reasons[digest] = reason
@@ -104,53 +109,53 @@ def repair_shard_files(
         if signal_status:
             return RepairFailures(reasons, signal_status)
     return RepairFailures(
-        {**dict.fromkeys(lacking, RepairFailure("executing its task again gave a different result")), **reasons}
+        {**dict.fromkeys(unrepaired, RepairFailure("executing its task again gave a different result")), **reasons}
     )
 
 
-def _give_equal(
+def _replace_with_equal(
     store: StoreDir, found: ShardFileSurvey, reasons: dict[Digest, RepairFailure]
 ) -> dict[Digest, list[ShardName]]:
-    """Mend what has an equal file that is sound; returns the damaged names of what has none."""
-    lacking: dict[Digest, list[ShardName]] = {}
+    """Replace damaged files by equal intact files. Return the names of damaged files without one, by digest."""
+    unrepaired: dict[Digest, list[ShardName]] = {}
     for fault in found.faults:
         equal = found.sound.get(fault.digest)
         if equal is None:
-            lacking.setdefault(fault.digest, []).extend(fault.names)
+            unrepaired.setdefault(fault.digest, []).extend(fault.names)
             continue
-        with _reason_told(reasons, [fault.digest]):
+        with _recording_failure(reasons, [fault.digest]):
             reason = give(store, next(iter(equal.values()))[0].path, (name.path for name in fault.names))
             if reason is not None:
                 reasons[fault.digest] = reason
-    return lacking
+    return unrepaired
 
 
 def repair_batch(
     execution: ExecutionSettings, store: StoreDir, lock: Lock, listener: Listener, batch: BatchDir
 ) -> bool:
-    """Mend the shard files of a batch, under all names that they have; False where none is damaged.
+    """Repair the shard files of a batch, under all their names. Return False if none is damaged.
 
-    Raises StoreCorrupt where one is beyond repair, Stopped where a signal ended it, or StoreUnwritable.
+    Raises StoreCorrupt if a file cannot be repaired, Stopped if a signal ended the repair, or StoreUnwritable.
     """
     faults = survey(store.files, shard_names(batch), is_full=True).faults
     if not faults:
         return False
     digests = {fault.digest for fault in faults}
-    found = survey(store.files, names_of(iter_batches(store), digests), is_full=True)
-    mended = repair_shard_files(execution, store, lock, found, listener)
-    if mended.signal_status:
-        raise Stopped("stopped while repairing damage", hint=_GO_ON, exit_status=mended.signal_status)
+    survey_of_all = survey(store.files, names_of(iter_batches(store), digests), is_full=True)
+    failures = repair_shard_files(execution, store, lock, survey_of_all, listener)
+    if failures.signal_status:
+        raise Stopped("stopped while repairing damage", hint=_CONTINUE_HINT, exit_status=failures.signal_status)
     for fault in survey(store.files, shard_names(batch), is_full=True).faults:
-        reason = mended.reason(fault.digest)
-        told = f"{fault.names[0].path} is damaged ({fault.problem}) and could not be repaired: {reason.told}"
-        raise StoreCorrupt(told, hint=reason.hint)
+        reason = failures.reason(fault.digest)
+        message = f"{fault.names[0].path} is damaged ({fault.problem}) and could not be repaired: {reason.told}"
+        raise StoreCorrupt(message, hint=reason.hint)
     return True
 
 
 class RepairSession(NamedTuple):
-    """Has what needs sound shard files of a batch done once more where damaged ones are met and mended.
+    """A wrapper that repairs a batch if an action finds damaged shard files, and then repeats the action.
 
-    Once is enough: mending ends with sound files or with an error.
+    One repetition is enough, because a repair ends with intact files or with an error.
     """
 
     execution: ExecutionSettings
@@ -159,9 +164,9 @@ class RepairSession(NamedTuple):
     listener: Listener
 
     def __call__(self, batch: BatchDir, act: Callable[[], T], signal_status: int = 0) -> T:
-        """What `act` gives. Raises what it raises, or as `repair_batch` does.
+        """Return the result of `act`. Raises the errors of `act` and `repair_batch`.
 
-        Nothing is mended after a signal, whose `signal_status` is not 0: then damage is Stopped.
+        After a signal (`signal_status` is not 0) nothing is repaired, and damage raises Stopped.
         """
         try:
             return act()
@@ -174,15 +179,15 @@ class RepairSession(NamedTuple):
 
 
 def names_of(batches: Iterable[BatchDir], digests: Collection[Digest]) -> Iterator[ShardName]:
-    """The names that files of some digests have in batches, but for those that cannot be read."""
+    """Yield the names of files with some digests in batches. Unreadable batches are skipped."""
     return (name for name in shard_names_of(batches) if name.digest in digests)
 
 
 def give(store: StoreDir, source: Path, paths: Iterable[Path]) -> RepairFailure | None:
-    """Have names be those of a file that is on disk, whatever has them now; returns why one was refused.
+    """Replace names by hard links to (or copies of) a durable file. Return why a name could not be replaced, or None.
 
-    On return the others are on disk. Killed at any call, each name has what it had, or the file; none, where it was
-    that of a directory. Raises StoreUnwritable.
+    On return the other names are durable. After a kill at any point, each name has its old or its new file, or none if
+    it was a directory. Raises StoreUnwritable.
     """
     refused: list[StoreError] = []
     files, directories = store.files, set()
@@ -192,20 +197,20 @@ def give(store: StoreDir, source: Path, paths: Iterable[Path]) -> RepairFailure 
             hardlink_or_copy(files, source, link)
             with ignoring_link_refusals(refused.append):
                 files.make_directory(path.parent)
-                there = files.stat(path)
-                if there is not None and stat.S_ISDIR(there.st_mode):
+                status = files.stat(path)
+                if status is not None and stat.S_ISDIR(status.st_mode):
                     files.replace(path, hidden / f"{number}.aside")
                 files.replace(link, path)
                 directories.add(path.parent)
-                source = path  # Where it got no further name, this is a copy that does.
+                source = path  # If the old file reached its link limit, this copy can get more names.
         for directory in sorted(directories):
             files.sync_directory(directory)
     return RepairFailure(refused[0].message, refused[0].hint or "") if refused else None
 
 
 @contextlib.contextmanager
-def _reason_told(reasons: dict[Digest, RepairFailure], digests: Iterable[Digest]) -> Iterator[None]:
-    """Note why files of some digests could not be had. A disk that refuses to be written ends it all, and a signal."""
+def _recording_failure(reasons: dict[Digest, RepairFailure], digests: Iterable[Digest]) -> Iterator[None]:
+    """Record a failure for files of some digests. A write error of the store and a signal propagate."""
     try:
         yield
     except (StoreUnwritable, Stopped):
@@ -215,40 +220,43 @@ def _reason_told(reasons: dict[Digest, RepairFailure], digests: Iterable[Digest]
 
 
 @contextlib.contextmanager
-def _executed_again(
+def _executing_again(
     execution: ExecutionSettings,
     store: StoreDir,
     lock: Lock,
     batch: BatchDir,
-    wanted: Mapping[Digest, ShardName],
+    requested: Mapping[Digest, ShardName],
     listener: Listener,
 ) -> Iterator[tuple[dict[Digest, Path], int]]:
-    """Files of those digests that came out, for the time being, and the exit status of a signal that ended it, or 0."""
+    """Execute the tasks of files again.
+
+    Yield temporary replacement files by digest, and the exit status of a signal or 0.
+    """
     plan = batch.plan()
-    needed = frozenset().union(*(plan.needed_for(name.task) for name in wanted.values()))
-    is_of_files = {name.task for name in wanted.values()}.isdisjoint(plan.project_tasks)
-    scope = RunScope(tasks=needed, shards=frozenset(name.shard for name in wanted.values()) if is_of_files else None)
+    needed = frozenset().union(*(plan.needed_for(name.task) for name in requested.values()))
+    is_of_files = {name.task for name in requested.values()}.isdisjoint(plan.project_tasks)
+    scope = RunScope(tasks=needed, shards=frozenset(name.shard for name in requested.values()) if is_of_files else None)
     sources = batch.about.sources or (b"/",)
-    with hidden_batch(store, plan, sources=sources, bases=(batch.id,), at_ns=wall_ns()) as again:
-        executed = replace(execution, reuses=True).execute(store, lock, again, scope, listener)
-        yield _equal_files(again, plan, wanted), executed.signal_status
+    with hidden_batch(store, plan, sources=sources, bases=(batch.id,), at_ns=wall_ns()) as rerun:
+        executed = replace(execution, reuses=True).execute(store, lock, rerun, scope, listener)
+        yield _equal_files(rerun, plan, requested), executed.signal_status
 
 
-def _equal_files(again: BatchDir, plan: Plan, wanted: Mapping[Digest, ShardName]) -> dict[Digest, Path]:
-    outcomes = Outcomes(again.files, again.root)
+def _equal_files(rerun: BatchDir, plan: Plan, requested: Mapping[Digest, ShardName]) -> dict[Digest, Path]:
+    outcomes = Outcomes(rerun.files, rerun.root)
     ledger = load_ledger(plan, outcomes)
     frame_writer = FrameWriter()
-    places = {(name.task, name.shard) for name in wanted.values()}
-    made: dict[Digest, Path] = {}
+    places = {(name.task, name.shard) for name in requested.values()}
+    replacements: dict[Digest, Path] = {}
     for task in sorted({task for task, _ in places}):
         for shard, items, links in ledger.pieces(task):
-            if (task, shard) in places and _is_without_holes(links):
+            if (task, shard) in places and _is_contiguous(links):
                 data, trailer = make_shard_file(outcomes, frame_writer, items, links)
-                if trailer.digest in wanted and trailer.digest not in made:
-                    made[trailer.digest] = again.root / layout.OUTPUTS / layout.adopted_name(trailer.digest)
-                    again.files.write_new(made[trailer.digest], data)
-    return made
+                if trailer.digest in requested and trailer.digest not in replacements:
+                    replacements[trailer.digest] = rerun.root / layout.OUTPUTS / layout.adopted_name(trailer.digest)
+                    rerun.files.write_new(replacements[trailer.digest], data)
+    return replacements
 
 
-def _is_without_holes(links: list[Link]) -> bool:
-    return not links or (links[0].start == 0 and all(one.end == other.start for one, other in pairwise(links)))
+def _is_contiguous(links: list[Link]) -> bool:
+    return not links or (links[0].start == 0 and all(left.end == right.start for left, right in pairwise(links)))

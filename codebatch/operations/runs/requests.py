@@ -1,4 +1,4 @@
-"""Asking something of a batch, whoever is at work on it, or nobody: a request, which outlives who made it."""
+"""Requests to a batch. A request is durable, so it takes effect even if no process is running the batch."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from codebatch.system.host import this_host
 
 
 def request(batch: BatchDir, body: RequestBody) -> Request:
-    """Ask something of a batch. On return it is on disk. Raises StoreUnwritable, StoreCorrupt."""
-    return Requests(batch.files, batch.root).append(body, by=_we(), at_ns=wall_ns())
+    """Append a request to a batch. On return it is durable. Raises StoreUnwritable or StoreCorrupt."""
+    return Requests(batch.files, batch.root).append(body, by=_requester(), at_ns=wall_ns())
 
 
 def lift_cancel(batch: BatchDir) -> None:
-    """Whoever goes on with an analysis has what was cancelled be done all the same. Raises as `request` does."""
+    """Reopen cancelled work of an analysis that is resumed. Raises like `request`."""
     if is_cancelled(batch.files, batch.root):
         request(batch, Open())
 
 
-def _we() -> str:
+def _requester() -> str:
     try:
         user = pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:

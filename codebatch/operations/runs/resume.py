@@ -1,4 +1,4 @@
-"""Continuing: what is open in a batch, some of its shards, and what is told and tidied at the end of every run."""
+"""Execution of the open work of a batch or some shards, and the steps at the end of every run."""
 
 from __future__ import annotations
 
@@ -47,68 +47,75 @@ def run_batch(
     *,
     name: str | None = None,
 ) -> RunResult:
-    """Do what is open in a batch as it was planned, of one task where one is named. Raises CodebatchError.
+    """Execute the open work of a batch as planned, of one task if given. Raises CodebatchError.
 
-    `name` as in `run_paths`.
+    `name` is as in `run_paths`.
     """
-    began = time.monotonic()
+    started = time.monotonic()
     check_name(name)
     with store.writing() as lock:
-        stands = read_current_state(batch)
+        state = read_current_state(batch)
         scope = scope_of(batch, task)
-        action: Action = "new" if stands.state is BatchState.PENDING else found_action(stands)
-        work = BatchRun(RepairSession(execution, store, lock, listener), action, began, task, name)
-        ran = work.do(batch, None if stands.is_over else scope)
-    return tidied(execution, ran, listener)
+        action: Action = "new" if state.state is BatchState.PENDING else found_action(state)
+        work = BatchRun(RepairSession(execution, store, lock, listener), action, started, task, name)
+        result = work.do(batch, None if state.is_over else scope)
+    return tidied(execution, result, listener)
 
 
 def resume(execution: ExecutionSettings, store: StoreDir, batch: BatchDir, listener: Listener) -> RunResult:
-    """Do what is open in a batch, and again what failed. Raises CodebatchError."""
-    began = time.monotonic()
+    """Execute the open and the failed work of a batch. Raises CodebatchError."""
+    started = time.monotonic()
     with store.writing() as lock:
-        stands = read_current_state(batch)
-        is_done = stands.state is BatchState.COMPLETED and stands.outputs is not None
-        work = BatchRun(RepairSession(execution, store, lock, listener), "up to date" if is_done else "resumed", began)
-        ran = work.do(batch, None if is_done else RunScope(retry_failed=True))
-    return tidied(execution, ran, listener)
+        state = read_current_state(batch)
+        is_done = state.state is BatchState.COMPLETED and state.outputs is not None
+        work = BatchRun(
+            RepairSession(execution, store, lock, listener), "up to date" if is_done else "resumed", started
+        )
+        result = work.do(batch, None if is_done else RunScope(retry_failed=True))
+    return tidied(execution, result, listener)
 
 
 def run_shards(
     execution: ExecutionSettings, store: StoreDir, batch: BatchDir, task: str, prefix: str
 ) -> ShardRunResult:
-    """Run one task of the shards whose ids begin with a prefix. Raises CodebatchError, NothingToDo where none does."""
+    """Run one task for the shards with an ID prefix.
+
+    Raises CodebatchError, and NothingToDo if no ID has the prefix.
+    """
     scope, name, plan = scope_of(batch, task), task_name(task), batch.plan()
     if name in plan.project_tasks:
         raise InvalidInput(
             f"the task {name} runs once per project and has no shards",
             hint=f"run it with: codebatch run --batch {batch.id} --task {name}",
         )
-    chosen = frozenset(shard.id for shard in plan.shards if shard.id.startswith(prefix))
-    if not chosen:
+    shard_ids = frozenset(shard.id for shard in plan.shards if shard.id.startswith(prefix))
+    if not shard_ids:
         raise NothingToDo(
             f"no shard id starts with {prefix!r}", hint=f"see: codebatch shards --batch {batch.id} --task {name}"
         )
     with store.writing() as lock:
-        stands = read_current_state(batch)
-        if stands.state is BatchState.COMPLETED and stands.is_over:
-            return ShardRunResult(states=dict.fromkeys(sorted(chosen), "done"), open=())
+        state = read_current_state(batch)
+        if state.state is BatchState.COMPLETED and state.is_over:
+            return ShardRunResult(states=dict.fromkeys(sorted(shard_ids), "done"), open=())
         lift_cancel(batch)
-        executed = execution.execute(store, lock, batch, replace(scope, shards=chosen), Listener())
+        executed = execution.execute(store, lock, batch, replace(scope, shards=shard_ids), Listener())
         ledger = load_ledger(plan, Outcomes(batch.files, batch.root))
     states: dict[ShardId, Literal["done", "failed"]] = {
         shard: "failed" if ledger.unsuccessful(shard, name) else "done"
-        for shard in sorted(chosen)
+        for shard in sorted(shard_ids)
         if not ledger.holes(shard, name)
     }
-    return ShardRunResult(states=states, open=tuple(sorted(chosen - set(states))), signal_status=executed.signal_status)
+    return ShardRunResult(
+        states=states, open=tuple(sorted(shard_ids - set(states))), signal_status=executed.signal_status
+    )
 
 
 class BatchRun(msgspec.Struct, frozen=True):
-    """What is done of a batch that was found or made, and told of."""
+    """The execution of a batch with the creation of its result."""
 
-    mending: RepairSession
+    repairing: RepairSession
     action: Action
-    began: float
+    started: float
     task: str | None = None
     name: str | None = None
 
@@ -119,66 +126,69 @@ class BatchRun(msgspec.Struct, frozen=True):
         snapshot: Snapshot | None = None,
         answering_one: Callable[[BatchDir], BatchDir] = lambda batch: batch,
     ) -> RunResult:
-        """Do what is open, of a scope where there is one, and tell how the batch stands that answers then."""
-        execution, store, lock, listener = self.mending
+        """Execute the open work in a scope, if given, and return the result of the batch that then answers queries."""
+        execution, store, lock, listener = self.repairing
         executed = NOTHING_EXECUTED
         if scope is not None:
             lift_cancel(batch)
             execute = partial(execution.execute, store, lock, batch, scope, listener, snapshot)
-            executed = self.mending(batch, execute)
+            executed = self.repairing(batch, execute)
             batch = answering_one(batch)
         listener.phase("counting")
-        tell = partial(
-            _ran,
+        make_result = partial(
+            _make_result,
             execution,
             store,
             batch,
             self.action,
-            self.began,
+            self.started,
             executed=executed,
             task=self.task,
             tell_phase=listener.phase,
         )
-        ran = self.mending(batch, tell, executed.signal_status)
+        result = self.repairing(batch, make_result, executed.signal_status)
         if self.name is None or executed.signal_status:
-            return ran
-        return replace(ran, name=self.name, name_was=give_name(store, batch.id, self.name))
+            return result
+        return replace(result, name=self.name, name_was=give_name(store, batch.id, self.name))
 
 
-def tidied(execution: ExecutionSettings, ran: RunResult, listener: Listener) -> RunResult:
-    """A run at whose end it is indexed, and what nobody needs is let go, unless it was broken off."""
-    if ran.executed.signal_status:
-        return ran
+def tidied(execution: ExecutionSettings, result: RunResult, listener: Listener) -> RunResult:
+    """Update the index and collect garbage at the end of a run. If a signal ended the run, do neither. Return `ran`."""
+    if result.executed.signal_status:
+        return result
     if execution.configuration.settings.index.build == "run":
-        _index(ran, listener)
+        _index(result, listener)
     listener.phase("collecting")
     try:
-        collected = tidy(ran.store, keep=execution.configuration.settings.store.keep, ran=ran.batch)
+        collected = tidy(result.store, keep=execution.configuration.settings.store.keep, ran=result.batch)
     except StoreError as error:
         listener.note(f"old batches were not removed: {error.message}")
-        return ran
+        return result
     if collected is not None and not collected.is_nothing:
         listener.collected(collected)
-    return ran
+    return result
 
 
-def _index(ran: RunResult, listener: Listener) -> None:
-    """Make the index of what was run, where that is merged and has changed, or has none."""
+def _index(result: RunResult, listener: Listener) -> None:
+    """Build the index of a merged batch, unless nothing has changed and the batch has an index."""
     from codebatch.index.generations import generations
-    from codebatch.operations.runs.indexing import build_index  # LMDB, for those who want an index alone
+    from codebatch.operations.runs.indexing import build_index  # Deferred: LMDB is only needed for an index.
 
-    is_known = ran.executed is NOTHING_EXECUTED and generations(ran.store, ran.batch.id)
-    if ran.standing.outputs is None or is_known:
+    is_known = result.executed is NOTHING_EXECUTED and generations(result.store, result.batch.id)
+    if result.standing.outputs is None or is_known:
         return
     listener.phase("indexing")
     try:
-        build_index(ran.store, ran.batch, note=listener.note)
+        build_index(result.store, result.batch, note=listener.note)
     except StoreError as error:
         listener.note(f"index not updated: {error.message}")
 
 
 def scope_of(batch: BatchDir, task: str | None) -> RunScope:
-    """All of a batch, or one task; where that is of project scope, with what it needs. Raises InvalidInput."""
+    """Return the scope of a whole batch, or of one task.
+
+    A project task includes its dependencies. Raises InvalidInput.
+    """
     if task is None:
         return RunScope()
     plan = batch.plan()
@@ -188,45 +198,47 @@ def scope_of(batch: BatchDir, task: str | None) -> RunScope:
     return RunScope(tasks=plan.needed_for(name) if name in plan.project_tasks else frozenset({name}))
 
 
-def found_action(stands: CurrentState) -> Action:
-    """What is done with a batch that was there."""
-    if stands.is_over:
-        return "up to date" if stands.state is BatchState.COMPLETED else "already ended"
-    return "joined" if stands.holders else "resumed"
+def found_action(state: CurrentState) -> Action:
+    """Return the action for an existing batch."""
+    if state.is_over:
+        return "up to date" if state.state is BatchState.COMPLETED else "already ended"
+    return "joined" if state.holders else "resumed"
 
 
-def _ran(
+def _make_result(
     execution: ExecutionSettings,
     store: StoreDir,
     batch: BatchDir,
     action: Action,
-    began: float,
+    started: float,
     *,
     executed: RunOutcome,
     task: str | None,
     tell_phase: TellPhase,
 ) -> RunResult:
-    stands = read_current_state(batch)
-    if stands.outputs is not None:
-        stands.outputs.check_lengths()
+    state = read_current_state(batch)
+    if state.outputs is not None:
+        state.outputs.check_lengths()
     question = BatchQuery(store, batch, is_named=True, note=ignore_note)
     question.tell_phase = tell_phase
     records = question.records
     summary = summarise(records)
     catalogue = execution.configuration.catalogue.with_imports(batch.about.imports)
     missing = missing_tools(catalogue, records.plan.tasks).keys() & summary.languages.keys()
-    own = [name for name in records.task_names if name in catalogue.own_places and catalogue.own_places[name].reuse]
+    custom_tasks = [
+        name for name in records.task_names if name in catalogue.own_places and catalogue.own_places[name].reuse
+    ]
     return RunResult(
         store=store,
         batch=batch,
         action=action,
-        seconds=round(time.monotonic() - began, 3),
-        standing=stands,
+        seconds=round(time.monotonic() - started, 3),
+        standing=state,
         summary=summary,
-        headline=headline(question) if stands.outputs is None else find_headline(question, stands.outputs),
+        headline=headline(question) if state.outputs is None else find_headline(question, state.outputs),
         failures=tuple(failures(records, FAILURES_MAX)) if summary.failures else (),
         missing_grammars={language: summary.languages[language] for language in sorted(missing)},
         executed=executed,
-        inputs_outside_key={name: mark for name in own if (mark := records.unkeyed(name))},
+        inputs_outside_key={name: mark for name in custom_tasks if (mark := records.unkeyed(name))},
         task=task,
     )

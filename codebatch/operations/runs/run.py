@@ -1,4 +1,4 @@
-"""Running: a tree from its files to its outputs."""
+"""The use case `run`: analyse a source tree, from its files to merged outputs."""
 
 from __future__ import annotations
 
@@ -79,21 +79,24 @@ def run_paths(
     allow_empty: bool = False,
     listener: Listener,
 ) -> RunResult:
-    """Freeze paths, find, adopt or make the batch that answers for them, and do what is open in it.
+    """Take a snapshot of paths, find, adopt or create the batch that answers for it, and execute its open work.
 
-    It is given a `name`, where there is one, when that has come to its end, and is not broken off by a signal.
-    `again`: a new batch that does all anew, whatever there is.
-    `include` stands for the configured patterns, `exclude` is added to them. What is wrong with the arguments is said
-    before anything is written. Raises CodebatchError.
+    - `name`: given to the batch once it has ended, unless a signal ended the run.
+    - `again`: create a new batch without reuse, whatever exists.
+    - `include` replaces the configured patterns; `exclude` is added to them.
+
+    Invalid arguments are reported before anything is written. Raises CodebatchError.
     """
-    began = time.monotonic()
+    started = time.monotonic()
     configuration = execution.configuration
-    chosen = choose_pipeline(configuration, pipeline)
+    chosen_pipeline = choose_pipeline(configuration, pipeline)
     projects = {path: find_project(path) for path in resolve_sources(paths, None).roots}
     place = place.of_projects(projects.values())
     check_name(name)
-    if task is not None and task_name(task) not in chosen.tasks:
-        raise InvalidInput(f"pipeline {chosen.name} has no task {task!r}", hint=f"one of: {', '.join(chosen.tasks)}")
+    if task is not None and task_name(task) not in chosen_pipeline.tasks:
+        raise InvalidInput(
+            f"pipeline {chosen_pipeline.name} has no task {task!r}", hint=f"one of: {', '.join(chosen_pipeline.tasks)}"
+        )
     rules = rules_for(configuration, include, exclude)
     if not (allow_empty or place.exists() or takes_a_file(paths, rules)):
         raise nothing_to_do(paths)
@@ -110,18 +113,18 @@ def run_paths(
         )
         listener.frozen(frozen)
         listener.phase("planning")
-        planner = planner_of(configuration, store, frozen, chosen, listener.note, find_commit(frozen.sources))
+        planner = planner_of(configuration, store, frozen, chosen_pipeline, listener.note, find_commit(frozen.sources))
         before = planner.latest()
         batch, is_new = planner.find_or_make(again=again, reuses=execution.reuses)
-        if before is not None and (left := sorted(before.about.imports.keys() - batch.about.imports.keys())):
+        if before is not None and (missing_imports := sorted(before.about.imports.keys() - batch.about.imports.keys())):
             listener.note(
-                f"imported findings of {', '.join(left)} are only in {before.id}; "
+                f"imported findings of {', '.join(missing_imports)} are only in {before.id}; "
                 "to add them to the new batch, import the reports again"
             )
-        stands = read_current_state(batch)
-        action: Action = "new" if is_new else found_action(stands)
+        state = read_current_state(batch)
+        action: Action = "new" if is_new else found_action(state)
         listener.chosen(batch, action)
-        work = BatchRun(RepairSession(execution, store, lock, listener), action, began, task, name)
-        scope = None if stands.is_over else scope_of(batch, task)
-        ran = work.do(batch, scope, frozen.snapshot, planner.answering_one)
-    return tidied(execution, ran, listener)
+        work = BatchRun(RepairSession(execution, store, lock, listener), action, started, task, name)
+        scope = None if state.is_over else scope_of(batch, task)
+        result = work.do(batch, scope, frozen.snapshot, planner.answering_one)
+    return tidied(execution, result, listener)

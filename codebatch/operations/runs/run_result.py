@@ -1,4 +1,4 @@
-"""What came of a run."""
+"""Results of runs."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def result_digest(self) -> str | None:
         """The digest of all results; None before the batch has ended."""
-        stands = self.standing
-        return stands.outputs.manifest.result_digest if stands.outputs and stands.state.is_final else None
+        state = self.standing
+        return state.outputs.manifest.result_digest if state.outputs and state.state.is_final else None
 
     @property
     def is_complete(self) -> bool:
@@ -92,14 +92,17 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cancelled(batch: BatchDir) -> BatchCancelled:
-    """What is told of a batch that was cancelled."""
+    """Return the error for a cancelled batch."""
     return BatchCancelled(
         f"batch {batch.id} was cancelled", hint=f"resume it with: codebatch resume --batch {batch.id}"
     )
 
 
 class ShardRunResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one task at some shards: `done` or `failed` by shard, and those that are open still."""
+    """The result of running one task for some shards.
+
+    `states` maps each finished shard to `done` or `failed`. `open` are the shards that are still open.
+    """
 
     states: Mapping[ShardId, Literal["done", "failed"]]
     open: tuple[ShardId, ...]
