@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from codebatch.plugins.catalogue import TaskCatalogue
 
 _OF_ALL_FILES = frozenset(("duplicate", "metric"))
-"""Kinds of records that can depend on all files. An `edge` does not: where an import leads depends on its file only."""
+"""Kinds of records that can depend on all files. An `edge` depends only on its own file."""
 
 
 class Completeness(msgspec.Struct, frozen=True, kw_only=True):

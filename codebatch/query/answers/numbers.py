@@ -73,7 +73,7 @@ def files_above(records: BatchRecords, metric: str, value: int) -> list[bytes]:
 def iter_functions(
     records: BatchRecords, metric: str, least: int, above: Callable[[], float], files: Iterable[bytes] | None = None
 ) -> Iterator[Number]:
-    """Yield a metric of functions where it is at least `least` and greater than the current value of `above`.
+    """Yield the values of a metric of functions that are at least `least` and greater than the result of `above`.
 
     `files` restricts the files. Raises StoreCorrupt.
     """

@@ -1,9 +1,9 @@
 """Detection of functions whose metrics are unreliable because their file was partially parsed.
 
 If the parser misreads a brace, a function may include all following code up to the end of the file. A macro may also be
-taken for a function. The parser does not report such errors, but they show: there is no definition where the function
-begins, or the definition ends at the end of the file and not at the first closing brace with the indentation of its
-first line.
+taken for a function. The parser does not report such errors, but they are visible in two cases. Either there is no
+definition at the start of the function. Or the definition ends at the end of the file, and not at the first closing
+brace with the indentation of its first line.
 """
 
 from __future__ import annotations

@@ -41,11 +41,11 @@ _NONE: Mapping[str, Several] = {}
 
 
 class Filters(TypedDict, total=False):
-    """By what every noun can be asked: the language of a record's file, its path, a condition, the task that said it.
+    """Filters of every kind of records: the language and path of the file, a condition, and the task.
 
-    `path` is a part of the path, case ignored, with one of `* ? [` a pattern as in gitignore(5), or with a `/` at its
-    beginning a file or directory of the project; or several of these. `where` is a Python expression of fields (SPEC.md
-    "Answers").
+    `path` is one or more of: a part of the path, case ignored; a pattern as in gitignore(5), if it contains one of
+    `* ? [`; a file or directory of the project, if it begins with `/`. `where` is a Python expression of fields
+    (SPEC.md "Answers").
     """
 
     lang: Several
@@ -55,10 +55,10 @@ class Filters(TypedDict, total=False):
 
 
 class RecordOptions(Filters, total=False):
-    """And in what order records are wanted, and which of them.
+    """Filters, and the order and range of the returned records.
 
-    `sort` is a field, with a `-` before it the greatest first. Then `offset` are left out, and at most `limit` taken.
-    `fields` are those that rows have, all where none is named.
+    `sort` is a field; a `-` before it selects descending order. Then the first `offset` records are skipped, and at
+    most `limit` are returned. `fields` are the returned fields; by default, all.
     """
 
     sort: str
@@ -68,7 +68,7 @@ class RecordOptions(Filters, total=False):
 
 
 class OutputFilters(Filters, total=False):
-    """By what records of every kind can be asked. `code` and `name` are exact, but for a `*` at the end."""
+    """Filters of records of any kind. `code` and `name` match exactly, or by prefix if they end with `*`."""
 
     kind: Several
     severity: Severity | Sequence[Severity] | None
@@ -80,7 +80,7 @@ class OutputFilters(Filters, total=False):
 
 
 class OutputRecordOptions(OutputFilters, RecordOptions, total=False):
-    """By what records of every kind can be asked, and in what order they are wanted, and which of them."""
+    """Filters of records of any kind, and the order and range of the returned records."""
 
 
 def filter_of(wanted: Filters, known: type = OutputFilters, own: Mapping[str, Several] = _NONE) -> RecordFilter:

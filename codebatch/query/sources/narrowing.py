@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def lookups_of(asked: RecordFilter) -> tuple[Lookup, ...]:
-    """Return index lookups of which a matching record must satisfy at least one. Empty if the index cannot help."""
+    """Return index lookups. A matching record satisfies at least one of them. Empty if the index cannot help."""
     # A bare `*` matches everything, so lookups would take longer than reading all records.
     if "*" in (*asked.names, *asked.codes):
         return ()

@@ -53,7 +53,7 @@ class FileStates(msgspec.Struct, frozen=True):
 
     - `partial`: partially parsed files.
     - `broken`: files with syntax errors.
-    - `plain`: files of code in languages that have no syntax tree.
+    - `plain`: files of class `text` without parse problems, in languages of code.
     - `unparsed`: files that were not parsed, by class for binary, huge and minified files, otherwise by language. They
       have no grammar or exceed a limit.
     """
