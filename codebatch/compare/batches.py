@@ -40,7 +40,7 @@ def records_unlike(old: BatchRecords, new: BatchRecords, task: str, type_: type[
     A batch without the task has no records. Raises StoreCorrupt.
     """
     ours, theirs = (_by_path(_blocks(*pair, task, type_), type_) for pair in ((old, new), (new, old)))
-    for path in [path for path, found in ours.items() if theirs.get(path) == found]:
+    for path in [path for path, own_records in ours.items() if theirs.get(path) == own_records]:
         del ours[path], theirs[path]
     return ours, theirs
 

@@ -125,9 +125,11 @@ def completeness_at(
     answer. A failure of a project task belongs to no file, but counts as missing.
     """
     failed = tuple(
-        task for task, found in by_task.items() if _is_unreported_failure(records, task, found or (), answered)
+        task
+        for task, task_records in by_task.items()
+        if _is_unreported_failure(records, task, task_records or (), answered)
     )
-    done = sum(found is not None for found in by_task.values())
+    done = sum(task_records is not None for task_records in by_task.values())
     return Completeness(
         planned=len(by_task),
         done=done,
@@ -187,14 +189,14 @@ def _gives(catalogue: TaskCatalogue, task: str, kinds: Collection[str]) -> bool:
 
 
 def _is_unreported_failure(
-    records: BatchRecords, task: str, found: Sequence[JsonRecord], answered: Collection[JsonRecord]
+    records: BatchRecords, task: str, task_records: Sequence[JsonRecord], answered: Collection[JsonRecord]
 ) -> bool:
     if task in records.source.project_tasks:
         return bool(records.counts(task).kinds.get("failure"))
-    return any(record["kind"] == "failure" and record not in answered for record in found)
+    return any(record["kind"] == "failure" and record not in answered for record in task_records)
 
 
 def _failures(records: BatchRecords, task: str, path: Paths) -> int:
-    records_of_failures = records.iter_records(task, RecordFilter(kinds=("failure",)), is_beside=True)
+    failures = records.iter_records(task, RecordFilter(kinds=("failure",)), is_beside=True)
     paths = PathFilter(path)
-    return sum(paths.matches(found := path_bytes(record)) or found == PROJECT_PATH for record in records_of_failures)
+    return sum(paths.matches(record_path := path_bytes(record)) or record_path == PROJECT_PATH for record in failures)

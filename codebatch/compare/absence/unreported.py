@@ -32,7 +32,7 @@ class UnreportedFindings:
         self._may_be_noted_or_broken: dict[tuple[bytes, bytes], bool] = {}
 
     def add(
-        self, path: bytes, its_other: bytes, found: Mapping[ReportedFinding, OtherLine], *, has_errors: bool
+        self, path: bytes, its_other: bytes, places_by_finding: Mapping[ReportedFinding, OtherLine], *, has_errors: bool
     ) -> None:
         """Add findings of a file with their locations in the matching file of the other batch. Raises StoreCorrupt.
 
@@ -41,12 +41,16 @@ class UnreportedFindings:
         """
         other = other_side(self._side)
         is_same = self._trees.object(self._side, path) == self._trees.object(other, its_other)
-        if not found or (path == its_other and is_same):
+        if not places_by_finding or (path == its_other and is_same):
             return
         content = self._trees.content(other, its_other)
-        is_for_ruff = any(finding.about.tool == "ruff" for finding in found)
+        is_for_ruff = any(finding.about.tool == "ruff" for finding in places_by_finding)
         may_be_noted = content is not None and is_for_ruff and has_notes_of_others(content)
-        places = {finding: place for finding, place in found.items() if place.line and (place.is_same or may_be_noted)}
+        places = {
+            finding: place
+            for finding, place in places_by_finding.items()
+            if place.line and (place.is_same or may_be_noted)
+        }
         if content is not None and places and not has_notes(content):
             places = self._still_undecided(its_other, places)
         if content is not None and places:

@@ -47,11 +47,11 @@ def pair_files(
     removed = {path: digest for path, digest in sorted(old.items()) if path not in new}
     added = {path: digest for path, digest in sorted(new.items()) if path not in old}
     if list(removed.items()) <= list(added.items()):
-        found, is_whole = _pair_sides(removed, added, lines_of)
-        pairs += found
+        side_pairs, is_whole = _pair_sides(removed, added, lines_of)
+        pairs += side_pairs
     else:
-        found, is_whole = _pair_sides(added, removed, lines_of)
-        pairs += (FilePair(other, one, how) for one, other, how in found)
+        side_pairs, is_whole = _pair_sides(added, removed, lines_of)
+        pairs += (FilePair(other, one, how) for one, other, how in side_pairs)
     return sorted(pairs), is_whole
 
 
@@ -143,8 +143,8 @@ def _candidates(
         lines = contents[digest].keys()
         of_parts = [files_with[part] for part in _name_and_extension(one) if part in files_with]
         for line in {*chain.from_iterable(lines & postings.keys() for postings in of_parts)}:
-            found = (postings[line] for postings in of_parts if line in postings)
-            for other in {*chain.from_iterable(paths for paths in found if len(paths) <= _FILES_OF_A_LINE)}:
+            paths_with_line = (postings[line] for postings in of_parts if line in postings)
+            for other in {*chain.from_iterable(paths for paths in paths_with_line if len(paths) <= _FILES_OF_A_LINE)}:
                 common[other] += 1
         yield from (
             (one, other) for other, _ in nsmallest(_COMPARED, common.items(), key=lambda item: (-item[1], item[0]))

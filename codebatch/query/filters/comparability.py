@@ -39,13 +39,13 @@ _NOTHING = Values(frozenset(("nothing",)))
 
 def values_of_fields(kinds: Iterable[str]) -> dict[str, Values]:
     """Return the possible values of each field of records of some kinds."""
-    found = {**dict.fromkeys(DERIVED, _TEXT), "kind": Values(_TEXT.sorts, frozenset(KINDS))}
+    values_by_field = {**dict.fromkeys(DERIVED, _TEXT), "kind": Values(_TEXT.sorts, frozenset(KINDS))}
     for type_ in (each for each in RECORD_TYPES if TAGS[each] in kinds):
         for field in msgspec.structs.fields(type_):
             values = _of_type(field.type)
-            known = found.get(field.encode_name)
-            found[field.encode_name] = values if known is None else _either(known, values)
-    return found
+            known = values_by_field.get(field.encode_name)
+            values_by_field[field.encode_name] = values if known is None else _either(known, values)
+    return values_by_field
 
 
 def reject_constant_comparison(node: ast.Compare, fields: Mapping[str, Values]) -> None:

@@ -116,8 +116,8 @@ class BatchRecords:
         If `is_beside` is set, the records are not counted as matched, because they are not part of the answer.
         """
         for piece in self._wanted(self.source.iter_pieces(task, lookups_of(asked)), asked):
-            found = asked.iter_matching(self.read(piece), self.languages_for(asked))
-            yield from found if is_beside else self.reading.count_matched(found)
+            matching = asked.iter_matching(self.read(piece), self.languages_for(asked))
+            yield from matching if is_beside else self.reading.count_matched(matching)
 
     def iter_by_path(self, tasks: Iterable[str], asked: RecordFilter) -> Iterator[JsonRecord]:
         """Yield the matching records of some tasks, by path, then by task, then in output order.
@@ -128,8 +128,8 @@ class BatchRecords:
         for pieces in zip(*(self.source.iter_pieces(task, lookups) for task in tasks), strict=True):
             wanted = list(self._wanted(pieces, asked))
             languages = self.languages_for(asked) if wanted else NO_LANGUAGES
-            found = [asked.iter_matching(self.read(piece), languages) for piece in wanted]
-            yield from self.reading.count_matched(_merged(found))
+            matching = [asked.iter_matching(self.read(piece), languages) for piece in wanted]
+            yield from self.reading.count_matched(_merged(matching))
 
     def pieces(self, task: str, asked: RecordFilter, lookups: Sequence[Lookup]) -> list[ShardRecords]:
         """Return the pieces of a task that can contain matching records.
