@@ -1,1 +1,1 @@
-"""What became of what between two batches: decisions alone, over texts and records that others read."""
+"""Comparison of two batches. Pure decisions about records and texts that callers read."""

@@ -1,11 +1,11 @@
-"""A baseline: the findings that a team lives with, one a line of a file that stands beside the code.
+"""Baselines: known findings, one per line of a file that is stored with the code.
 
-A line is a JSON object {tool, code, path, scope, hash, ordinal}; `path_b64` stands for a path that is no UTF-8. `hash`
-is of the text of the finding's line without white space, `ordinal` its number among the findings of which all else is
-equal. Lines are sorted, and two that are equal are one: so two branches are joined by git's `merge=union`.
+A line is a JSON object {tool, code, path, scope, hash, ordinal}. `path_b64` replaces `path` if the path is not UTF-8.
+`hash` is the hash of the text of the finding's line without white space. `ordinal` numbers the findings that are equal
+in all other members. Lines are sorted and unique, so that git's `merge=union` merges two branches.
 
-A finding is a line's by the first of these: all but the ordinal is equal; all but the scope; all but the path. Lines
-and findings of which the same is equal are paired in their order.
+A line matches a finding in one of three passes: all members but the ordinal are equal; all but the scope; all but the
+path. Within a pass, equal lines and findings are matched in order.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Pass = Literal["all", "scope", "path"]
 
 
 class BaselineEntry(NamedTuple):
-    """What a baseline says of a finding."""
+    """A known finding in a baseline."""
 
     tool: str
     code: str
@@ -38,7 +38,7 @@ class BaselineEntry(NamedTuple):
 
 
 class BaselineEntryPair(NamedTuple):
-    """Places of a line of a baseline and of a finding, and the pass that paired them."""
+    """The indexes of a matched line and finding, and the pass that matched them."""
 
     line: int
     found: int
@@ -46,10 +46,10 @@ class BaselineEntryPair(NamedTuple):
 
 
 class BaselineError(ValueError):
-    """A line that is none of a baseline. `line` is its number, from 1; the text goes behind that."""
+    """An invalid line of a baseline. `line` is its number, from 1. The message continues a sentence about the line."""
 
-    def __init__(self, line: int, told: str) -> None:
-        super().__init__(told)
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(message)
         self.line = line
 
 
@@ -64,84 +64,84 @@ class _BaselineLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 def baseline_entry(findings: Iterable[tuple[bytes, MatchableFinding]]) -> list[BaselineEntry]:
-    """What a baseline says of findings, each with its path, in their order."""
-    met: dict[Hashable, int] = defaultdict(int)
-    found = []
-    for path, each in findings:
-        known = each.tool, each.code, path, each.scope, hash_of(each.text)
-        found.append(BaselineEntry(*known, met[known]))
-        met[known] += 1
-    return found
+    """Return the baseline entries of findings, in their order. Each finding comes with its path."""
+    ordinals: dict[Hashable, int] = defaultdict(int)
+    entries = []
+    for path, finding in findings:
+        key = finding.tool, finding.code, path, finding.scope, hash_of(finding.text)
+        entries.append(BaselineEntry(*key, ordinals[key]))
+        ordinals[key] += 1
+    return entries
 
 
 def hash_of(text: bytes) -> str:
-    """What a baseline has of a line, of which the text is given without white space."""
+    """Return the hash of a line, given its text without white space."""
     return digest_bytes(text)[:HASH_DIGITS]
 
 
-def encode_baseline(kept: Iterable[BaselineEntry]) -> bytes:
-    """The lines of a baseline, sorted, each once."""
-    return b"".join(sorted({_encoded(each) for each in kept}))
+def encode_baseline(entries: Iterable[BaselineEntry]) -> bytes:
+    """Encode baseline entries as sorted, unique lines."""
+    return b"".join(sorted({_encode_line(entry) for entry in entries}))
 
 
 def decode_baseline(data: bytes) -> list[BaselineEntry]:
-    """What a baseline says, sorted, each once; lines that are empty are passed over. Raises BaselineError."""
-    found = set()
+    """Decode a baseline. Return its entries, sorted and unique. Empty lines are skipped. Raises BaselineError."""
+    entries = set()
     for number, line in enumerate(data.split(b"\n"), 1):
         if line.strip():
-            found.add(_decoded(number, line))
-    return sorted(found)
+            entries.add(_decode_line(number, line))
+    return sorted(entries)
 
 
 def match_baseline(lines: Sequence[BaselineEntry], found: Sequence[BaselineEntry]) -> list[BaselineEntryPair]:
-    """Which finding is which line's; each of them is paired once."""
+    """Match lines of a baseline with findings. Each line and each finding is matched at most once."""
     left, right = dict(enumerate(lines)), dict(enumerate(found))
     pairs: list[BaselineEntryPair] = []
     for by, key in _KEYS.items():
-        theirs: dict[Hashable, list[int]] = defaultdict(list)
-        for place, each in right.items():
-            theirs[key(each)].append(place)
-        for others in theirs.values():
-            others.reverse()
-        for place, each in list(left.items()):
-            others = theirs.get(key(each), [])
-            if others:
-                its_other = others.pop()
-                del left[place], right[its_other]
-                pairs.append(BaselineEntryPair(place, its_other, by))
+        findings_by_key: dict[Hashable, list[int]] = defaultdict(list)
+        for index, entry in right.items():
+            findings_by_key[key(entry)].append(index)
+        for candidates in findings_by_key.values():
+            candidates.reverse()
+        for index, entry in list(left.items()):
+            candidates = findings_by_key.get(key(entry), [])
+            if candidates:
+                match = candidates.pop()
+                del left[index], right[match]
+                pairs.append(BaselineEntryPair(index, match, by))
     return pairs
 
 
 _KEYS: dict[Pass, Callable[[BaselineEntry], Hashable]] = {
-    "all": lambda each: (each.tool, each.code, each.hash, each.path, each.scope),
-    "scope": lambda each: (each.tool, each.code, each.hash, each.path),
-    "path": lambda each: (each.tool, each.code, each.hash, each.scope),
+    "all": lambda entry: (entry.tool, entry.code, entry.hash, entry.path, entry.scope),
+    "scope": lambda entry: (entry.tool, entry.code, entry.hash, entry.path),
+    "path": lambda entry: (entry.tool, entry.code, entry.hash, entry.scope),
 }
 
 
-def _encoded(kept: BaselineEntry) -> bytes:
-    path, path_b64 = path_fields(kept.path)
+def _encode_line(entry: BaselineEntry) -> bytes:
+    path, path_b64 = path_fields(entry.path)
     line = _BaselineLine(
-        tool=kept.tool,
-        code=kept.code,
+        tool=entry.tool,
+        code=entry.code,
         path=path,
         path_b64=path_b64,
-        scope=kept.scope,
-        hash=kept.hash,
-        ordinal=kept.ordinal,
+        scope=entry.scope,
+        hash=entry.hash,
+        ordinal=entry.ordinal,
     )
     return msgspec.json.encode(line) + b"\n"
 
 
-def _decoded(number: int, line: bytes) -> BaselineEntry:
+def _decode_line(number: int, line: bytes) -> BaselineEntry:
     if line.startswith(_MARKERS):
         raise BaselineError(number, "is a merge conflict marker")
     try:
-        read = _decoder.decode(line)
-        path = path_from_fields(read.path, read.path_b64)
+        decoded = _decoder.decode(line)
+        path = path_from_fields(decoded.path, decoded.path_b64)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise BaselineError(number, f"is not a valid line of a baseline: {error}") from error
-    return BaselineEntry(read.tool, read.code, path, read.scope, read.hash, read.ordinal)
+    return BaselineEntry(decoded.tool, decoded.code, path, decoded.scope, decoded.hash, decoded.ordinal)
 
 
 _decoder = msgspec.json.Decoder(_BaselineLine)

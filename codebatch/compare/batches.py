@@ -1,7 +1,9 @@
-"""Which records two batches do not have in common. What they have is not read where that can be told without it.
+"""Records that differ between two batches.
 
-Two shard files of one digest hold the same records, and two items of one row do, their paths among them: so of two
-merged batches nothing is read but trailers, and the items of which the other one has no such row.
+Common records are not read if their digests or rows show that they are equal.
+
+Shard files with equal digests contain equal records. Items with equal rows have equal records and paths. So for two
+merged batches, only trailers and the items without an equal row in the other batch are read.
 """
 
 from __future__ import annotations
@@ -28,23 +30,26 @@ R = TypeVar("R", bound=Located)
 
 ByPath = dict[bytes, list[R]]
 
-# How the row of an item begins that has no records.
+# The first bytes of the row of an item without records.
 _NOTHING = bytes(4)
 
 
 def records_unlike(old: BatchRecords, new: BatchRecords, task: str, type_: type[R]) -> tuple[ByPath[R], ByPath[R]]:
-    """The records of a type at the paths of which a task does not say the same in both; none where it has no such task.
+    """Return the records of a type of each batch, at the paths where they differ.
 
-    Raises StoreCorrupt.
+    A batch without the task has no records. Raises StoreCorrupt.
     """
     ours, theirs = (_by_path(_blocks(*pair, task, type_), type_) for pair in ((old, new), (new, old)))
-    for path in [path for path, found in ours.items() if theirs.get(path) == found]:
+    for path in [path for path, own_records in ours.items() if theirs.get(path) == own_records]:
         del ours[path], theirs[path]
     return ours, theirs
 
 
 def records_of(records: BatchRecords, task: str, type_: type[R]) -> ByPath[R]:
-    """All records of a type that a task gives so far; none where there is no such task. Raises StoreCorrupt."""
+    """Return all existing records of a type that a task emitted. Raises StoreCorrupt.
+
+    There are none if the batch did not run the task.
+    """
     if task not in records.task_names:
         return {}
     pieces = (piece for piece in records.source.iter_pieces(task) if piece.counts.kinds.get(_kind(type_)))
@@ -52,7 +57,7 @@ def records_of(records: BatchRecords, task: str, type_: type[R]) -> ByPath[R]:
 
 
 def read_items(records: BatchRecords, task: str, items: Iterable[int], type_: type[R]) -> ByPath[R]:
-    """The records of a type that a task gives of some items so far. Raises StoreCorrupt."""
+    """Return the existing records of a type that a task emitted for some items. Raises StoreCorrupt."""
     items = sorted(items)
     outputs = records.source.outputs
     if outputs is None:
@@ -64,11 +69,11 @@ def read_items(records: BatchRecords, task: str, items: Iterable[int], type_: ty
     for item in items:
         index = bisect_right(starts, item) - 1
         places[index].append(item - starts[index])
-    return _by_path((lines for index in places for lines in _some(outputs, output, index, places[index])), type_)
+    return _by_path((lines for index in places for lines in _item_lines(outputs, output, index, places[index])), type_)
 
 
 def _blocks(one: BatchRecords, other: BatchRecords, task: str, type_: type[R]) -> Iterator[bytes]:
-    """The records of which the other batch may not have the same, in blocks of whole lines."""
+    """Yield blocks of whole lines that contain the records that the other batch may not have."""
     if task not in one.task_names:
         return
     kind = _kind(type_)
@@ -79,31 +84,33 @@ def _blocks(one: BatchRecords, other: BatchRecords, task: str, type_: type[R]) -
         return
     output, its_other = mine.manifest.task(task), others.manifest.task(task)
     assert output is not None, "it is a task of the batch"
-    left = [index for index in _unlike(output, its_other) if output.shards[index].counts.kinds.get(kind)]
+    differing = [index for index in _differing_shards(output, its_other) if output.shards[index].counts.kinds.get(kind)]
     one.reading.shards += len(output.shards)
-    one.reading.told_by_counts += len(output.shards) - len(left)
-    known: set[bytes] = set()
-    if left and its_other is not None:
-        known.update(row for index in _unlike(its_other, output) for row in _rows(others, its_other, index))
-    for index in left:
+    one.reading.told_by_counts += len(output.shards) - len(differing)
+    other_rows: set[bytes] = set()
+    if differing and its_other is not None:
+        other_rows.update(
+            row for index in _differing_shards(its_other, output) for row in _rows(others, its_other, index)
+        )
+    for index in differing:
         rows = enumerate(_rows(mine, output, index))
-        wanted = [place for place, row in rows if row not in known and not row.startswith(_NOTHING)]
+        wanted = [place for place, row in rows if row not in other_rows and not row.startswith(_NOTHING)]
         one.reading.note(len(wanted))
-        yield from _some(mine, output, index, wanted)
+        yield from _item_lines(mine, output, index, wanted)
 
 
-def _unlike(output: TaskOutput, other: TaskOutput | None) -> list[int]:
-    known = set() if other is None else {shard.digest for shard in other.shards}
-    return [index for index, shard in enumerate(output.shards) if shard.digest not in known]
+def _differing_shards(output: TaskOutput, other: TaskOutput | None) -> list[int]:
+    digests = set() if other is None else {shard.digest for shard in other.shards}
+    return [index for index, shard in enumerate(output.shards) if shard.digest not in digests]
 
 
 def _rows(outputs: Outputs, output: TaskOutput, index: int) -> Iterator[bytes]:
     table = outputs.trailer(output, index).table
-    return (table[at : at + ROW_BYTES] for at in range(0, len(table), ROW_BYTES))
+    return (table[offset : offset + ROW_BYTES] for offset in range(0, len(table), ROW_BYTES))
 
 
-def _some(outputs: Outputs, output: TaskOutput, index: int, places: Sequence[int]) -> Iterator[bytes]:
-    """The record lines of some items of a shard, which ascend, and of no other item."""
+def _item_lines(outputs: Outputs, output: TaskOutput, index: int, places: Sequence[int]) -> Iterator[bytes]:
+    """Yield the record lines of some items of a shard. `places` ascend."""
     if 2 * len(places) <= (places[-1] + 1 if places else 0):
         yield from outputs.iter_some(output, index, places)
     elif places:
@@ -114,19 +121,19 @@ def _some(outputs: Outputs, output: TaskOutput, index: int, places: Sequence[int
 def _by_path(blocks: Iterable[bytes], type_: type[R]) -> ByPath[R]:
     (start,) = starts_of((_kind(type_),))
     decoder = msgspec.json.Decoder(type_)
-    found: ByPath[R] = defaultdict(list)
+    records_by_path: ByPath[R] = defaultdict(list)
     for block in blocks:
-        every = decode_lines(decoder, _beginning(block, start))
-        for (path, path_b64), records in groupby(every, key=attrgetter("path", "path_b64")):
+        decoded = decode_lines(decoder, _lines_with_prefix(block, start))
+        for (path, path_b64), records in groupby(decoded, key=attrgetter("path", "path_b64")):
             try:
-                found[path_from_fields(path, path_b64)] += records
+                records_by_path[path_from_fields(path, path_b64)] += records
             except ValueError as error:
                 raise StoreCorrupt(f"a record has no path: {error}") from error
-    return found
+    return records_by_path
 
 
-def _beginning(block: bytes, start: bytes) -> bytes:
-    """The lines of a block that begin so, which most often are all."""
+def _lines_with_prefix(block: bytes, start: bytes) -> bytes:
+    """Return the lines of a block that begin with a text. Usually all lines do."""
     if block.startswith(start) and block.count(b"\n" + start) == block.count(b"\n", 0, -1):
         return block
     return b"\n".join([line for line in block.split(b"\n") if line.startswith(start)])

@@ -1,9 +1,9 @@
-"""The conditions of `check` (SPEC.md "Quality gate"). Each names differences that a change must not have.
+"""The conditions of `check` (SPEC.md "Quality gate"). Each forbids some changes.
 
-new-error, new-warning, new   new findings of this severity or a graver one, and findings raised to it
+new-error, new-warning, new   new findings of at least this severity, and findings raised to it
 severity-raised               findings whose severity was raised
-metric:NAME>N                 a value above N that is new or has risen
-metric:NAME+N                 a value that has risen by more than N
+metric:NAME>N                 a value above N that is new or has increased
+metric:NAME+N                 a value that has increased by more than N
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ FORMS = ("new-error", "new-warning", "new", SEVERITY_RAISED, "metric:NAME>N", "m
 DEFAULT = "new-error"
 
 _METRIC = re.compile(r"metric:([^\s>+]{1,200})([>+])(\d{1,15})\Z", re.ASCII)
-_OF_A_METRIC = re.compile(r"metric:[^\s>+]{1,200}[>+]")
+_METRIC_PREFIX = re.compile(r"metric:[^\s>+]{1,200}[>+]")
 _SEVERITIES: dict[str, Severity] = {"new-error": "error", "new-warning": "warning", "new": "hint"}
 
 
 class Condition(msgspec.Struct, frozen=True):
-    """What may not be. `measure` gives of a difference what is held against `limit`, None where it is nothing to it.
+    """A condition that changes must satisfy.
 
-    What `is_counted` is told by its number, else by the greatest. `metric` is the one that is measured.
+    `measure` returns the value of a change that is compared with `limit`, or None if the condition does not apply to
+    it. If `is_counted` is set, the result is the number of violations, otherwise the greatest value. `metric` is the
+    measured metric, if any.
     """
 
     text: str
@@ -58,26 +60,26 @@ class ConditionResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_condition(text: str) -> Condition:
-    """A condition as it is written. Raises ValueError where it is none."""
+    """Parse a condition. Raises ValueError if it is invalid."""
     severity = _SEVERITIES.get(text)
     if severity is not None:
-        return Condition(text, "diagnostic", 0, True, _new_as(severity))
+        return Condition(text, "diagnostic", 0, True, _measure_new(severity))
     if text == SEVERITY_RAISED:
-        return Condition(text, "diagnostic", 0, True, _raised)
-    found = _METRIC.match(text)
-    if found is None:
-        begins = _OF_A_METRIC.match(text)
-        why = f": {begins[0]} must be followed by an integer" if begins else ""
-        raise ValueError(f"{text!r} is not a condition{why}")
-    measure = _risen_to(found[1]) if found[2] == ">" else _risen_by(found[1])
-    return Condition(text, "metric", int(found[3]), False, measure, found[1])
+        return Condition(text, "diagnostic", 0, True, _measure_raised)
+    match = _METRIC.match(text)
+    if match is None:
+        prefix = _METRIC_PREFIX.match(text)
+        reason = f": {prefix[0]} must be followed by an integer" if prefix else ""
+        raise ValueError(f"{text!r} is not a condition{reason}")
+    measure = _measure_value(match[1]) if match[2] == ">" else _measure_increase(match[1])
+    return Condition(text, "metric", int(match[3]), False, measure, match[1])
 
 
 class Verdicts(NamedTuple):
-    """The verdict on each condition, the differences that some condition forbids, and new findings that none forbids.
+    """The result of each condition, the changes that violate a condition, and the new findings that violate none.
 
-    They keep their order, but the most severe of the `allowed` findings come first. One whose severity was raised
-    counts as new.
+    Changes keep their order, except that the most severe `allowed` findings come first. A finding whose severity was
+    raised counts as new.
     """
 
     judged: list[ConditionResult]
@@ -86,67 +88,67 @@ class Verdicts(NamedTuple):
 
 
 def judge(conditions: Sequence[Condition], differences: Iterable[Change]) -> Verdicts:
-    """Hold differences against conditions."""
+    """Evaluate conditions on changes."""
     measured: list[list[int]] = [[] for _ in conditions]
     forbidden: list[Change] = []
     allowed: list[Change] = []
-    for each in differences:
+    for change in differences:
         is_forbidden = False
         for condition, values in zip(conditions, measured, strict=True):
-            value = condition.measure(each)
+            value = condition.measure(change)
             if value is not None:
                 values.append(value)
                 is_forbidden |= value > condition.limit
         if is_forbidden:
-            forbidden.append(each)
-        elif each.state in ("new", "severity_raised"):
-            allowed.append(each)
+            forbidden.append(change)
+        elif change.state in ("new", "severity_raised"):
+            allowed.append(change)
     allowed.sort(key=_severity, reverse=True)
-    return Verdicts([_judged(*each) for each in zip(conditions, measured, strict=True)], forbidden, allowed)
+    return Verdicts([_evaluate(*change) for change in zip(conditions, measured, strict=True)], forbidden, allowed)
 
 
-def _severity(each: Change) -> int:
-    return SEVERITY_RANK[each.new.severity] if isinstance(each.new, Diagnostic) else -1
+def _severity(change: Change) -> int:
+    return SEVERITY_RANK[change.new.severity] if isinstance(change.new, Diagnostic) else -1
 
 
-def _judged(condition: Condition, values: Sequence[int]) -> ConditionResult:
-    beyond = sum(value > condition.limit for value in values)
-    value = beyond if condition.is_counted else max(values, default=None)
+def _evaluate(condition: Condition, values: Sequence[int]) -> ConditionResult:
+    violations = sum(value > condition.limit for value in values)
+    value = violations if condition.is_counted else max(values, default=None)
     return ConditionResult(
         condition=condition.text,
         value=value,
         limit=condition.limit,
-        violations=beyond,
-        verdict="failed" if beyond else "passed",
+        violations=violations,
+        verdict="failed" if violations else "passed",
     )
 
 
-def _new_as(severity: Severity) -> Callable[[Change], int | None]:
-    def measure(each: Change) -> int | None:
-        if each.state not in ("new", "severity_raised") or not isinstance(each.new, Diagnostic):
+def _measure_new(severity: Severity) -> Callable[[Change], int | None]:
+    def measure(change: Change) -> int | None:
+        if change.state not in ("new", "severity_raised") or not isinstance(change.new, Diagnostic):
             return None
-        before = SEVERITY_RANK[each.old.severity] if isinstance(each.old, Diagnostic) else -1
-        return 1 if before < SEVERITY_RANK[severity] <= SEVERITY_RANK[each.new.severity] else None
+        before = SEVERITY_RANK[change.old.severity] if isinstance(change.old, Diagnostic) else -1
+        return 1 if before < SEVERITY_RANK[severity] <= SEVERITY_RANK[change.new.severity] else None
 
     return measure
 
 
-def _raised(each: Change) -> int | None:
-    return 1 if each.state == "severity_raised" else None
+def _measure_raised(change: Change) -> int | None:
+    return 1 if change.state == "severity_raised" else None
 
 
-def _risen_to(metric: str) -> Callable[[Change], int | None]:
-    def measure(each: Change) -> int | None:
-        new, old = _value(each.new, metric), _value(each.old, metric)
-        return new if new is not None and each.state != "not_comparable" and (old is None or new > old) else None
+def _measure_value(metric: str) -> Callable[[Change], int | None]:
+    def measure(change: Change) -> int | None:
+        new, old = _value(change.new, metric), _value(change.old, metric)
+        return new if new is not None and change.state != "not_comparable" and (old is None or new > old) else None
 
     return measure
 
 
-def _risen_by(metric: str) -> Callable[[Change], int | None]:
-    def measure(each: Change) -> int | None:
-        new, old = _value(each.new, metric), _value(each.old, metric)
-        if new is None or old is None or each.state == "not_comparable":
+def _measure_increase(metric: str) -> Callable[[Change], int | None]:
+    def measure(change: Change) -> int | None:
+        new, old = _value(change.new, metric), _value(change.old, metric)
+        if new is None or old is None or change.state == "not_comparable":
             return None
         return new - old if new > old else None
 
@@ -154,7 +156,10 @@ def _risen_by(metric: str) -> Callable[[Change], int | None]:
 
 
 def _value(record: object, metric: str) -> int | None:
-    """The value of a metric; of one that is of functions not the file's, which each new function raises."""
+    """Return the value of a metric, or None.
+
+    The sum over a file of a metric of functions is ignored, because every new function increases it.
+    """
     if not isinstance(record, Metric) or record.metric != metric:
         return None
     return None if metric in WORSE_OF_FUNCTIONS and not record.symbol else record.value

@@ -1,4 +1,4 @@
-"""What a comparison tells: one row for each finding, metric, symbol, edge, group of copies or file that differs."""
+"""Changes between two batches: one for each finding, metric, symbol, edge, duplicate group or file that differs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codebatch.model.record import Diagnostic, Duplicate, Edge, Located, Metric,
 
 
 class TreeFile(Located, frozen=True, kw_only=True, tag="file"):
-    """A file of a snapshot, as it is known without a batch: `object` is the digest of its content."""
+    """A file of a snapshot, without data from a batch. `object` is the digest of its content."""
 
     size: int
     executable: bool
@@ -46,9 +46,9 @@ class Change(NamedTuple):
 Place = tuple[str, bytes, int, int, tuple[str, ...]]
 
 
-def place_of(each: Change) -> Place:
-    """Where it is told: by kind, path, line, column, and by what tells apart what stands at one place."""
-    record = _record(each)
+def place_of(change: Change) -> Place:
+    """Return the sort key of a change: kind, path, line, column, and names that distinguish records at one location."""
+    record = _record(change)
     names: tuple[str, ...]
     match record:
         case Diagnostic():
@@ -67,11 +67,11 @@ def place_of(each: Change) -> Place:
     return kind, record.path_bytes, getattr(record, "line", 0), getattr(record, "column", 0), names
 
 
-def _record(each: Change) -> Thing:
-    record = each.new or each.old
+def _record(change: Change) -> Thing:
+    record = change.new or change.old
     assert record is not None, "it is on one side"
     return record
 
 
-# How many of each state there are, `unchanged` among them.
+# The number of changes in each state, including `unchanged`.
 Counts = Mapping[State, int]

@@ -1,12 +1,12 @@
-"""What became of copied code: of each group of blocks that are equal, with the number of its copies before and after.
+"""Comparison of duplicate groups: groups of equal code blocks, with their numbers of copies before and after.
 
-A group is known by its code lines. One whose lines differ is what became of another one where two of its blocks stand
-in the place of two of that one's: then the copies were edited alike, or the block was split, joined, lengthened or cut,
-and nothing was copied that was not before.
+A group is identified by its code lines. A group whose lines differ continues another group if at least two of its
+blocks are in the place of two blocks of that group. Then the copies were edited in the same way, or the block was
+split, joined, lengthened or shortened, and nothing was newly copied.
 
-Not every place of a group has a record: longer blocks may cover it, and which do depends on other files. So a group is
-no new one either if the lines of all its blocks are unchanged: they were copies of each other before. Of one block
-alone that is known if it lies in a block of at least as many copies.
+Not every location of a group has a record. Longer blocks may cover it, and which blocks do depends on other files. So a
+group is also not new if the lines of all its blocks are unchanged, because they were copies of each other before. For a
+single block, this is known only if it lies within a block with at least as many copies.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from codebatch.compare.places import FileMap
 from codebatch.compare.states import State
 from codebatch.model.record import Duplicate
 
-# That many blocks of a group stand in the place of another one's: one alone says that something else is copied now.
+# The minimum number of blocks in the place of another group's. A single one would mean that other code is copied now.
 _IN_PLACE = 2
 
 _Groups = Mapping[str, Sequence[Duplicate]]
@@ -31,43 +31,51 @@ Side = Literal["old", "new"]
 def compare_copies(
     old: Mapping[bytes, Sequence[Duplicate]], new: Mapping[bytes, Sequence[Duplicate]], files: FileMap
 ) -> Iterator[Change]:
-    """What became of each group, by its first place; those that are equal too."""
-    ours, theirs = _groups(old), _groups(new)
-    pairs = {(group, group) for group in ours if group in theirs}
-    if ours.keys() != theirs.keys():
-        common = _in_common(old, new, files)
-        pairs |= {(group, its) for group in ours.keys() - theirs.keys() for its in _best(group, common, 0)}
-        pairs |= {(its, group) for group in theirs.keys() - ours.keys() for its in _best(group, common, 1)}
-    rows = [_row(ours[one], theirs[other]) for one, other in pairs]
-    kept, met = {one for one, _ in pairs}, {other for _, other in pairs}
-    for group in sorted(theirs.keys() - met):
-        its = _unchanged(theirs[group], "new", old, files)
-        if its is not None:
-            met.add(group)
-            kept.add(its.group)
-            rows.append(Change("changed", its, theirs[group][0]))
-    for group in sorted(ours.keys() - kept):
-        its = _unchanged(ours[group], "old", new, files)
-        if its is not None and its.group in met:
-            kept.add(group)
-            rows.append(Change("changed", ours[group][0], its))
-    rows += (_gone(ours[group], files) for group in ours if group not in kept)
-    rows += (Change("new", None, theirs[group][0]) for group in theirs if group not in met)
-    return iter(sorted(rows, key=_place))
+    """Yield a change for each group, in order of its first location. Unchanged groups are included."""
+    old_groups, new_groups = _groups(old), _groups(new)
+    pairs = {(group, group) for group in old_groups if group in new_groups}
+    if old_groups.keys() != new_groups.keys():
+        common = _count_common_blocks(old, new, files)
+        pairs |= {
+            (group, continued)
+            for group in old_groups.keys() - new_groups.keys()
+            for continued in _best_matches(group, common, 0)
+        }
+        pairs |= {
+            (continued, group)
+            for group in new_groups.keys() - old_groups.keys()
+            for continued in _best_matches(group, common, 1)
+        }
+    rows = [_make_change(old_groups[one], new_groups[other]) for one, other in pairs]
+    matched_old, matched_new = {one for one, _ in pairs}, {other for _, other in pairs}
+    for group in sorted(new_groups.keys() - matched_new):
+        continued = _unchanged(new_groups[group], "new", old, files)
+        if continued is not None:
+            matched_new.add(group)
+            matched_old.add(continued.group)
+            rows.append(Change("changed", continued, new_groups[group][0]))
+    for group in sorted(old_groups.keys() - matched_old):
+        continued = _unchanged(old_groups[group], "old", new, files)
+        if continued is not None and continued.group in matched_new:
+            matched_old.add(group)
+            rows.append(Change("changed", old_groups[group][0], continued))
+    rows += (_make_removed(old_groups[group], files) for group in old_groups if group not in matched_old)
+    rows += (Change("new", None, new_groups[group][0]) for group in new_groups if group not in matched_new)
+    return iter(sorted(rows, key=_sort_key))
 
 
-def _groups(found: Mapping[bytes, Sequence[Duplicate]]) -> _Groups:
+def _groups(blocks_by_path: Mapping[bytes, Sequence[Duplicate]]) -> _Groups:
     groups: dict[str, list[Duplicate]] = defaultdict(list)
-    for path in sorted(found):
-        for each in found[path]:
-            groups[each.group].append(each)
+    for path in sorted(blocks_by_path):
+        for block in blocks_by_path[path]:
+            groups[block.group].append(block)
     return groups
 
 
-def _in_common(
+def _count_common_blocks(
     old: Mapping[bytes, Sequence[Duplicate]], new: Mapping[bytes, Sequence[Duplicate]], files: FileMap
 ) -> Mapping[tuple[str, str], int]:
-    """How many blocks of each old group stand in the place of one of each new group."""
+    """Return, for each pair of an old and a new group, the number of old blocks in the place of a new block."""
     common: dict[tuple[str, str], int] = defaultdict(int)
     for path, ours in old.items():
         its_other = files.new_path(path)
@@ -91,29 +99,29 @@ def _lines(block: Duplicate) -> range:
     return range(block.line, min(block.end_line, block.line + LINES_MAX))
 
 
-def _best(group: str, common: Mapping[tuple[str, str], int], side: int) -> list[str]:
-    found = [(-times, pair) for pair, times in common.items() if pair[side] == group and times >= _IN_PLACE]
-    return [min(found)[1][1 - side]] if found else []
+def _best_matches(group: str, common: Mapping[tuple[str, str], int], side: int) -> list[str]:
+    candidates = [(-times, pair) for pair, times in common.items() if pair[side] == group and times >= _IN_PLACE]
+    return [min(candidates)[1][1 - side]] if candidates else []
 
 
 def _unchanged(
     blocks: Sequence[Duplicate], side: Side, others: Mapping[bytes, Sequence[Duplicate]], files: FileMap
 ) -> Duplicate | None:
-    """Return the block of the other tree that is there for a group whose lines are all unchanged, if there is one."""
-    there = [_in_other_tree(each, side, files) for each in blocks]
-    met = [None if place is None else _most_overlapping(*place, others) for place in there]
-    if None in met or not met:
+    """Return the matching block of the other tree for a group whose lines are all unchanged, or None."""
+    places = [_in_other_tree(block, side, files) for block in blocks]
+    matches = [None if place is None else _most_overlapping(*place, others) for place in places]
+    if None in matches or not matches:
         return None
-    its, place = met[0], there[0]
-    assert its is not None, "all blocks met one"
+    match, place = matches[0], places[0]
+    assert match is not None, "all blocks met one"
     assert place is not None, "it met one"
     _, start, end = place
-    is_within = its.line <= start and end <= its.end_line and its.copies >= blocks[0].copies
-    return its if len(blocks) >= _IN_PLACE or is_within else None
+    is_within = match.line <= start and end <= match.end_line and match.copies >= blocks[0].copies
+    return match if len(blocks) >= _IN_PLACE or is_within else None
 
 
 def _in_other_tree(block: Duplicate, side: Side, files: FileMap) -> tuple[bytes, int, int] | None:
-    """Return the path, the first line and the one behind the last of a block there, if no line of it differs."""
+    """Return path, first line and line after the last of a block in the other tree, or None if a line differs."""
     path = block.path_bytes
     its_other = files.new_path(path) if side == "old" else files.old_path(path)
     if its_other is None:
@@ -129,25 +137,27 @@ def _in_other_tree(block: Duplicate, side: Side, files: FileMap) -> tuple[bytes,
 def _most_overlapping(
     path: bytes, start: int, end: int, others: Mapping[bytes, Sequence[Duplicate]]
 ) -> Duplicate | None:
-    found = [(min(end, each.end_line) - max(start, each.line), -each.line, each) for each in others.get(path, ())]
-    lines, _, its = max(found, key=lambda each: each[:2], default=(0, 0, None))
-    return its if lines > 0 else None
+    overlaps = [
+        (min(end, block.end_line) - max(start, block.line), -block.line, block) for block in others.get(path, ())
+    ]
+    lines, _, best = max(overlaps, key=lambda block: block[:2], default=(0, 0, None))
+    return best if lines > 0 else None
 
 
-def _row(old: Sequence[Duplicate], new: Sequence[Duplicate]) -> Change:
-    before, after = (max(each.copies for each in group) for group in (old, new))
+def _make_change(old: Sequence[Duplicate], new: Sequence[Duplicate]) -> Change:
+    before, after = (max(block.copies for block in group) for group in (old, new))
     state: State = "worsened" if after > before else "improved" if after < before else "unchanged"
     if state == "unchanged" and old[0].group != new[0].group:
         state = "changed"
     return Change(state, old[0], new[0])
 
 
-def _gone(old: Sequence[Duplicate], files: FileMap) -> Change:
-    left = [each for each in old if files.new_path(each.path_bytes) is not None]
-    return Change("fixed" if len(left) >= _IN_PLACE else "removed", old[0], None)
+def _make_removed(old: Sequence[Duplicate], files: FileMap) -> Change:
+    remaining = [block for block in old if files.new_path(block.path_bytes) is not None]
+    return Change("fixed" if len(remaining) >= _IN_PLACE else "removed", old[0], None)
 
 
-def _place(row: Change) -> tuple[bytes, int, str]:
-    each = row.new or row.old
-    assert isinstance(each, Duplicate), "it is a row of a group"
-    return each.path_bytes, each.line, each.group
+def _sort_key(row: Change) -> tuple[bytes, int, str]:
+    block = row.new or row.old
+    assert isinstance(block, Duplicate), "it is a row of a group"
+    return block.path_bytes, block.line, block.group

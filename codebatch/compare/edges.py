@@ -1,7 +1,7 @@
-"""What became of the edges of two trees: counted by all but the line.
+"""Comparison of edges. Edges of a file are equal if they are equal in all but the line, and are counted.
 
-An edge that a file has three times and had twice was added once: which of them is told by lines, where they are known.
-An import that leads to a file leads to the same file, whatever that is called now.
+If a file had two equal edges and has three now, one was added. If the lines are known, they show which. An import that
+leads to a file continues to lead to it if the file was renamed.
 """
 
 from __future__ import annotations
@@ -17,29 +17,31 @@ from codebatch.model.record import Edge
 def compare_edges(
     old: Mapping[bytes, Sequence[Edge]], new: Mapping[bytes, Sequence[Edge]], files: FileMap
 ) -> Iterator[Change]:
-    """What became of each edge, by path; those that are in both too."""
+    """Yield a change for each edge, by path. Unchanged edges are included."""
 
-    def now(target: str) -> str:
+    def current_target(target: str) -> str:
         path = files.new_path(target.encode("utf-8", "surrogateescape"))
         return target if path is None else path.decode("utf-8", "surrogateescape")
 
-    for each in iter_files(old, new, files):
-        ours, theirs = _by_key(each.old, now), _by_key(each.new, str)
+    for file in iter_files(old, new, files):
+        ours, theirs = _by_key(file.old, current_target), _by_key(file.new, str)
         for key in dict.fromkeys((*ours, *theirs)):
-            one, other = ours.get(key, []), theirs.get(key, [])
-            lines = [edge.line for edge in one], [edge.line for edge in other]
-            pairs, left, right = pair_places(*lines, each.lines)
-            yield from (Change("unchanged", one[ours_], other[theirs_]) for ours_, theirs_ in pairs)
-            yield from (Change("removed", one[place], None) for place in left)
-            yield from (Change("added", None, other[place]) for place in right)
+            old_edges, new_edges = ours.get(key, []), theirs.get(key, [])
+            lines = [edge.line for edge in old_edges], [edge.line for edge in new_edges]
+            pairs, left, right = pair_places(*lines, file.lines)
+            yield from (
+                Change("unchanged", old_edges[old_index], new_edges[new_index]) for old_index, new_index in pairs
+            )
+            yield from (Change("removed", old_edges[index], None) for index in left)
+            yield from (Change("added", None, new_edges[index]) for index in right)
 
 
 def _by_key(edges: Sequence[Edge], target_of: Callable[[str], str]) -> Mapping[Hashable, list[Edge]]:
-    found: dict[Hashable, list[Edge]] = defaultdict(list)
+    edges_by_key: dict[Hashable, list[Edge]] = defaultdict(list)
     for edge in sorted(edges, key=lambda edge: edge.line):
         leads_to_file = edge.edge_type == "depends" and edge.resolution != "external"
         target = target_of(edge.target) if leads_to_file else edge.target
         kind = edge.is_module, edge.module_file, edge.type_only, edge.deferred
         key = (edge.edge_type, edge.source, target, edge.resolution, edge.imported, kind)
-        found[key].append(edge)
-    return found
+        edges_by_key[key].append(edge)
+    return edges_by_key

@@ -1,4 +1,4 @@
-"""Where things of two trees stand: what is said of each pair of files, and which of several of one name is which."""
+"""Matching of records of two trees by file and, for several with the same name in a file, by line."""
 
 from __future__ import annotations
 
@@ -10,28 +10,25 @@ from codebatch.model.record import Located
 
 R = TypeVar("R", bound=Located)
 
-# How far behind the line where something stands the lines are that must be one, pass by pass.
+# Offsets from the line of a record to the lines that must match, for each pass.
 _LINES_OF_HEADS = ((0, 1), (1,), (0,))
 
 
 class FileMap(Protocol):
-    """Which file of the old tree is which of the new one, by paths that these trees have."""
+    """The matching files of two trees. Paths must exist in their tree."""
 
     def new_path(self, old: bytes) -> bytes | None:
-        """Where a file of the old tree is in the new one; None where it is gone."""
+        """Return the path of a file of the old tree in the new tree, or None."""
 
     def old_path(self, new: bytes) -> bytes | None:
-        """Where a file of the new tree was in the old one; None where it was not."""
+        """Return the path of a file of the new tree in the old tree, or None."""
 
-    def lines(self, side: Literal["old", "new"], path: bytes, its_other: bytes) -> Sequence[int] | None:
-        """Which line of a file of one tree is which of one of the other, as `lines.pair_lines` has it.
-
-        None where a text is lost.
-        """
+    def lines(self, side: Literal["old", "new"], path: bytes, other: bytes) -> Sequence[int] | None:
+        """Return the matching lines of two files, like `lines.pair_lines`, or None if a text is lost."""
 
 
 class FilePlaces(NamedTuple, Generic[R]):
-    """What is said of a file of both trees, or of one of them: then the other path is None, and nothing is said."""
+    """The records of a file of both trees, or of one tree. Then the other path is None and has no records."""
 
     old_path: bytes | None
     new_path: bytes | None
@@ -40,7 +37,7 @@ class FilePlaces(NamedTuple, Generic[R]):
     files: FileMap
 
     def lines(self) -> Sequence[int] | None:
-        """Which line of the old file is which of the new one, None where that is not known."""
+        """Return the matching lines of the old and the new file, or None if they are unknown."""
         if self.old_path is None or self.new_path is None:
             return None
         return self.files.lines("old", self.old_path, self.new_path)
@@ -49,16 +46,22 @@ class FilePlaces(NamedTuple, Generic[R]):
 def iter_files(
     old: Mapping[bytes, Sequence[R]], new: Mapping[bytes, Sequence[R]], files: FileMap
 ) -> Iterator[FilePlaces[R]]:
-    """What is said of each file by path, the new one where it has one."""
-    found = [_of_old(path, said, new, files) for path, said in old.items()]
-    met = {each.new_path for each in found}
-    found += (FilePlaces(files.old_path(path), path, (), said, files) for path, said in new.items() if path not in met)
-    return iter(sorted(found, key=lambda each: (each.new_path or each.old_path or b"", each.new_path is None)))
+    """Yield the records of each file, by path. The new path is used if there is one."""
+    file_pairs = [_pair_old_file(path, records, new, files) for path, records in old.items()]
+    new_paths = {file.new_path for file in file_pairs}
+    file_pairs += (
+        FilePlaces(files.old_path(path), path, (), records, files)
+        for path, records in new.items()
+        if path not in new_paths
+    )
+    return iter(sorted(file_pairs, key=lambda file: (file.new_path or file.old_path or b"", file.new_path is None)))
 
 
-def _of_old(path: bytes, said: Sequence[R], new: Mapping[bytes, Sequence[R]], files: FileMap) -> FilePlaces[R]:
-    its_other = files.new_path(path)
-    return FilePlaces(path, its_other, said, () if its_other is None else new.get(its_other, ()), files)
+def _pair_old_file(
+    path: bytes, records: Sequence[R], new: Mapping[bytes, Sequence[R]], files: FileMap
+) -> FilePlaces[R]:
+    other = files.new_path(path)
+    return FilePlaces(path, other, records, () if other is None else new.get(other, ()), files)
 
 
 def pair_places(
@@ -68,37 +71,42 @@ def pair_places(
     *,
     are_heads: bool = False,
 ) -> tuple[list[tuple[int, int]], list[int], list[int]]:
-    """Pair things by their lines, 1-based, which ascend: those on lines that are one, then the rest in their order.
+    """Match records by their lines, which are 1-based and ascend: first on matching lines, then the rest in order.
 
-    Of `are_heads` first come those whose next lines are one too, or these alone: of two like heads a body says whose it
-    is. Given are the places of pairs, and of what is left on each side. `paired_lines`, None where a text is lost, is
-    asked only where there are several on a side.
+    With `are_heads`, records whose next line also matches come first, then records of which only the next line matches.
+    If two heads are equal, the body distinguishes them. Return the pairs of indexes and the remaining indexes of each
+    side. `paired_lines` is called only if a side has several records; it returns None if a text is lost.
     """
     pairs: list[tuple[int, int]] = []
     left, right = [*range(len(old))], [*range(len(new))]
     paired = (paired_lines() or ()) if old and new and len(old) + len(new) > 2 else ()
     for offsets in _LINES_OF_HEADS if are_heads else ((0,),):
-        pairs += _on_one_line([(place, old[place]) for place in left], [(at, new[at]) for at in right], paired, offsets)
+        pairs += _pair_on_lines(
+            [(index, old[index]) for index in left],
+            [(new_index, new[new_index]) for new_index in right],
+            paired,
+            offsets,
+        )
         ours, theirs = {one for one, _ in pairs}, {other for _, other in pairs}
-        left = [place for place in left if place not in ours]
-        right = [place for place in right if place not in theirs]
+        left = [index for index in left if index not in ours]
+        right = [index for index in right if index not in theirs]
     pairs += zip(left, right, strict=False)
     return sorted(pairs), left[len(right) :], right[len(left) :]
 
 
-def _on_one_line(
+def _pair_on_lines(
     old: Sequence[tuple[int, int]], new: Sequence[tuple[int, int]], paired: Sequence[int], offsets: Sequence[int]
 ) -> list[tuple[int, int]]:
-    """Places, each given with its line, of which the lines so far behind are one."""
-    there: dict[int, list[int]] = defaultdict(list)
-    for place, line in reversed(new):
-        there[line].append(place)
-    found = []
-    for place, line in old:
+    """Match records, given as (index, line), for which the lines at all offsets match."""
+    indexes_by_line: dict[int, list[int]] = defaultdict(list)
+    for index, line in reversed(new):
+        indexes_by_line[line].append(index)
+    pairs = []
+    for index, line in old:
         lines = {
             paired[line - 1 + offset] + 1 - offset if 0 <= line - 1 + offset < len(paired) else 0 for offset in offsets
         }
-        its_other = lines.pop() if len(lines) == 1 else 0
-        if its_other > 0 and its_other in there and there[its_other]:
-            found.append((place, there[its_other].pop()))
-    return found
+        other = lines.pop() if len(lines) == 1 else 0
+        if other > 0 and other in indexes_by_line and indexes_by_line[other]:
+            pairs.append((index, indexes_by_line[other].pop()))
+    return pairs

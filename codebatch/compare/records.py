@@ -1,4 +1,4 @@
-"""What became of what two batches tell besides findings: read for each task, and compared kind by kind."""
+"""Comparison of all records except findings, by task and kind."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _Compare = Callable[[TreeComparison, str], Iterator[Change]]
 
 
 def compare_kind(trees: TreeComparison, kind: str, tasks: Iterable[str]) -> Iterator[Change]:
-    """What became of the records of a kind that some tasks give, and of equal ones that were read.
+    """Yield the changes of records of a kind that some tasks emit. Unchanged records that were read are included.
 
-    Files are those of the snapshots. Raises StoreCorrupt.
+    Records of kind `file` come from the snapshots. Raises StoreCorrupt.
     """
     if kind == "file":
-        choices = FileSelectionDiff(trees)
+        selections = FileSelectionDiff(trees)
         for row in compare_files(*trees.unlike, trees.moved):
             side: Side = "new" if row.new is None else "old"
-            alone = row.old if row.new is None else row.new if row.old is None else None
-            is_left_out = alone is not None and choices.is_left_out(side, alone.path_bytes)
+            only_record = row.old if row.new is None else row.new if row.old is None else None
+            is_left_out = only_record is not None and selections.is_left_out(side, only_record.path_bytes)
             yield row._replace(state="not_comparable", reason="excluded") if is_left_out else row
         return
     for task in tasks:
@@ -42,40 +42,40 @@ def compare_kind(trees: TreeComparison, kind: str, tasks: Iterable[str]) -> Iter
 
 
 def _with_reasons(trees: TreeComparison, task: str, rows: Sequence[Change]) -> Iterator[Change]:
-    """Rows as they are, but what need not be on the other side is not comparable where it is missing there.
+    """Yield changes. A change is not comparable if the record may be missing for another reason than the source.
 
-    So is a number of a function, or the greatest one of a file, where one of the two is of a part of the file alone.
+    A metric is not comparable if one of the files was only partially parsed.
     """
-    gone = [each for row in rows if row.old and is_missing(row.new) for each in _places(row.old)]
-    come = [each for row in rows if row.new and is_missing(row.old) for each in _places(row.new)]
-    both = [row.old for row in rows if row.old and _is_of_tree(row)]
-    of_gone = AbsenceReasons(trees, "old", paths=[each.path_bytes for each in (*gone, *both)])
-    of_come = AbsenceReasons(trees, "new", paths=[each.path_bytes for each in come])
+    removed = [record for row in rows if row.old and is_missing(row.new) for record in _locations(row.old)]
+    added = [record for row in rows if row.new and is_missing(row.old) for record in _locations(row.new)]
+    both = [row.old for row in rows if row.old and _depends_on_syntax_tree(row)]
+    removed_reasons = AbsenceReasons(trees, "old", paths=[record.path_bytes for record in (*removed, *both)])
+    added_reasons = AbsenceReasons(trees, "new", paths=[record.path_bytes for record in added])
     for row in rows:
         reason: Reason | None = None
         if row.old and is_missing(row.new):
-            reason = next(filter(None, (of_gone.of_task(task, each) for each in _places(row.old))), None)
+            reason = next(filter(None, (removed_reasons.of_task(task, record) for record in _locations(row.old))), None)
         elif row.new and is_missing(row.old):
-            reason = next(filter(None, (of_come.of_task(task, each) for each in _places(row.new))), None)
-        elif row.old and _is_of_tree(row) and of_gone.is_in_part(row.old.path_bytes):
+            reason = next(filter(None, (added_reasons.of_task(task, record) for record in _locations(row.new))), None)
+        elif row.old and _depends_on_syntax_tree(row) and removed_reasons.is_in_part(row.old.path_bytes):
             reason = "partially_parsed"
         if reason is None:
             yield row
         else:
-            old, new = (None if is_missing(each) else each for each in (row.old, row.new))
+            old, new = (None if is_missing(record) else record for record in (row.old, row.new))
             yield row._replace(state="not_comparable", old=old, new=new, reason=reason)
 
 
-def _places(thing: Thing) -> list[Thing]:
-    """A record, and where it is of a copied block, that block at its other place."""
+def _locations(thing: Thing) -> list[Thing]:
+    """Return a record and, for a duplicate block, also the block at its other location."""
     if not isinstance(thing, Duplicate):
         return [thing]
     other = replace(thing, path=thing.other_path, path_b64=thing.other_path_b64, line=thing.other_line)
     return [thing, other] if thing.other_path or thing.other_path_b64 else [thing]
 
 
-def _is_of_tree(row: Change) -> bool:
-    """Tell whether a number worsened or improved that follows from the file's tree."""
+def _depends_on_syntax_tree(row: Change) -> bool:
+    """Return whether a metric that depends on the syntax tree worsened or improved."""
     return row.state in ("worsened", "improved") and isinstance(row.old, Metric) and row.old.metric in OF_TREES
 
 
@@ -104,10 +104,10 @@ COMPARED_KINDS = (*_BY_TASK, "file")
 
 
 def is_missing(thing: Thing | None) -> bool:
-    """Whether the batch has no record of it."""
+    """Return whether a batch has no record."""
     return thing is None or isinstance(thing, ImplicitZeroMetric)
 
 
 def groups_of(records: BatchRecords, tasks: Iterable[str], asked: RecordFilter) -> set[str]:
-    """The groups of copies of which a record is asked for. Raises StoreCorrupt."""
-    return {str(each["group"]) for task in tasks for each in records.iter_records(task, asked, is_beside=True)}
+    """Return the duplicate groups that have a matching record. Raises StoreCorrupt."""
+    return {str(record["group"]) for task in tasks for record in records.iter_records(task, asked, is_beside=True)}

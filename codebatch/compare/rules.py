@@ -1,4 +1,4 @@
-"""What the code that workers run knows of findings: whether a rule is off at a path, or why it does not tell one."""
+"""Questions about findings that worker code answers: whether a rule is off, and why a finding is not reported."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ from codebatch.model.task import Json
 from codebatch.plugins.worker_services import load_question
 from codebatch.protocol.launch import SILENCING_MODULE
 
-# How notes of ours begin, and what is in those that ruff and other linters heed.
-_NOTE = b"codebatch: ignore"
+# The marker of codebatch suppression comments, and words in comments of ruff and other linters.
+_SUPPRESSION_MARKER = b"codebatch: ignore"
 _WORDS = (b"ruff", b"pylint", b"nosec", b"lgtm", b"noinspection")
 _ANY_WORD = re.compile(rb"\b(?:%b)\b" % b"|".join(_WORDS))
-# The task whose rules can be turned off, and whose doubts are known.
+# The task whose rules can be turned off, and whose unreported findings can be explained.
 LINT = "lint"
 
 Untold = Literal["suppressed", "withheld", "partially_parsed", ""]
-# Path, content and contexts of a file; findings in it, each a line, a tool, a code and a message; whether it may have
-# notes or a syntax error.
+# A request: path, content and contexts of a file; findings in it as (line, tool, code, message); whether the file may
+# have suppression comments or a syntax error.
 AskedFile = tuple[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str, str, str]], bool]
 
 Switch = Callable[[bytes, str, str], bool | None]
 
 
 def switch_of(task: PlannedTask) -> Switch | None:
-    """Whether a task's configuration has a rule off, asked with a path, a tool and a code; None of what it has not.
+    """Return a function that tests whether a task's configuration turns off a rule, given path, tool and code.
 
-    None at all where all it has is on, or what it was configured with is not understood any more.
+    The function returns None for an unknown rule. Return None if no rules are off, or if the configuration is no longer
+    valid.
     """
     if task.name != LINT:
         return None
@@ -40,7 +41,12 @@ def switch_of(task: PlannedTask) -> Switch | None:
 
 
 class PerFileLimits(NamedTuple):
-    """How much lint tells of a file: a name of it once, by which rules; itself once; `findings_max` by any other."""
+    """The limits of lint for a file.
+
+    Rules in `once_a_name` report once per name; rules in `once_a_file` report once.
+
+    All other rules report at most `findings_max` findings.
+    """
 
     once_a_name: frozenset[str]
     once_a_file: frozenset[str]
@@ -49,18 +55,18 @@ class PerFileLimits(NamedTuple):
 
 @cache
 def per_file_limits() -> PerFileLimits:
-    """How much lint tells of a file at most."""
+    """Return the limits of lint for a file."""
     question = load_question("told_of_a_file", SILENCING_MODULE)
     return PerFileLimits(*cast("Callable[[], tuple[frozenset[str], frozenset[str], int]]", question)())
 
 
 def has_notes(content: bytes) -> bool:
-    """Whether a file may have a note of ours."""
-    return _NOTE in content
+    """Return whether a file may contain a codebatch suppression comment."""
+    return _SUPPRESSION_MARKER in content
 
 
 def has_notes_of_others(content: bytes) -> bool:
-    """Whether a file may have a note that ruff or another linter heeds."""
+    """Return whether a file may contain a suppression comment for ruff or another linter."""
     if b"noqa" in content.lower():
         return True
     return any(word in content for word in _WORDS) and _ANY_WORD.search(content) is not None
@@ -69,9 +75,9 @@ def has_notes_of_others(content: bytes) -> bool:
 def are_silenced(
     path: bytes, content: bytes, contexts: Mapping[str, bytes], findings: Sequence[tuple[int, str]]
 ) -> list[bool]:
-    """Which findings a note of ours in a file silences, each given as line and code.
+    """Return for each finding, given as (line, code), whether a codebatch suppression comment suppresses it.
 
-    Where the file is not understood any more none is.
+    If the file cannot be parsed any more, none is suppressed.
     """
     ask = cast(
         "Callable[[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str]]], list[bool]]",
@@ -84,9 +90,9 @@ def are_silenced(
 
 
 def why_untold(task: PlannedTask, asked: Sequence[AskedFile]) -> list[list[Untold]]:
-    """Why lint, as it is configured, does not tell some findings of files.
+    """Return why lint, with a task's configuration, does not report findings of files.
 
-    Nothing is known where the configuration is not understood any more.
+    All reasons are empty if the configuration is no longer valid.
     """
     question = load_question("why_untold")
     ask = cast("Callable[[Mapping[str, Json], Sequence[AskedFile]], list[list[Untold]] | None]", question)

@@ -1,8 +1,8 @@
-"""The states of what two batches are compared for, and the rules that give a finding its state (SPEC.md "Comparison").
+"""The states of changes, and the rules that assign them to findings (SPEC.md "Comparison").
 
-A finding or a group of copies is new or fixed. The severity of a finding is raised or lowered. A metric, or the number
+A finding or a duplicate group is new or fixed. The severity of a finding is raised or lowered. A metric, or the number
 of copies in a group, is worsened or improved. A symbol, an edge, a file or a metric is added or removed, which is
-neither good nor bad. A finding is removed, not fixed, if its file is gone.
+neither good nor bad. A finding is removed, not fixed, if its file was removed.
 """
 
 from __future__ import annotations
@@ -29,10 +29,14 @@ State = Literal[
     "not_comparable",
 ]
 
-# Why what is in one batch need not be in the other: there the path is not looked at, or left out; the task is not run,
-# or has failed or not come to the file; the rule is off, a note in the source silences it, few rules look in such a
-# file; the file cannot be read as what it is, or the finding is one too many, or doubtful in such a file; it is another
-# version that looks, or one that is configured otherwise. Or the file may have moved, for contents are lost.
+# The reason why a record of one batch may be missing in the other although the source did not remove it.
+# - path, excluded: the scope or the file selection of the other batch excludes the file
+# - lost: the file may have moved, but contents are lost
+# - task, failed: the task did not run, or has no result for the file
+# - rule_off, suppressed: the rule is off, or a comment suppresses the finding
+# - skipped, partially_parsed: few rules check the file, or it is not fully parsed
+# - withheld: lint did not report the finding, because of a limit or because it is doubtful in such a file
+# - tool, configuration: another version or another configuration was used
 Reason = Literal[
     "path",
     "excluded",
@@ -49,18 +53,18 @@ Reason = Literal[
 ]
 
 REGRESSIONS: tuple[State, ...] = ("new", "severity_raised", "worsened")
-"""States that call for attention, in the order in which people read them."""
+"""States that need attention, in display order."""
 IMPROVEMENTS: tuple[State, ...] = ("fixed", "severity_lowered", "improved")
 """The opposite states."""
 
-# What a message calls a line goes with the lines above it.
+# A line number in a message changes with edits above that line, so it is ignored.
 _LINE = re.compile(r"\bline \d+")
 
 SEVERITY_RANK: dict[Severity, int] = {"hint": 0, "info": 1, "warning": 2, "error": 3}
 
 
 def state_of_pair(old: Diagnostic, new: Diagnostic, by: Pass) -> State:
-    """The state of two findings that are one. What is told is the weightiest: severity, then message, then place."""
+    """Return the state of two matching findings. Severity takes precedence, then message, then location."""
     if old.severity != new.severity:
         return "severity_raised" if SEVERITY_RANK[new.severity] > SEVERITY_RANK[old.severity] else "severity_lowered"
     if old.message != new.message and _LINE.sub("", old.message) != _LINE.sub("", new.message):
@@ -70,12 +74,15 @@ def state_of_pair(old: Diagnostic, new: Diagnostic, by: Pass) -> State:
 
 
 def state_of_new(reason: Reason | None) -> State:
-    """The state of a finding that the older batch has not."""
+    """Return the state of a finding without a match in the older batch."""
     return "new" if reason is None else "not_comparable"
 
 
 def state_of_old(reason: Reason | None, *, is_file_gone: bool) -> State:
-    """The state of a finding that the newer batch has not. What is silenced is mended by nobody."""
+    """Return the state of a finding without a match in the newer batch.
+
+    A suppressed finding does not count as fixed.
+    """
     if reason in ("rule_off", "suppressed"):
         return "suppressed"
     if reason is not None:

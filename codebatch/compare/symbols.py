@@ -1,8 +1,8 @@
-"""What became of the symbols of two trees.
+"""Comparison of the symbols of two trees.
 
-A symbol is known by the file, its qualified name and its type; of several (overloads, `#if` arms) that on the same line
-of both texts, then the next in order. What is left on both sides moved from the one to the other where its name, type
-and text, white space aside, are there once on both.
+A symbol is identified by file, qualified name and type. Several equal symbols (overloads, `#if` branches) are matched
+first by matching lines, then in order. A remaining symbol has moved to another file if its name, type and text,
+ignoring white space, are unique on both sides.
 """
 
 from __future__ import annotations
@@ -16,47 +16,53 @@ from codebatch.compare.places import FileMap, FilePlaces, iter_files, pair_place
 from codebatch.compare.states import State
 from codebatch.model.record import Symbol, SymbolType
 
-# What is written where a symbol stands, without white space; empty where that is lost.
-Written = Callable[[Literal["old", "new"], Symbol], bytes]
+# A function that returns the source text of a symbol without white space, or nothing if the content is lost.
+SourceText = Callable[[Literal["old", "new"], Symbol], bytes]
 
-# Of these the same text in another file is no sign that anything went there.
-_WRITTEN_ANYWHERE: frozenset[SymbolType] = frozenset(("import", "parameter"))
+# Symbol types for which equal text in another file does not indicate a move.
+_COMMON_TEXTS: frozenset[SymbolType] = frozenset(("import", "parameter"))
 
 
 def compare_symbols(
-    old: Mapping[bytes, Sequence[Symbol]], new: Mapping[bytes, Sequence[Symbol]], files: FileMap, written: Written
+    old: Mapping[bytes, Sequence[Symbol]],
+    new: Mapping[bytes, Sequence[Symbol]],
+    files: FileMap,
+    source_text: SourceText,
 ) -> Iterator[Change]:
-    """What became of each symbol, by path and line, first those of files that are one; those that are equal too."""
+    """Yield a change for each symbol, by path and line; symbols of matching files come first.
+
+    Unchanged symbols are included.
+    """
     removed: list[Symbol] = []
     added: list[Symbol] = []
-    for each in iter_files(old, new, files):
-        yield from _compare_file(each, removed, added)
-    moved = list(_moved(removed, added, written))
+    for file in iter_files(old, new, files):
+        yield from _compare_file(file, removed, added)
+    moved = list(_match_moved(removed, added, source_text))
     for one, other in moved:
         yield Change(_state(one, other, is_moved=True), one, other)
-    gone, come = {id(one) for one, _ in moved}, {id(other) for _, other in moved}
-    yield from (Change("removed", one, None) for one in removed if id(one) not in gone)
-    yield from (Change("added", None, other) for other in added if id(other) not in come)
+    moved_from, moved_to = {id(one) for one, _ in moved}, {id(other) for _, other in moved}
+    yield from (Change("removed", one, None) for one in removed if id(one) not in moved_from)
+    yield from (Change("added", None, other) for other in added if id(other) not in moved_to)
 
 
-def _compare_file(each: FilePlaces[Symbol], removed: list[Symbol], added: list[Symbol]) -> Iterator[Change]:
-    ours, theirs = _by_name(each.old), _by_name(each.new)
+def _compare_file(file: FilePlaces[Symbol], removed: list[Symbol], added: list[Symbol]) -> Iterator[Change]:
+    ours, theirs = _group_by_name(file.old), _group_by_name(file.new)
     for name in sorted({*ours, *theirs}):
         old, new = ours.get(name, []), theirs.get(name, [])
         places = [symbol.line for symbol in old], [symbol.line for symbol in new]
-        pairs, left, right = pair_places(*places, each.lines, are_heads=True)
+        pairs, left, right = pair_places(*places, file.lines, are_heads=True)
         for one, other in pairs:
-            is_moved = each.old_path != each.new_path
+            is_moved = file.old_path != file.new_path
             yield Change(_state(old[one], new[other], is_moved=is_moved), old[one], new[other])
         removed += map(old.__getitem__, left)
         added += map(new.__getitem__, right)
 
 
-def _by_name(symbols: Sequence[Symbol]) -> Mapping[tuple[str, str], list[Symbol]]:
-    found: dict[tuple[str, str], list[Symbol]] = defaultdict(list)
+def _group_by_name(symbols: Sequence[Symbol]) -> Mapping[tuple[str, str], list[Symbol]]:
+    symbols_by_name: dict[tuple[str, str], list[Symbol]] = defaultdict(list)
     for symbol in sorted(symbols, key=lambda symbol: (symbol.line, symbol.column)):
-        found[symbol.qualified, symbol.symbol_type].append(symbol)
-    return found
+        symbols_by_name[symbol.qualified, symbol.symbol_type].append(symbol)
+    return symbols_by_name
 
 
 def _state(old: Symbol, new: Symbol, *, is_moved: bool) -> State:
@@ -69,24 +75,26 @@ def _signature(symbol: Symbol) -> object:
     return symbol.parameters, symbol.decorators, symbol.visibility
 
 
-def _moved(removed: Sequence[Symbol], added: Sequence[Symbol], written: Written) -> Iterator[tuple[Symbol, Symbol]]:
+def _match_moved(
+    removed: Sequence[Symbol], added: Sequence[Symbol], source_text: SourceText
+) -> Iterator[tuple[Symbol, Symbol]]:
     removed, added = (
-        [symbol for symbol in side if symbol.symbol_type not in _WRITTEN_ANYWHERE] for side in (removed, added)
+        [symbol for symbol in side if symbol.symbol_type not in _COMMON_TEXTS] for side in (removed, added)
     )
-    both = {_named(symbol) for symbol in removed} & {_named(symbol) for symbol in added}
-    ours, theirs = _once("old", removed, both, written), _once("new", added, both, written)
+    common = {_name_and_type(symbol) for symbol in removed} & {_name_and_type(symbol) for symbol in added}
+    ours, theirs = _index_unique("old", removed, common, source_text), _index_unique("new", added, common, source_text)
     yield from ((one, theirs[text]) for text, one in ours.items() if text in theirs)
 
 
-def _named(symbol: Symbol) -> tuple[str, str]:
+def _name_and_type(symbol: Symbol) -> tuple[str, str]:
     return symbol.name, symbol.symbol_type
 
 
-def _once(
-    side: Literal["old", "new"], symbols: Iterable[Symbol], names: set[tuple[str, str]], written: Written
+def _index_unique(
+    side: Literal["old", "new"], symbols: Iterable[Symbol], names: set[tuple[str, str]], source_text: SourceText
 ) -> dict[tuple[str, str, bytes], Symbol]:
-    found: dict[tuple[str, str, bytes], list[Symbol]] = defaultdict(list)
+    symbols_by_text: dict[tuple[str, str, bytes], list[Symbol]] = defaultdict(list)
     for symbol in symbols:
-        if _named(symbol) in names and (text := written(side, symbol)):
-            found[symbol.name, symbol.symbol_type, text].append(symbol)
-    return {text: each[0] for text, each in found.items() if len(each) == 1}
+        if _name_and_type(symbol) in names and (text := source_text(side, symbol)):
+            symbols_by_text[symbol.name, symbol.symbol_type, text].append(symbol)
+    return {text: group[0] for text, group in symbols_by_text.items() if len(group) == 1}

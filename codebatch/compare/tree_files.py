@@ -1,4 +1,4 @@
-"""What became of the files of two trees."""
+"""Comparison of the files of two trees."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from codebatch.model.entry import Entry, path_fields
 def compare_files(
     old: Mapping[bytes, Entry], new: Mapping[bytes, Entry], moved: Iterable[FilePair]
 ) -> Iterator[Change]:
-    """What became of each file, by path, the new one where it has one; of those given, which differ or are on one side.
+    """Yield a change for each of the given files, by path. The new path is used if there is one.
 
-    `moved` are those of two paths that are one. A file that moved and is not the same any more is `changed`.
+    `moved` are the matching files with different paths. A file that moved and differs is `changed`.
     """
-    its_old = {pair.new: pair.old for pair in moved}
-    gone = old.keys() - new.keys() - {*its_old.values()}
-    for path in sorted({*new, *gone}):
-        one, other = old.get(its_old.get(path, path)), new.get(path)
+    old_paths = {pair.new: pair.old for pair in moved}
+    removed = old.keys() - new.keys() - {*old_paths.values()}
+    for path in sorted({*new, *removed}):
+        one, other = old.get(old_paths.get(path, path)), new.get(path)
         yield Change(
             _state(one, other), None if one is None else of_entry(one), None if other is None else of_entry(other)
         )
@@ -39,6 +39,6 @@ def _state(old: Entry | None, new: Entry | None) -> State:
 
 
 def of_entry(entry: Entry) -> TreeFile:
-    """A file as a row tells it."""
+    """Return a tree entry as a record."""
     path, path_b64 = path_fields(entry.path)
     return TreeFile(path=path, path_b64=path_b64, size=entry.size, executable=entry.executable, object=entry.object)

@@ -1,1 +1,1 @@
-"""Questions about batches: records with filters, one file's, summaries. Read-only."""
+"""Read-only queries of batches: records that pass filters, the records of one file, and summaries."""

@@ -1,4 +1,4 @@
-"""How much of what a question asks for a batch can say, so that part of an answer is never taken for the whole."""
+"""Completeness of answers: how many of the results that a question needs exist."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from codebatch.plugins.catalogue import TaskCatalogue
 
 _OF_ALL_FILES = frozenset(("duplicate", "metric"))
-"""Not `edge`: where an import leads is told of the file that it stands in, whatever else is worked on."""
+"""Kinds of records that can depend on all files. An `edge` depends only on its own file."""
 
 
 class Completeness(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,18 +70,18 @@ class Completeness(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def lacking(self) -> str:
         """A description of what is missing; empty if the answer is complete."""
-        told: list[str] = []
+        messages: list[str] = []
         if self.done < self.planned:
-            told.append(f"{self.percent}% of the batch is done")
+            messages.append(f"{self.percent}% of the batch is done")
         if self.failed:
-            told.append(f"{self.failed:,} of {self.planned:,} results failed ({', '.join(self.failed_tasks)})")
+            messages.append(f"{self.failed:,} of {self.planned:,} results failed ({', '.join(self.failed_tasks)})")
         if self.lost:
-            told.append(f"{count_of(self.lost, 'file')} could not be read")
+            messages.append(f"{count_of(self.lost, 'file')} could not be read")
         if self.lacks_files:
-            told.append("the batch is restricted to a part of the project; files outside this part are not covered")
+            messages.append("the batch is restricted to a part of the project; files outside this part are not covered")
         if self.unfollowed:
-            told.append(self.unfollowed)
-        return "; ".join(told)
+            messages.append(self.unfollowed)
+        return "; ".join(messages)
 
 
 def completeness(
@@ -92,10 +92,10 @@ def completeness(
     path: Paths = "",
     lacks_files: bool = False,
 ) -> Completeness:
-    """How complete a batch is for a question that needs some of its tasks.
+    """Return how complete a batch is for a question that needs some of its tasks.
 
-    `tells_failures`: failures are part of the answer. `path`: only those matter at paths that it asks for, as a
-    PathFilter has it. `lacks_files` is as in Completeness.
+    If `tells_failures` is set, failures are part of the answer and are not counted. `path` restricts the counted
+    failures to paths, as in PathFilter. `lacks_files` is as in Completeness.
     """
     tally = records.source.tally(tasks)
     failed: dict[str, int] = {}
@@ -115,16 +115,21 @@ def completeness(
 def completeness_at(
     records: BatchRecords,
     by_task: Mapping[str, Sequence[JsonRecord] | None],
-    told: Collection[JsonRecord],
+    answered: Collection[JsonRecord],
     *,
     lacks_files: bool = False,
 ) -> Completeness:
-    """How complete the answer about one file is: what each task says of it, None where it has not come to it.
+    """Return how complete the answer about one file is.
 
-    The failure of a project task is no file's, and yet what it would have said is missing.
+    `by_task` has the records of each task, or None if the task has no result yet. `answered` are the records in the
+    answer. A failure of a project task belongs to no file, but counts as missing.
     """
-    failed = tuple(task for task, found in by_task.items() if _is_untold_failure(records, task, found or (), told))
-    done = sum(found is not None for found in by_task.values())
+    failed = tuple(
+        task
+        for task, task_records in by_task.items()
+        if _is_unreported_failure(records, task, task_records or (), answered)
+    )
+    done = sum(task_records is not None for task_records in by_task.values())
     return Completeness(
         planned=len(by_task),
         done=done,
@@ -139,25 +144,25 @@ def completeness_at(
 def lacks_files(
     catalogue: Callable[[], TaskCatalogue], records: BatchRecords, tasks: Collection[str], kinds: Collection[str]
 ) -> bool:
-    """Whether of what a question names some records rest on all files, and the batch is of some of them.
+    """Return whether the answer needs records that depend on all files, and the batch is restricted to paths.
 
-    Such records a task of project scope gives. The question names kinds, or the one task alone.
+    Only tasks of project scope emit such records. The question names kinds, or a single task.
     """
     if not records.batch.about.paths:
-        return False  # Before any declaration is loaded.
+        return False  # This check comes first because it needs no task declarations.
     named = _OF_ALL_FILES & set(kinds) if kinds or len(tasks) > 1 else _OF_ALL_FILES
     return bool(named) and bool(tasks_that_give(catalogue(), set(tasks) & set(records.source.project_tasks), named))
 
 
 def tasks_that_give(catalogue: TaskCatalogue, tasks: Collection[str], kinds: Collection[str]) -> tuple[str, ...]:
-    """The tasks whose records can be of some kinds; all of them where no kind is named."""
+    """Return the tasks that can emit records of some kinds, or all of them if no kind is named."""
     return tuple(task for task in tasks if not kinds or _gives(catalogue, task, kinds))
 
 
 def check_kinds(catalogue: Callable[[], TaskCatalogue], records: BatchRecords, kinds: Collection[str]) -> None:
-    """Refuse a question for records that no task of the batch gives. Raises InvalidInput.
+    """Check that tasks of the batch can emit records of each kind. Raises InvalidInput if one kind has no such task.
 
-    Where counts know the kind no declaration is loaded, which takes 10 ms.
+    Declarations are loaded only if the counts do not contain the kind, because loading is slow.
     """
     for kind in kinds:
         pieces = (piece for task in records.task_names for piece in records.source.iter_pieces(task))
@@ -175,23 +180,23 @@ def check_kinds(catalogue: Callable[[], TaskCatalogue], records: BatchRecords, k
 def _gives(catalogue: TaskCatalogue, task: str, kinds: Collection[str]) -> bool:
     if "failure" in kinds:
         return True
-    from codebatch.plugins.entry_points import describe_task  # 3 ms, and `summary` asks for no kind
+    from codebatch.plugins.entry_points import describe_task  # Imported late: `summary` names no kinds.
 
     try:
         return any(kind in kinds for kind in describe_task(catalogue, task).records)
     except InvalidConfiguration:
-        return True  # One of another installation's, or of the project's own: it may give any kind.
+        return True  # The task is custom or from another installation, so it may emit any kind.
 
 
-def _is_untold_failure(
-    records: BatchRecords, task: str, found: Sequence[JsonRecord], told: Collection[JsonRecord]
+def _is_unreported_failure(
+    records: BatchRecords, task: str, task_records: Sequence[JsonRecord], answered: Collection[JsonRecord]
 ) -> bool:
     if task in records.source.project_tasks:
         return bool(records.counts(task).kinds.get("failure"))
-    return any(record["kind"] == "failure" and record not in told for record in found)
+    return any(record["kind"] == "failure" and record not in answered for record in task_records)
 
 
 def _failures(records: BatchRecords, task: str, path: Paths) -> int:
-    every = records.iter_records(task, RecordFilter(kinds=("failure",)), is_beside=True)
+    failures = records.iter_records(task, RecordFilter(kinds=("failure",)), is_beside=True)
     paths = PathFilter(path)
-    return sum(paths.matches(found := path_bytes(record)) or found == PROJECT_PATH for record in every)
+    return sum(paths.matches(record_path := path_bytes(record)) or record_path == PROJECT_PATH for record in failures)

@@ -1,4 +1,4 @@
-"""What fields records have, and what each is of a record: also where it is not written, since it is the default."""
+"""Fields of records and their values, including default values that record lines omit."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ Languages = Mapping[PathKey, str]
 NO_LANGUAGES: Languages = {}
 
 DERIVED = ("dir", "lang")
-"""What every record has without it being written: the directory and the language of its file."""
+"""Derived fields of every record: the directory and the language of its file."""
 PATHS = ("path", "other_path")
-"""What stands under another name, its own and `_b64`, where it is no UTF-8."""
+"""Fields that a record stores under the name with the suffix `_b64` if the path is not UTF-8."""
 
 
 def cell_of(record: JsonRecord) -> str:
-    """Return the place of a record in its notebook for people, empty outside of notebooks."""
+    """Return the location of a record in its notebook as displayed text, or an empty string outside notebooks."""
     return f" (cell {record['cell']}, line {record['cell_line']})" if "cell" in record else ""
 
 
 def record_path(record: JsonRecord, field: str = "path") -> str:
-    """A record's path for people; the other one where `field` says so."""
+    """Return a path of a record for display. `field` selects `path` or `other_path`."""
     path_b64 = record.get(f"{field}_b64")
     if isinstance(path_b64, str):
         from base64 import b64decode
@@ -44,7 +44,7 @@ def record_path(record: JsonRecord, field: str = "path") -> str:
 
 
 def typed(record: JsonRecord, type_: type[R]) -> R:
-    """A record as what it is. Raises StoreCorrupt where it is no such."""
+    """Convert a record to a record type. Raises StoreCorrupt if it is not valid for this type."""
     try:
         return msgspec.convert(record, type_)
     except msgspec.ValidationError as error:
@@ -52,19 +52,19 @@ def typed(record: JsonRecord, type_: type[R]) -> R:
 
 
 def path_key(record: JsonRecord) -> PathKey:
-    """By what a record's file is told from all others."""
+    """Return the key that identifies the file of a record."""
     return record.get("path"), record.get("path_b64")
 
 
 def fields_of(kinds: Iterable[str]) -> tuple[str, ...]:
-    """The fields of records of some kinds, `kind` and `path` first; each once."""
+    """Return the fields of records of some kinds, each once, beginning with `kind` and `path`."""
     defaults = _defaults()
     named = {field: None for kind in kinds for field in defaults[kind]}
     return tuple({"kind": None, "path": None, **named, **dict.fromkeys(DERIVED)})
 
 
 def chosen(record: JsonRecord, fields: Iterable[str], languages: Languages) -> JsonRecord:
-    """Some fields of a record alone. A path that is no UTF-8 is under `path_b64`, as in the record."""
+    """Return a record reduced to some fields. A path that is not UTF-8 stays under `path_b64` or `other_path_b64`."""
     row: JsonRecord = {}
     for field in fields:
         encoded = f"{field}_b64"
@@ -76,7 +76,7 @@ def chosen(record: JsonRecord, fields: Iterable[str], languages: Languages) -> J
 
 
 def value_of(record: JsonRecord, field: str, languages: Languages) -> Json:
-    """The value of a field; None where the record has none. Paths are as people are shown them."""
+    """Return the value of a field, or None if the record has no value. Paths are returned as displayed."""
     if field in record and field not in PATHS:
         return record[field]
     if field == "lang":
@@ -90,12 +90,13 @@ def value_of(record: JsonRecord, field: str, languages: Languages) -> Json:
 
 @functools.cache
 def _defaults() -> dict[str, dict[str, Json]]:
-    """What each field is where a line does not have it, by kind."""
-    found: dict[str, dict[str, Json]] = {kind: {} for kind in KINDS}
+    """Return the default value of each field, by kind. It is None if there is no default."""
+    defaults_by_kind: dict[str, dict[str, Json]] = {kind: {} for kind in KINDS}
     for type_ in RECORD_TYPES:
-        names, defaults = type_.__struct_encode_fields__, type_.__struct_defaults__  # The types of fields cost 5 ms.
-        without = (msgspec.NODEFAULT,) * (len(names) - len(defaults))
-        for name, default in zip(names, without + defaults, strict=True):
+        # `msgspec.structs.fields` is not used because it resolves type annotations, which is slow.
+        names, defaults = type_.__struct_encode_fields__, type_.__struct_defaults__
+        missing = (msgspec.NODEFAULT,) * (len(names) - len(defaults))
+        for name, default in zip(names, missing + defaults, strict=True):
             is_set = default not in (msgspec.NODEFAULT, UNSET)
-            found[TAGS[type_]][name] = msgspec.json.decode(msgspec.json.encode(default)) if is_set else None
-    return found
+            defaults_by_kind[TAGS[type_]][name] = msgspec.json.decode(msgspec.json.encode(default)) if is_set else None
+    return defaults_by_kind

@@ -1,4 +1,4 @@
-"""Files that are not what a project is for: tests, and what others or machines wrote."""
+"""Non-production files: tests, and vendored or generated code."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ from collections.abc import Mapping
 from typing import Literal
 
 Apart = Literal["test", "foreign"]
-"""`test`: tests, their data, examples, documentation; `foreign`: vendored, generated, minified, or a template."""
+"""The category of a non-production file.
+
+- `test`: tests, their data, examples, documentation.
+- `foreign`: vendored, generated or minified files, and templates.
+"""
 
 
 class SecondaryFiles:
-    """Which files of a batch stand apart."""
+    """The non-production files of a batch."""
 
-    def __init__(self, found: Mapping[bytes, Apart]) -> None:
-        self._found = found
+    def __init__(self, by_path: Mapping[bytes, Apart]) -> None:
+        self._by_path = by_path
 
     def of(self, path: bytes) -> Apart | None:
-        """How a file stands apart; None where it does not."""
-        return self._found.get(path)
+        """Return the category of a non-production file, or None for other files."""
+        return self._by_path.get(path)

@@ -67,7 +67,7 @@ def test_the_next_attempt_has_a_new_directory_of_its_own(
     scratch.make(first)
     if is_old:
         wait_until(lambda: wall_ns() - first.stat().st_ctime_ns > 2 * TICK_NS)
-        scratch.end(first, is_left_alone=True)
+        scratch.end(first, has_no_processes=True)
         first = scratch.directory(1)
         scratch.make(first)
     assert scratch.is_untouched(first) == is_old
@@ -75,7 +75,7 @@ def test_the_next_attempt_has_a_new_directory_of_its_own(
     held = os.open(first, os.O_RDONLY)  # Nothing else gets its inode.
     act(first)
     assert scratch.is_untouched(first) == (is_old and act in (_nothing, _fills, _truncates))
-    scratch.end(first, is_left_alone=is_left_alone)
+    scratch.end(first, has_no_processes=is_left_alone)
     second = scratch.directory(2)
     scratch.make(second)
     os.close(held)
@@ -89,6 +89,6 @@ def test_who_made_the_directory_of_the_next_attempt_stops_nobody(tmp_path: Path)
     scratch = Scratch(RealFiles(), tmp_path, wall_ns)
     scratch.make(scratch.directory(1))
     _makes_the_next(scratch.directory(1))
-    scratch.end(scratch.directory(1), is_left_alone=True)
+    scratch.end(scratch.directory(1), has_no_processes=True)
     scratch.make(scratch.directory(2))
     assert scratch.directory(2).is_dir()

@@ -102,7 +102,7 @@ class Runner(TaskRunner):
         self._tasks = tasks
 
     def _set_up(self, name: str) -> Task:
-        self._finding.add(name)
+        self._with_findings.add(name)
         return self._tasks[name]
 
 

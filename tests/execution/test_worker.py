@@ -309,8 +309,8 @@ class ProjectRunner(CheapRunner):
 
 def do_graph(worker: Worker, batch: BatchDir, *served: Served) -> None:
     """The one item of a batch, and then a task of project scope."""
-    worker._do(Unit(shard=batch.plan().shards[0].id, start=0, end=1, tasks=FILE_TASKS), 1, [])
-    worker._do(Unit(shard=ProjectWork("graph").id, start=0, end=1, tasks=("graph",)), 2, served)
+    worker._do_unit(Unit(shard=batch.plan().shards[0].id, start=0, end=1, tasks=FILE_TASKS), 1, [])
+    worker._do_unit(Unit(shard=ProjectWork("graph").id, start=0, end=1, tasks=("graph",)), 2, served)
 
 
 @pytest.mark.parametrize(("path", "is_whole"), [(b"does/a", True), (b"fails/a", False)])
@@ -319,7 +319,7 @@ def test_project_task_goes_on_from_an_older_batch_only_where_all_that_it_needs_i
 ) -> None:
     older = cast("BatchBefore", object())
     seen: list[BatchBefore | None] = []
-    monkeypatch.setattr(Worker, "_before", lambda *_: older)
+    monkeypatch.setattr(Worker, "_open_previous", lambda *_: older)
     batch = make_batch(store, [path], shard_items=1)
     worker = worker_of(store, batch, pair[1], ProjectRunner(batch, seen.append))
     do_graph(worker, batch, Served(task="graph", start=0, end=1, base="older", first=0))

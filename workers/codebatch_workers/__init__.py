@@ -1,1 +1,1 @@
-"""The process that runs tasks, and the built-in tasks. The coordinator never imports it."""
+"""The worker process and the built-in tasks. The coordinator never imports this package."""

@@ -1,6 +1,6 @@
-"""`python -m codebatch_workers`: started by a coordinator, never by hand.
+"""The entry point of workers, `python -m codebatch_workers`. Only coordinators start it.
 
-What is imported here comes before anything that takes time: while modules are made there is no garbage to collect.
+Modules are imported before anything that takes long, because no garbage is created while modules are loaded.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from codebatch_workers.runtime.channel import Channel
 
 _STDERR = 2
-# How long tasks of others have for their threads and all else that is to be done at the end.
+# The time that third-party tasks have to finish their threads and exit handlers.
 _EXIT_SECONDS = 2.0
 
 
 def main(arguments: list[str]) -> int:
-    """Run one worker to its end."""
+    """Run one worker until its end."""
     gc.set_threshold(50_000, 20, 50)
     import socket
 
@@ -33,8 +33,9 @@ def main(arguments: list[str]) -> int:
 
     launch = decode_launch(arguments[0])
     if launch.store_lock is not None:
-        os.set_inheritable(launch.store_lock, False)  # Ours until we end, and of no tool that a task starts.
-    # Not SIG_IGN: that is what the tools would inherit that tasks start, and exec(2) resets a handler.
+        # Only this process keeps the lock. Tools that a task starts must not inherit it.
+        os.set_inheritable(launch.store_lock, False)
+    # SIG_IGN would be inherited by tools that tasks start. A handler is reset by exec(2).
     signal.signal(signal.SIGINT, _pass)
     faulthandler.enable()
     faulthandler.register(STACK_SIGNAL)
@@ -59,9 +60,9 @@ def _work(launch: Launch, channel: Channel) -> int:
         gc.freeze()
         worker.run()
     except CoordinatorGone:
-        _end()  # Nobody is left who would end us where a task's thread goes on.
-    finally:  # However we end, a thread that never does is not waited for.
-        with contextlib.suppress(RuntimeError):  # There is no thread to be had for it.
+        _end()  # The coordinator has ended, so it cannot end this process if a thread of a task keeps running.
+    finally:  # At any end, a thread that does not finish is not waited for.
+        with contextlib.suppress(RuntimeError):  # No thread could be started for it.
             faulthandler.dump_traceback_later(_EXIT_SECONDS, exit=True, file=_STDERR)
     if worker.has_built_in_tasks_alone:
         _end()
@@ -69,7 +70,7 @@ def _work(launch: Launch, channel: Channel) -> int:
 
 
 def _supervise(launch: Launch, channel: Channel) -> int:
-    """What runs outlives the coordinator, and so do we."""
+    """Run a supervisor. The running command outlives the coordinator, and so does this process."""
     from codebatch.errors import CodebatchError
     from codebatch.system.processes.environment import given_environment
     from codebatch.system.processes.processes import be_subreaper
@@ -77,7 +78,8 @@ def _supervise(launch: Launch, channel: Channel) -> int:
     from codebatch_workers.runtime.channel import CoordinatorGone, give_up
 
     be_subreaper(True)
-    signal.signal(signal.SIGTERM, _pass)  # A service manager sends it to all: the coordinator decides what ends.
+    # A service manager sends SIGTERM to all processes. The coordinator decides which of them end.
+    signal.signal(signal.SIGTERM, _pass)
     try:
         try:
             supervisor = Supervisor(launch, channel, pid=os.getpid(), environment=given_environment())
@@ -92,17 +94,17 @@ def _supervise(launch: Launch, channel: Channel) -> int:
 
 
 def _pass(*_: object) -> None:
-    """Handle a signal that is the coordinator's to hear."""
+    """Handle a signal to which only the coordinator reacts."""
 
 
 def _end() -> NoReturn:
-    """End the process at once: the kernel frees its memory faster, by 25 ms.
+    """End the process at once, because the kernel frees its memory faster.
 
-    Threads are not waited for, files of whoever leaves them open not flushed: so no built-in task leaves any.
+    Threads are not waited for and open files are not flushed, so no built-in task may leave any.
     """
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError, AttributeError):  # A task may have replaced it.
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # A task may have replaced the stream.
             stream.flush()
     os._exit(0)
 

@@ -1,4 +1,4 @@
-"""Why one batch need not have a finding that the other one has, though nobody made or mended it (states.Reason)."""
+"""Reasons why a finding is absent from one batch although no change of the source removed it (`states.Reason`)."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ from codebatch.scheduling.outcome_counts import OutcomeCounts
 
 _PARSE = "parse"
 _NONE: ToldByPath = {}
-# In files of these classes few rules look, or none.
-_PASSED_OVER = frozenset(("binary", "huge", "minified", "generated", "vendored"))
+# Few rules or none check files of these classes.
+_RARELY_CHECKED_CLASSES = frozenset(("binary", "huge", "minified", "generated", "vendored"))
 
 
 class AbsenceReasons:
-    """Asked of all findings of one batch that are not in the other, of which `there` are those that the first has not
-    just so; of other records by their tasks and `paths`.
+    """Reasons for the absence of records of one batch from the other.
+
+    `left` are the findings of this batch without a match. `there` are the findings of the other batch, by path, in
+    files whose findings differ. For other records, `paths` are their paths.
     """
 
     def __init__(
@@ -46,12 +48,12 @@ class AbsenceReasons:
         self._side = side
         self._mine, self._other = BatchContext(trees.batch(side)), BatchContext(trees.batch(other_side(side)))
         self._files: dict[bytes, list[ReportedFinding]] = defaultdict(list)
-        self._alike: dict[tuple[str, bytes], bool] = {}
+        self._is_way_equal: dict[tuple[str, bytes], bool] = {}
         self._has_other: dict[str, bool] = {}
-        self._withheld = UnreportedFindings(trees, side, there)
-        self._choices = FileSelectionDiff(trees)
-        for told in left:
-            self._files[told.path].append(told)
+        self._unreported = UnreportedFindings(trees, side, there)
+        self._selections = FileSelectionDiff(trees)
+        for finding in left:
+            self._files[finding.path].append(finding)
         for path in dict.fromkeys((*self._files, *paths)):
             its_other = trees.path_in_other(side, path)
             if its_other is not None:
@@ -59,27 +61,27 @@ class AbsenceReasons:
                 self._other.paths.append(its_other)
 
     def found(self) -> list[tuple[ReportedFinding, Reason | None]]:
-        """Of each finding the reason, None where there is none. Raises StoreCorrupt."""
+        """Return each finding with the reason for its absence, or None if there is none. Raises StoreCorrupt."""
         reasons: dict[ReportedFinding, Reason | None] = {}
         for path, left in self._files.items():
             its_other = self._trees.path_in_other(self._side, path)
             if not self._other.looks_at(path if its_other is None else its_other):
                 reasons.update(dict.fromkeys(left, "path"))
             elif its_other is None:
-                reasons.update(dict.fromkeys(left, self._why_alone(path)))
+                reasons.update(dict.fromkeys(left, self._missing_file_reason(path)))
             else:
-                reasons.update(self._of_file(path, its_other, left))
-        self._withheld.ask(self._other.tasks.get(LINT), self._other.every_context)
-        return [(told, self._withheld.reasons.get(told, reason)) for told, reason in reasons.items()]
+                reasons.update(self._file_reasons(path, its_other, left))
+        self._unreported.ask(self._other.tasks.get(LINT), self._other.every_context)
+        return [(finding, self._unreported.reasons.get(finding, reason)) for finding, reason in reasons.items()]
 
     def of_task(self, task: str, record: Located) -> Reason | None:
-        """Why a task need not say in the other batch what it says in this one. Raises StoreCorrupt."""
+        """Return the reason why a task need not emit a record in the other batch, or None. Raises StoreCorrupt."""
         path = record.path_bytes
         its_other = self._trees.path_in_other(self._side, path)
         if not self._other.looks_at(path if its_other is None else its_other):
             return "path"
         if its_other is None:
-            return self._why_alone(path)
+            return self._missing_file_reason(path)
         if task not in self._other.records.task_names:
             return "task"
         if not self._other.has_result(task, its_other):
@@ -87,30 +89,30 @@ class AbsenceReasons:
         is_of_file = isinstance(record, Metric) and not record.symbol
         line = getattr(record, "line", 0)
         has_line = partial(self._trees.has_line, self._side, path, its_other, line)
-        if self._is_passed_over(path, its_other, has_line):
+        if self._is_skipped(path, its_other, has_line):
             return "skipped"
         if self._is_broken(path, its_other) and (is_of_file or has_line()):
             return "partially_parsed"
         return "tool" if self._has_other_tool(task) else None
 
     def is_in_part(self, path: bytes) -> bool:
-        """Whether a file is parsed in part in one of the batches, and as a whole in the other. Raises StoreCorrupt."""
+        """Return whether a file is partially parsed in one batch and fully parsed in the other. Raises StoreCorrupt."""
         its_other = self._trees.path_in_other(self._side, path)
         mine, other = self._mine.file(path), None if its_other is None else self._other.file(its_other)
         return mine is not None and other is not None and (_is_broken(mine, other) or _is_broken(other, mine))
 
-    def _why_alone(self, path: bytes) -> Reason | None:
-        """Why a file of this batch may be in the other tree, though its snapshot has none that is this one."""
-        if self._choices.is_left_out(other_side(self._side), path):
+    def _missing_file_reason(self, path: bytes) -> Reason | None:
+        """Return the reason why a file without a match may exist in the other tree, or None."""
+        if self._selections.is_left_out(other_side(self._side), path):
             return "excluded"
         return "lost" if self._trees.may_have_moved else None
 
-    def _is_passed_over(self, path: bytes, its_other: bytes, has_line: Callable[[], bool]) -> bool:
-        """Whether few look in the other batch at such a file, or others at a line that both have."""
+    def _is_skipped(self, path: bytes, its_other: bytes, has_line: Callable[[], bool]) -> bool:
+        """Return whether few rules check the file in the other batch, or other rules check a line that both have."""
         mine, other = self._mine.file(path), self._other.file(its_other)
         if mine is None or other is None:
             return False
-        if _passes_over(other) and not _passes_over(mine):
+        if _is_rarely_checked(other) and not _is_rarely_checked(mine):
             return True
         return mine.lang != other.lang and (other.parse == "unsupported" or has_line())
 
@@ -118,59 +120,64 @@ class AbsenceReasons:
         mine, other = self._mine.file(path), self._other.file(its_other)
         return mine is not None and other is not None and _is_broken(other, mine)
 
-    def _of_file(
+    def _file_reasons(
         self, path: bytes, its_other: bytes, left: Sequence[ReportedFinding]
     ) -> Iterator[tuple[ReportedFinding, Reason | None]]:
-        places = places_there(self._trees, self._side, path, its_other, [told.about.line for told in left])
-        notes = silenced(self._trees, self._side, path, its_other, left, places, self._other.every_context)
-        open_: dict[ReportedFinding, OtherLine] = {}
-        for told, place, is_silenced in zip(left, places, notes, strict=True):
-            if told.task not in self._other.records.task_names:
-                yield told, "task"
-            elif not self._other.has_result(told.task, its_other):
-                yield told, "failed"
-            elif self._is_off(told, its_other):
-                yield told, "rule_off"
-            elif is_silenced:
-                yield told, "suppressed"
-            elif self._is_passed_over(path, its_other, partial(getattr, place, "is_same")):
-                yield told, "skipped"
-            elif told.about.tool != "ruff" and place.is_same and self._is_broken(path, its_other):
-                yield told, "partially_parsed"
+        places = places_there(self._trees, self._side, path, its_other, [finding.about.line for finding in left])
+        suppressions = silenced(self._trees, self._side, path, its_other, left, places, self._other.every_context)
+        unexplained: dict[ReportedFinding, OtherLine] = {}
+        for finding, place, is_suppressed in zip(left, places, suppressions, strict=True):
+            if finding.task not in self._other.records.task_names:
+                yield finding, "task"
+            elif not self._other.has_result(finding.task, its_other):
+                yield finding, "failed"
+            elif self._is_off(finding, its_other):
+                yield finding, "rule_off"
+            elif is_suppressed:
+                yield finding, "suppressed"
+            elif self._is_skipped(path, its_other, partial(getattr, place, "is_same")):
+                yield finding, "skipped"
+            elif finding.about.tool != "ruff" and place.is_same and self._is_broken(path, its_other):
+                yield finding, "partially_parsed"
             else:
-                open_[told] = place
-                yield told, self._otherwise(told, its_other, place)
-        of_lint = {told: place for told, place in open_.items() if told.task == LINT}
+                unexplained[finding] = place
+                yield finding, self._tool_or_configuration(finding, its_other, place)
+        lint_places = {finding: place for finding, place in unexplained.items() if finding.task == LINT}
         other = self._other.file(its_other)
-        self._withheld.add(path, its_other, of_lint, has_errors=other is None or other.parse == "errors")
+        self._unreported.add(path, its_other, lint_places, has_errors=other is None or other.parse == "errors")
 
-    def _is_off(self, told: ReportedFinding, its_other: bytes) -> bool:
-        """Whether the rule that found something is off at the file in the other batch, or none there at all."""
-        is_off = self._other.has_off(told.task, told.code, its_other)
-        return self._mine.has_off(told.task, told.code, told.path) is not None if is_off is None else is_off
+    def _is_off(self, finding: ReportedFinding, its_other: bytes) -> bool:
+        """Return whether the rule of a finding is off for the file in the other batch.
 
-    def _otherwise(self, told: ReportedFinding, its_other: bytes, place: OtherLine) -> Reason | None:
-        """Whether it was looked for by something else, or in another way."""
-        if self._has_other_tool(told.task):
+        If the other configuration does not know the rule, return whether this one does.
+        """
+        is_off = self._other.has_off(finding.task, finding.code, its_other)
+        return self._mine.has_off(finding.task, finding.code, finding.path) is not None if is_off is None else is_off
+
+    def _tool_or_configuration(self, finding: ReportedFinding, its_other: bytes, place: OtherLine) -> Reason | None:
+        """Return "tool" or "configuration" if a different version or configuration of the tool was used, otherwise
+        None.
+        """
+        if self._has_other_tool(finding.task):
             return "tool"
         if not place.is_same:
             return None
-        if (told.task, told.path) not in self._alike:
-            mine, others = self._mine.needed_for(told.task), self._other.needed_for(told.task)
-            self._alike[told.task, told.path] = all(
+        if (finding.task, finding.path) not in self._is_way_equal:
+            mine, others = self._mine.needed_for(finding.task), self._other.needed_for(finding.task)
+            self._is_way_equal[finding.task, finding.path] = all(
                 way_of(task) == way_of(others[name]) for name, task in mine.items()
-            ) and self._mine.contexts(told.task, told.path) == self._other.contexts(told.task, its_other)
-        return None if self._alike[told.task, told.path] else "configuration"
+            ) and self._mine.contexts(finding.task, finding.path) == self._other.contexts(finding.task, its_other)
+        return None if self._is_way_equal[finding.task, finding.path] else "configuration"
 
     def _has_other_tool(self, task: str) -> bool:
         if task not in self._has_other:
             mine, others = self._mine.needed_for(task), self._other.needed_for(task)
-            self._has_other[task] = any(_tool(each) != _tool(others.get(name)) for name, each in mine.items())
+            self._has_other[task] = any(_tool(planned) != _tool(others.get(name)) for name, planned in mine.items())
         return self._has_other[task]
 
 
 class BatchContext:
-    """What was done in a batch, and how. `paths` are those that are asked for."""
+    """The tasks and files of a batch. `paths` are the paths that will be queried."""
 
     def __init__(self, records: BatchRecords, paths: Iterable[bytes] = ()) -> None:
         self.records = records
@@ -181,12 +188,12 @@ class BatchContext:
         self._tallies: dict[str, OutcomeCounts] = {}
 
     def looks_at(self, path: bytes) -> bool:
-        """Whether a path is of those that it is of."""
+        """Return whether the scope of the batch includes a path."""
         paths = self.records.batch.about.paths
-        return not paths or any(path == each or path.startswith(each + b"/") for each in paths)
+        return not paths or any(path == scope or path.startswith(scope + b"/") for scope in paths)
 
     def has_result(self, task: str, path: bytes) -> bool:
-        """Whether a task came to an end at a file, and did not fail."""
+        """Return whether a task has a result for a file, not a failure."""
         if task not in self._tallies:
             self._tallies[task] = self.records.source.tally((task,))
         tally = self._tallies[task]
@@ -195,42 +202,45 @@ class BatchContext:
         if task in self.records.source.project_tasks:
             return False
         if (task, path) not in self._done:
-            found = self.records.item_records(task, self._item(path))
-            is_cancelled = not found and bool(tally.cancelled)
-            is_failed = any(record["kind"] == "failure" for record in found or ())
-            self._done[task, path] = not (found is None or is_cancelled or is_failed)
+            item_records = self.records.item_records(task, self._item(path))
+            is_cancelled = not item_records and bool(tally.cancelled)
+            is_failed = any(record["kind"] == "failure" for record in item_records or ())
+            self._done[task, path] = not (item_records is None or is_cancelled or is_failed)
         return self._done[task, path]
 
     def has_off(self, task: str, code: tuple[str, str], path: bytes) -> bool | None:
-        """Whether a task has a rule, given by tool and code, off at a path; None where it is none that could be."""
+        """Return whether the configuration of a task turns off a rule for a path, or None if it has no such rule.
+
+        `code` is the tool and the rule ID.
+        """
         if task not in self._switches:
             self._switches[task] = switch_of(self.tasks[task])
         is_off = self._switches[task]
         return None if is_off is None else is_off(path, *code)
 
     def file(self, path: bytes) -> File | None:
-        """What a file is; None where no task tells that."""
+        """Return the `file` record of a path, or None if there is none."""
         return self._files.get(path)
 
     def needed_for(self, task: str) -> dict[str, PlannedTask]:
-        """A task with all that it needs."""
+        """Return a task and all tasks that it needs, by name."""
         if task not in self._needed:
             self._needed[task] = {name: self.tasks[name] for name in self.records.plan.needed_for(task)}
         return self._needed[task]
 
     def contexts(self, task: str, path: bytes) -> Mapping[str, bytes]:
-        """What a task, and what it needs, is told of a file besides its content."""
-        every = self.every_context(path)
-        names = {name for each in self.needed_for(task).values() for name in each.contexts}
-        return {name: every.get(name, b"") for name in names}
+        """Return the contexts of a file that a task and the tasks that it needs use."""
+        every_context = self.every_context(path)
+        names = {name for planned in self.needed_for(task).values() for name in planned.contexts}
+        return {name: every_context.get(name, b"") for name in names}
 
     def every_context(self, path: bytes) -> Mapping[str, bytes]:
-        """What the plan tells of a file besides its content, as far as that is not empty."""
+        """Return the contexts of a file that are not empty."""
         return self.records.plan.context_of(self._item(path))
 
     @cached_property
     def tasks(self) -> dict[str, PlannedTask]:
-        """The batch's tasks, by name."""
+        """The tasks of the batch, by name."""
         return {task.name: task for task in self.records.plan.tasks}
 
     def _item(self, path: bytes) -> int:
@@ -246,24 +256,24 @@ class BatchContext:
     def _files(self) -> dict[bytes, File]:
         if _PARSE not in self.records.task_names:
             return {}
-        found = read_items(self.records, _PARSE, self._items.values(), File)
-        return {path: files[0] for path, files in found.items()}
+        files_by_path = read_items(self.records, _PARSE, self._items.values(), File)
+        return {path: files[0] for path, files in files_by_path.items()}
 
 
 def _tool(task: PlannedTask | None) -> object:
     return None if task is None else (task.version, task.implementation_digest, task.tools)
 
 
-def _passes_over(file: File) -> bool:
-    """Whether a file is of a class in which few rules look, or could not be read as what it is."""
-    return file.class_ in _PASSED_OVER or file.parse == "skipped"
+def _is_rarely_checked(file: File) -> bool:
+    """Return whether few rules check the class of a file, or the file was not parsed."""
+    return file.class_ in _RARELY_CHECKED_CLASSES or file.parse == "skipped"
 
 
 def is_looked_at_in_part(file: File) -> bool:
-    """Whether not all rules look at a file, or not at all of it."""
-    return _passes_over(file) or file.parse in ("errors", "unsupported")
+    """Return whether some rules do not check a file, or do not check all of it."""
+    return _is_rarely_checked(file) or file.parse in ("errors", "unsupported")
 
 
 def _is_broken(file: File, other: File) -> bool:
-    """Whether a file is parsed in part alone that the other is as a whole."""
+    """Return whether a file is partially parsed and its counterpart is fully parsed."""
     return file.parse in ("errors", "partial") and other.parse == "ok"

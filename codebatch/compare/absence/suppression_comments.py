@@ -1,4 +1,4 @@
-"""Where what was found in one batch would be in the other, and whether a note of ours silences it there."""
+"""Locations of findings in the other batch, and suppression comments for them there."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from codebatch.compare.matching.lines import NOWHERE
 from codebatch.compare.matching.trees import Side, TreeComparison, other_side
 from codebatch.compare.rules import are_silenced, has_notes
 
-# What a batch's plan tells of a file besides its content.
+# A function that returns the contexts of a file from the plan of a batch.
 ContextsOf = Callable[[bytes], Mapping[str, bytes]]
 
-# Of lines among which one that was edited is looked for.
+# The maximum number of lines among which an edited line is searched.
 _LINES_MAX = 200
 
 
 class OtherLine(NamedTuple):
-    """Where a line is in the other batch: from 1, or 0 where it is not; `is_same` where nobody touched it."""
+    """The location of a line in the other batch: its number from 1, or 0 for none, and whether it is unchanged."""
 
     line: int
     is_same: bool
@@ -31,27 +31,27 @@ _NOWHERE = OtherLine(0, False)
 def places_there(
     trees: TreeComparison, side: Side, path: bytes, its_other: bytes, lines: Iterable[int]
 ) -> list[OtherLine]:
-    """Where lines of a file are, from 1, in the file that it is in the other batch. Raises StoreCorrupt.
+    """Return the locations of lines of a file, from 1, in the matching file of the other batch. Raises StoreCorrupt.
 
-    Where one is not the same, the one is taken that begins with it among those that stand in its place: so a note comes
-    behind it.
+    For an edited line, the location is the first line in its place that begins with its text. This finds lines to which
+    a suppression comment was appended.
     """
     paired = trees.lines(side, path, its_other)
     if paired is None:
         return [_NOWHERE for _ in lines]
     edited: _Edited | None = None
-    found = []
+    places = []
     for line in lines:
         if not 0 < line <= len(paired):
-            found.append(_NOWHERE)
+            places.append(_NOWHERE)
         elif paired[line - 1] != NOWHERE:
-            found.append(OtherLine(paired[line - 1] + 1, True))
+            places.append(OtherLine(paired[line - 1] + 1, True))
         else:
             if edited is None:
                 ours, theirs = trees.lines_of(side, path), trees.lines_of(other_side(side), its_other)
                 edited = _Edited(paired, ours, theirs)
-            found.append(OtherLine(edited.line_there(line), False))
-    return found
+            places.append(OtherLine(edited.line_there(line), False))
+    return places
 
 
 def silenced(
@@ -63,45 +63,57 @@ def silenced(
     places: Sequence[OtherLine],
     contexts_of: ContextsOf,
 ) -> list[bool]:
-    """Which findings of a file, of which the places there are given, a note of ours silences in the other batch.
+    """Return for each finding of a file whether a suppression comment suppresses it in the other batch.
 
-    Raises StoreCorrupt.
+    `places` are the locations of the findings there. Raises StoreCorrupt.
     """
     other = other_side(side)
     content = None if trees.object(side, path) == trees.object(other, its_other) else trees.content(other, its_other)
     if content is None or not has_notes(content):
         return [False] * len(left)
-    asked = [(place.line, told.about.code) for place, told in zip(places, left, strict=True)]
+    asked = [(place.line, finding.about.code) for place, finding in zip(places, left, strict=True)]
     return are_silenced(its_other, content, contexts_of(its_other), asked)
 
 
 class _Edited:
-    """Lines of a file that the other one has not as they are. What is asked of one line soon is of the next."""
+    """The lines of a file that have no equal line in the other file.
 
-    def __init__(self, paired: Sequence[int], ours: Sequence[bytes], theirs: Sequence[bytes]) -> None:
+    Neighbouring lines are usually queried in sequence.
+    """
+
+    def __init__(self, paired: Sequence[int], old: Sequence[bytes], new: Sequence[bytes]) -> None:
         self._paired = paired
-        self._ours = ours
-        self._theirs = theirs
-        self._known: dict[int, int] = {}
-        self._written_from = lru_cache(1)(self._written)
+        self._ours = old
+        self._theirs = new
+        self._edited_to: dict[int, int] = {}
+        self._cached_lines = lru_cache(1)(self._stripped_lines)
 
     def line_there(self, line: int) -> int:
-        """The line that a line was edited to, both from 1; 0 where there is none."""
-        if line not in self._known:
-            self._known[line] = self._look(line)
-        return self._known[line]
+        """Return the number of the line to which a line was edited, or 0. Lines are numbered from 1."""
+        if line not in self._edited_to:
+            self._edited_to[line] = self._find(line)
+        return self._edited_to[line]
 
-    def _look(self, line: int) -> int:
-        # They were there when they were paired, and may be lost since.
+    def _find(self, line: int) -> int:
+        # The content existed when the lines were matched, but may have been lost since.
         text = b"".join(self._ours[line - 1].split()) if line <= len(self._ours) else b""
         if not text:
             return 0
         paired = self._paired
-        before = next((at for at in reversed(paired[max(line - _LINES_MAX + 1, 0) : line - 1]) if at != NOWHERE), -1)
-        behind = next((at for at in paired[line : line + _LINES_MAX] if at != NOWHERE), before + _LINES_MAX)
-        candidates = self._written_from(before + 1, min(behind, before + _LINES_MAX))
-        return next((at for at, written in candidates if written.startswith(text)), 0)
+        before = next(
+            (
+                position
+                for position in reversed(paired[max(line - _LINES_MAX + 1, 0) : line - 1])
+                if position != NOWHERE
+            ),
+            -1,
+        )
+        behind = next(
+            (position for position in paired[line : line + _LINES_MAX] if position != NOWHERE), before + _LINES_MAX
+        )
+        candidates = self._cached_lines(before + 1, min(behind, before + _LINES_MAX))
+        return next((position for position, text_without_space in candidates if text_without_space.startswith(text)), 0)
 
-    def _written(self, start: int, end: int) -> list[tuple[int, bytes]]:
-        """Lines [start, end) of the other file, from 0, without white space, each behind its number from 1."""
-        return [(at, b"".join(line.split())) for at, line in enumerate(self._theirs[start:end], start + 1)]
+    def _stripped_lines(self, start: int, end: int) -> list[tuple[int, bytes]]:
+        """Return lines [start, end) of the other file, from 0, without white space, each after its number from 1."""
+        return [(position, b"".join(line.split())) for position, line in enumerate(self._theirs[start:end], start + 1)]

@@ -1,4 +1,4 @@
-"""What lint does not tell in one batch on a line on which it told it in the other: asked where all else is alike."""
+"""Findings that lint does not report in one batch although all else is equal, with the reason."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from codebatch.compare.rules import LINT, AskedFile, has_notes, has_notes_of_oth
 from codebatch.compare.states import Reason
 from codebatch.model.plan import PlannedTask
 
-# Files of which it is asked at once, for ruff is started twice each time.
+# The number of files in one request. Each request starts ruff twice, so requests are batched.
 _FILES_MAX = 200
 
 
 class UnreportedFindings:
-    """Findings of one batch are added that are not in the other; `reasons` are of those that are withheld there.
+    """Findings of one batch without a match. `reasons` contains those that the other batch did not report.
 
-    `there` is what the other one tells of its files.
+    `there` are the findings of the other batch, by path.
     """
 
     def __init__(self, trees: TreeComparison, side: Side, there: ToldByPath) -> None:
@@ -29,63 +29,70 @@ class UnreportedFindings:
         self._side = side
         self._there = there
         self._places: dict[tuple[bytes, bytes], Mapping[ReportedFinding, OtherLine]] = {}
-        self._marked: dict[tuple[bytes, bytes], bool] = {}
+        self._may_be_noted_or_broken: dict[tuple[bytes, bytes], bool] = {}
 
     def add(
-        self, path: bytes, its_other: bytes, found: Mapping[ReportedFinding, OtherLine], *, has_errors: bool
+        self, path: bytes, its_other: bytes, places_by_finding: Mapping[ReportedFinding, OtherLine], *, has_errors: bool
     ) -> None:
-        """Add findings of a file, with their places in the file that it is in the other batch. Raises StoreCorrupt.
+        """Add findings of a file with their locations in the matching file of the other batch. Raises StoreCorrupt.
 
-        One on a line that was touched is left out, unless a note may have come behind it. `has_errors`: that file may
-        have syntax errors.
+        A finding on an edited line is ignored, unless a suppression comment may have been appended. `has_errors` is set
+        if the other file may have syntax errors.
         """
         other = other_side(self._side)
         is_same = self._trees.object(self._side, path) == self._trees.object(other, its_other)
-        if not found or (path == its_other and is_same):
+        if not places_by_finding or (path == its_other and is_same):
             return
         content = self._trees.content(other, its_other)
-        is_for_ruff = any(told.about.tool == "ruff" for told in found)
+        is_for_ruff = any(finding.about.tool == "ruff" for finding in places_by_finding)
         may_be_noted = content is not None and is_for_ruff and has_notes_of_others(content)
-        places = {told: place for told, place in found.items() if place.line and (place.is_same or may_be_noted)}
+        places = {
+            finding: place
+            for finding, place in places_by_finding.items()
+            if place.line and (place.is_same or may_be_noted)
+        }
         if content is not None and places and not has_notes(content):
-            places = self._undecided(its_other, places)
+            places = self._still_undecided(its_other, places)
         if content is not None and places:
             self._places[path, its_other] = places
-            self._marked[path, its_other] = may_be_noted or has_errors
+            self._may_be_noted_or_broken[path, its_other] = may_be_noted or has_errors
 
     def ask(self, task: PlannedTask | None, contexts_of: ContextsOf) -> None:
-        """Find out which of those that were added are withheld. Raises StoreCorrupt."""
-        every = iter(self._places.items() if task is not None else ())
-        while task is not None and (some := list(islice(every, _FILES_MAX))):
-            asked = [self._asked(*each, contexts_of(each[0][1])) for each in some]
-            for (_, places), answer in zip(some, why_untold(task, asked), strict=True):
-                for (told, place), why in zip(places.items(), answer, strict=True):
-                    if why == "suppressed" or (why and place.is_same):
-                        self.reasons[told] = why
+        """Compute the reasons for the added findings. Raises StoreCorrupt."""
+        remaining = iter(self._places.items() if task is not None else ())
+        while task is not None and (chunk := list(islice(remaining, _FILES_MAX))):
+            requests = [self._make_request(*each, contexts_of(each[0][1])) for each in chunk]
+            for (_, places), reasons in zip(chunk, why_untold(task, requests), strict=True):
+                for (finding, place), reason in zip(places.items(), reasons, strict=True):
+                    if reason == "suppressed" or (reason and place.is_same):
+                        self.reasons[finding] = reason
 
-    def _undecided(
+    def _still_undecided(
         self, its_other: bytes, places: Mapping[ReportedFinding, OtherLine]
     ) -> dict[ReportedFinding, OtherLine]:
-        """Those of which it does not follow from what else their rule tells of the file, which need not be parsed then.
+        """Return the findings that the other findings of the file do not decide.
 
-        A rule that tells less than it may has told all; one that tells no more has not looked behind that.
+        Without any, the file need not be parsed.
+
+        A rule with fewer findings than its limit has reported all. A rule at its limit has not checked the rest of the
+        file.
         """
         lines: dict[tuple[str, str], list[int]] = defaultdict(list)
-        for told in self._there.get(its_other, ()):
-            if told.task == LINT and told.about.tool != "ruff":
-                lines[told.code].append(told.about.line)
-        left = {}
-        for told, place in places.items():
-            is_whole = told.code not in lines or len(lines[told.code]) < per_file_limits().findings_max
-            if told.code not in lines or (not is_whole and place.line <= max(lines[told.code])):
-                left[told] = place
+        for finding in self._there.get(its_other, ()):
+            if finding.task == LINT and finding.about.tool != "ruff":
+                lines[finding.code].append(finding.about.line)
+        undecided = {}
+        for finding, place in places.items():
+            is_whole = finding.code not in lines or len(lines[finding.code]) < per_file_limits().findings_max
+            if finding.code not in lines or (not is_whole and place.line <= max(lines[finding.code])):
+                undecided[finding] = place
             elif not is_whole and place.is_same:
-                self.reasons[told] = "withheld"
-        return left
+                self.reasons[finding] = "withheld"
+        return undecided
 
-    def _asked(
+    def _make_request(
         self, paths: tuple[bytes, bytes], places: Mapping[ReportedFinding, OtherLine], contexts: Mapping[str, bytes]
     ) -> AskedFile:
         content = self._trees.content(other_side(self._side), paths[1]) or b""
-        wanted = [(place.line, *told.code, told.about.message) for told, place in places.items()]
-        return paths[1], content, contexts, wanted, self._marked[paths]
+        wanted = [(place.line, *finding.code, finding.about.message) for finding, place in places.items()]
+        return paths[1], content, contexts, wanted, self._may_be_noted_or_broken[paths]

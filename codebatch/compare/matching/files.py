@@ -1,10 +1,10 @@
-"""Which file of one tree is which of another: by path, by content, by their lines.
+"""Matching of the files of two trees: by path, by content, or by common lines.
 
-Files of the same path are one. Of what is only on one side, equal contents are one file that moved, the nearest paths
-first; then, among files of one extension, or of one name but for it, the two that have the most lines in common, if
-these are at least half of the longer one's. Of two pairs that are as good the one whose paths come first. Asked the
-other way round the pairs are the same: of what is only on one side, that of the lesser paths is always paired with that
-of the others.
+Files with equal paths match. Of the other files, those with equal content match, with the nearest paths first. Then
+files match that have the same extension, or the same name without the extension. The pair with the most common lines
+comes first; at least half of the lines of the longer file must be common. Of equally good pairs, the first by path
+wins. The result is the same if the two trees are exchanged: the side with the lesser paths is always matched against
+the other.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from typing import Literal, NamedTuple
 
 How = Literal["path", "content", "lines"]
 
-# Of what is left on each side at most so many files are compared by their lines, the first ones by path.
+# The maximum number of remaining files on each side that are compared by lines. The first files by path are taken.
 CANDIDATES_MAX = 2_000
-# A line that stands in more files than that, a bracket or a licence, says nothing of which is which.
+# The maximum number of files that contain a line. A more frequent line, such as a bracket or a licence, is ignored.
 _FILES_OF_A_LINE = 16
-# So many files that have the most telling lines in common with one are compared with it as a whole.
+# The number of candidates, those with the most rare lines in common, that are compared with a file completely.
 _COMPARED = 8
 
 Lines = Mapping[bytes, int]
 
 
 class FilePair(NamedTuple):
-    """A file of both trees, by its path in each."""
+    """A file of both trees, with its path in each."""
 
     old: bytes
     new: bytes
@@ -38,33 +38,34 @@ class FilePair(NamedTuple):
 def pair_files(
     old: Mapping[bytes, str], new: Mapping[bytes, str], lines_of: Callable[[str], Lines]
 ) -> tuple[list[FilePair], bool]:
-    """Pair two trees, given as path -> digest of the content; sorted by the old path, and whether all were compared.
+    """Match the files of two trees, given as path -> digest of the content.
 
-    `lines_of` a digest: how often each line is in it. It is asked only of files without a pair of the same content.
+    Return the pairs, sorted by old path, and whether all remaining files were compared. `lines_of` returns the
+    frequency of each line for a digest. It is called only for files without a match of equal content.
     """
     pairs = [FilePair(path, path, "path") for path in old if path in new]
     removed = {path: digest for path, digest in sorted(old.items()) if path not in new}
     added = {path: digest for path, digest in sorted(new.items()) if path not in old}
     if list(removed.items()) <= list(added.items()):
-        found, is_whole = _pair_sides(removed, added, lines_of)
-        pairs += found
+        side_pairs, is_whole = _pair_sides(removed, added, lines_of)
+        pairs += side_pairs
     else:
-        found, is_whole = _pair_sides(added, removed, lines_of)
-        pairs += (FilePair(other, one, how) for one, other, how in found)
+        side_pairs, is_whole = _pair_sides(added, removed, lines_of)
+        pairs += (FilePair(other, one, how) for one, other, how in side_pairs)
     return sorted(pairs), is_whole
 
 
 def _pair_sides(
-    gone: dict[bytes, str], come: dict[bytes, str], lines_of: Callable[[str], Lines]
+    removed: dict[bytes, str], added: dict[bytes, str], lines_of: Callable[[str], Lines]
 ) -> tuple[list[FilePair], bool]:
     pairs = []
-    for one, other in list(_of_equal_content(gone, come)):
-        del gone[one], come[other]
+    for one, other in list(_pair_equal_contents(removed, added)):
+        del removed[one], added[other]
         pairs.append(FilePair(one, other, "content"))
-    if not (gone and come):
+    if not (removed and added):
         return pairs, True
-    is_whole = max(len(gone), len(come)) <= CANDIDATES_MAX
-    pairs += (FilePair(*pair, "lines") for pair in _of_like_lines(_first(gone), _first(come), lines_of))
+    is_whole = max(len(removed), len(added)) <= CANDIDATES_MAX
+    pairs += (FilePair(*pair, "lines") for pair in _pair_similar_contents(_first(removed), _first(added), lines_of))
     return pairs, is_whole
 
 
@@ -72,23 +73,23 @@ def _first(files: Mapping[bytes, str]) -> dict[bytes, str]:
     return dict(islice(files.items(), CANDIDATES_MAX))
 
 
-def _of_equal_content(ones: Mapping[bytes, str], others: Mapping[bytes, str]) -> Iterator[tuple[bytes, bytes]]:
+def _pair_equal_contents(ones: Mapping[bytes, str], others: Mapping[bytes, str]) -> Iterator[tuple[bytes, bytes]]:
     groups: dict[str, tuple[list[bytes], list[bytes]]] = defaultdict(lambda: ([], []))
     for side, files in enumerate((ones, others)):
         for path, digest in files.items():
             groups[digest][side].append(path)
-    for gone, come in groups.values():
-        yield from _nearest_first(gone, come)
+    for removed, added in groups.values():
+        yield from _nearest_first(removed, added)
 
 
-def _nearest_first(gone: Sequence[bytes], come: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Pair the paths of one content: where there are many, those of one name and then the rest, as they are sorted."""
-    if len(gone) * len(come) <= CANDIDATES_MAX:
-        yield from _best((-_nearness(*pair), *pair) for pair in product(gone, come))
+def _nearest_first(removed: Sequence[bytes], added: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """Match paths of equal content. If there are many, match equal names in sorted order, then the rest."""
+    if len(removed) * len(added) <= CANDIDATES_MAX:
+        yield from _choose_pairs((-_nearness(*pair), *pair) for pair in product(removed, added))
         return
     left: tuple[list[bytes], list[bytes]] = ([], [])
     names: dict[bytes, tuple[list[bytes], list[bytes]]] = defaultdict(lambda: ([], []))
-    for side, paths in enumerate((gone, come)):
+    for side, paths in enumerate((removed, added)):
         for path in paths:
             names[path.rpartition(b"/")[2]][side].append(path)
     for ours, theirs in names.values():
@@ -99,59 +100,59 @@ def _nearest_first(gone: Sequence[bytes], come: Sequence[bytes]) -> Iterator[tup
 
 
 def _nearness(one: bytes, other: bytes) -> int:
-    """How many of the names in two paths are the same, from the front and from the end; the last one counts most."""
+    """Return the number of equal components at both ends of two paths. An equal name counts more than all others."""
     ours, theirs = one.split(b"/"), other.split(b"/")
-    ahead = _same(ours[:-1], theirs[:-1])
-    behind = _same(ours[::-1], theirs[::-1])
-    return ahead + behind + (len(ours) + len(theirs) if behind else 0)
+    equal_prefix = _count_equal(ours[:-1], theirs[:-1])
+    equal_suffix = _count_equal(ours[::-1], theirs[::-1])
+    return equal_prefix + equal_suffix + (len(ours) + len(theirs) if equal_suffix else 0)
 
 
-def _same(ours: Sequence[bytes], theirs: Sequence[bytes]) -> int:
+def _count_equal(ours: Sequence[bytes], theirs: Sequence[bytes]) -> int:
     return next(
         (index for index, (one, other) in enumerate(zip(ours, theirs, strict=False)) if one != other),
         min(len(ours), len(theirs)),
     )
 
 
-def _of_like_lines(
-    gone: Mapping[bytes, str], come: Mapping[bytes, str], lines_of: Callable[[str], Lines]
+def _pair_similar_contents(
+    removed: Mapping[bytes, str], added: Mapping[bytes, str], lines_of: Callable[[str], Lines]
 ) -> Iterator[tuple[bytes, bytes]]:
-    contents = {digest: lines_of(digest) for digest in {*gone.values(), *come.values()}}
+    contents = {digest: lines_of(digest) for digest in {*removed.values(), *added.values()}}
     totals = {digest: sum(lines.values()) for digest, lines in contents.items()}
     ranked = []
-    for one, other in _candidates(gone, come, contents):
-        common = _common(contents[gone[one]], contents[come[other]])
-        longer = max(totals[gone[one]], totals[come[other]])
+    for one, other in _candidates(removed, added, contents):
+        common = _common(contents[removed[one]], contents[added[other]])
+        longer = max(totals[removed[one]], totals[added[other]])
         if common * 2 >= longer > 0:
             ranked.append((-common, one, other))
-    return _best(ranked)
+    return _choose_pairs(ranked)
 
 
 def _candidates(
-    gone: Mapping[bytes, str], come: Mapping[bytes, str], contents: Mapping[str, Lines]
+    removed: Mapping[bytes, str], added: Mapping[bytes, str], contents: Mapping[str, Lines]
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Pairs of one extension, or of one name but for it, that have the most telling lines in common."""
+    """Yield pairs with equal extension, or equal name without it, that have the most rare lines in common."""
     files_with: dict[bytes, dict[bytes, list[bytes]]] = defaultdict(lambda: defaultdict(list))
-    for path, digest in come.items():
+    for path, digest in added.items():
         for part in _name_and_extension(path):
             postings = files_with[part]
             for line in contents[digest]:
                 postings[line].append(path)
-    for one, digest in gone.items():
-        met: Counter[bytes] = Counter()
+    for one, digest in removed.items():
+        common: Counter[bytes] = Counter()
         lines = contents[digest].keys()
         of_parts = [files_with[part] for part in _name_and_extension(one) if part in files_with]
         for line in {*chain.from_iterable(lines & postings.keys() for postings in of_parts)}:
-            found = (postings[line] for postings in of_parts if line in postings)
-            for other in {*chain.from_iterable(each for each in found if len(each) <= _FILES_OF_A_LINE)}:
-                met[other] += 1
+            paths_with_line = (postings[line] for postings in of_parts if line in postings)
+            for other in {*chain.from_iterable(paths for paths in paths_with_line if len(paths) <= _FILES_OF_A_LINE)}:
+                common[other] += 1
         yield from (
-            (one, other) for other, _ in nsmallest(_COMPARED, met.items(), key=lambda item: (-item[1], item[0]))
+            (one, other) for other, _ in nsmallest(_COMPARED, common.items(), key=lambda item: (-item[1], item[0]))
         )
 
 
 def _name_and_extension(path: bytes) -> tuple[bytes, bytes]:
-    """`name.`, up to its first dot, and `.extension` of a path."""
+    """Return `name.`, up to the first dot, and `.extension` of a path."""
     name = path.rpartition(b"/")[2]
     first, *rest = name[1:].split(b".")
     return name[:1] + first + b".", b"." + b"".join(rest[-1:])
@@ -163,8 +164,8 @@ def _common(ours: Lines, theirs: Lines) -> int:
     return sum(min(times, theirs[line]) for line, times in ours.items() if line in theirs)
 
 
-def _best(ranked: Iterable[tuple[int, bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
-    """Each path once, the least rank first; of equal ranks the one whose paths come first."""
+def _choose_pairs(ranked: Iterable[tuple[int, bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+    """Yield pairs in order of rank, then path. Each path occurs in at most one pair."""
     ones: set[bytes] = set()
     others: set[bytes] = set()
     for _, one, other in sorted(ranked):
@@ -175,5 +176,5 @@ def _best(ranked: Iterable[tuple[int, bytes, bytes]]) -> Iterator[tuple[bytes, b
 
 
 def counted_lines(content: bytes) -> Counter[bytes]:
-    """How often each line is in a content; empty ones are not counted."""
+    """Return the frequency of each line of a content. Empty lines are not counted."""
     return Counter(filter(None, map(bytes.strip, content.split(b"\n"))))

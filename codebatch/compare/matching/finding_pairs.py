@@ -1,4 +1,4 @@
-"""Which finding of one batch is which of another, where the two do not say the same."""
+"""Matching of the findings of two batches, in the files whose findings differ."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Codes = frozenset[tuple[str, str]]
 
 
 class ReportedFinding(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """A finding, of which file, and which task told it. Two that say the same are two."""
+    """A finding with its file and the task that reported it. Instances are equal only if they are identical."""
 
     path: bytes
     task: str
@@ -37,7 +37,7 @@ class ReportedFinding(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     @property
     def code(self) -> tuple[str, str]:
-        """What both of a pair have in common."""
+        """The tool and the rule ID. Both findings of a pair have the same."""
         return self.about.tool, self.about.code
 
 
@@ -45,7 +45,7 @@ ToldByPath = Mapping[bytes, Sequence[ReportedFinding]]
 
 
 class ReportedPair(NamedTuple):
-    """Two findings that are one, and what paired them."""
+    """Two matching findings, and the pass that matched them."""
 
     old: ReportedFinding
     new: ReportedFinding
@@ -53,7 +53,7 @@ class ReportedPair(NamedTuple):
 
 
 class Paired(NamedTuple):
-    """Findings that are one, and those of each batch that are none of the other's."""
+    """The matching findings, and the findings of each batch without a match."""
 
     pairs: list[ReportedPair]
     old: list[ReportedFinding]
@@ -61,58 +61,61 @@ class Paired(NamedTuple):
 
 
 def match_findings(trees: TreeComparison, old: ToldByPath, new: ToldByPath) -> Paired:
-    """Pair the findings of two batches at the paths of which these do not say the same. Raises StoreCorrupt.
+    """Match the findings of two batches in the files whose findings differ. Raises StoreCorrupt.
 
-    What several tasks tell (two imports of one program) is paired within each of them first: else what the one told,
-    which the other batch is without, might take the pair of what the other did.
+    If several tasks report the same findings (for example two imports of one program), each task is matched separately
+    first. Otherwise a finding of a task that the other batch lacks could take the match of another task's finding.
     """
     pairs: list[ReportedPair] = []
     for task in _tasks_alike(old, new):
-        pairs += _Pairing(trees, _only(old, task), _only(new, task)).paired().pairs
-        taken = {told for pair in pairs for told in (pair.old, pair.new)}
+        pairs += _Pairing(trees, _of_task(old, task), _of_task(new, task)).paired().pairs
+        taken = {finding for pair in pairs for finding in (pair.old, pair.new)}
         old, new = _without(old, taken), _without(new, taken)
     last = _Pairing(trees, old, new).paired()
     return last._replace(pairs=[*pairs, *last.pairs])
 
 
 def _tasks_alike(*sides: ToldByPath) -> list[str]:
-    """The tasks that tell what another one tells too, by tool and code."""
-    every = [*chain.from_iterable(chain.from_iterable(side.values()) for side in sides)]
-    if len({told.task for told in every}) < 2:
+    """Return the tasks that report findings of a tool and rule that another task also reports."""
+    findings = [*chain.from_iterable(chain.from_iterable(side.values()) for side in sides)]
+    if len({finding.task for finding in findings}) < 2:
         return []
-    found = {(told.about.tool, told.about.code, told.task) for told in every}
-    tasks = Counter((tool, code) for tool, code, _ in found)
-    return sorted({task for tool, code, task in found if tasks[tool, code] > 1})
+    rules = {(finding.about.tool, finding.about.code, finding.task) for finding in findings}
+    tasks = Counter((tool, code) for tool, code, _ in rules)
+    return sorted({task for tool, code, task in rules if tasks[tool, code] > 1})
 
 
-def _only(told: ToldByPath, task: str) -> ToldByPath:
-    of_it = {path: [each for each in found if each.task == task] for path, found in told.items()}
-    return {path: found for path, found in of_it.items() if found}
+def _of_task(by_path: ToldByPath, task: str) -> ToldByPath:
+    selected = {path: [each for each in findings if each.task == task] for path, findings in by_path.items()}
+    return {path: findings for path, findings in selected.items() if findings}
 
 
-def _without(told: ToldByPath, taken: Collection[ReportedFinding]) -> ToldByPath:
-    left = {path: [each for each in found if each not in taken] for path, found in told.items()}
-    return {path: found for path, found in left.items() if found}
+def _without(by_path: ToldByPath, taken: Collection[ReportedFinding]) -> ToldByPath:
+    left = {path: [each for each in findings if each not in taken] for path, findings in by_path.items()}
+    return {path: findings for path, findings in left.items() if findings}
 
 
 class _Findings(NamedTuple):
-    """Findings, and what pairs them."""
+    """Findings of files, and their data for matching, in the same order."""
 
-    told: list[ReportedFinding]
-    found: list[MatchableFinding]
+    reported: list[ReportedFinding]
+    matchable: list[MatchableFinding]
 
 
 class _Pairing:
-    """What is left to pair, by path, in the order it was told; where there is none left a path stays."""
+    """The state of the matching: the unmatched findings by path, in the order of the task.
+
+    Paths without any are kept.
+    """
 
     def __init__(self, trees: TreeComparison, old: ToldByPath, new: ToldByPath) -> None:
         self._trees = trees
         self._left: dict[Side, dict[bytes, Sequence[ReportedFinding]]] = {"old": {**old}, "new": {**new}}
         self._scopes: dict[Side, Mapping[bytes, Scopes]] = {"old": {}, "new": {}}
         self._pairs: list[ReportedPair] = []
-        self._turned: dict[tuple[bytes, bytes], bool] = {}
+        self._is_exchanged: dict[tuple[bytes, bytes], bool] = {}
         self._without_lines: set[bytes] = set()
-        self._found: dict[ReportedFinding, MatchableFinding] = {}
+        self._matchables: dict[ReportedFinding, MatchableFinding] = {}
 
     def paired(self) -> Paired:
         files = [(old, new) for old in self._left["old"] if (new := self._trees.new_path(old)) in self._left["new"]]
@@ -133,127 +136,135 @@ class _Pairing:
         return _codes(self._left["old"][old]) & _codes(self._left["new"][new])
 
     def _pair_on_lines(self, old: bytes, new: bytes) -> None:
-        """Pair those on lines that are one, without their texts."""
+        """Match findings on matching lines. Texts are not needed."""
         ours, theirs = self._left["old"][old], self._left["new"][new]
-        if self._is_turned(old, new):
+        if self._is_exchanged_for(old, new):
             lines = self._trees.lines("new", new, old)
         else:
             lines = self._trees.lines("old", old, new)
         if lines is None:
             self._without_lines.add(old)
             return
-        abouts = [told.about for told in ours], [told.about for told in theirs]
-        if self._is_turned(old, new):
-            other_of = {one: other for other, one in pair_on_lines(*abouts[::-1], lines).items()}
+        records = [finding.about for finding in ours], [finding.about for finding in theirs]
+        if self._is_exchanged_for(old, new):
+            other_of = {one: other for other, one in pair_on_lines(*records[::-1], lines).items()}
         else:
-            other_of = pair_on_lines(*abouts, lines)
+            other_of = pair_on_lines(*records, lines)
         self._pairs += [ReportedPair(ours[one], theirs[other], "line") for one, other in other_of.items()]
         taken = {*other_of.values()}
-        self._left["old"][old] = [told for place, told in enumerate(ours) if place not in other_of]
-        self._left["new"][new] = [told for place, told in enumerate(theirs) if place not in taken]
+        self._left["old"][old] = [finding for index, finding in enumerate(ours) if index not in other_of]
+        self._left["new"][new] = [finding for index, finding in enumerate(theirs) if index not in taken]
 
     def _pair_in_file(self, old: bytes, new: bytes) -> None:
-        """Pair those that are left by what is written there, and by what they say."""
+        """Match the remaining findings of a file by text and by message."""
         codes = self._common(old, new)
         ours, theirs = self._of_file("old", old, codes), self._of_file("new", new, codes)
         lines = None if old in self._without_lines else ()
-        if self._is_turned(old, new):
-            pairing = _turned(pair_in_file(theirs.found, ours.found, lines))
+        if self._is_exchanged_for(old, new):
+            pairing = _exchanged(pair_in_file(theirs.matchable, ours.matchable, lines))
         else:
-            pairing = pair_in_file(ours.found, theirs.found, lines)
-        self._take(ours.told, theirs.told, pairing)
+            pairing = pair_in_file(ours.matchable, theirs.matchable, lines)
+        self._accept(ours.reported, theirs.reported, pairing)
 
     def _pair_once(self, old: bytes, new: bytes) -> None:
-        """Pair what lint tells once of a file, or of a name in it: mending the first place shows the next one.
+        """Match findings that lint reports once per file, or once per name in a file.
 
-        Where both places are on lines that the other file has not, it was mended at the one and made at the other.
+        If the first one is fixed, the next is reported.
+
+        If neither line exists in the other file, one finding was fixed and another was introduced; they do not match.
         """
         codes = self._common(old, new)
         ours, theirs = (
-            [told for told in left if told.code in codes and told.task == LINT]
+            [finding for finding in left if finding.code in codes and finding.task == LINT]
             for left in (self._left["old"][old], self._left["new"][new])
         )
         lines = self._trees.lines("old", old, new) if ours and theirs else None
         if lines is None:
             return
-        kept = lines if isinstance(lines, range) else {*lines}
+        matched_lines = lines if isinstance(lines, range) else {*lines}
         of_names, of_files, _ = per_file_limits()
-        by_key = {_once_as(told, of_names, of_files): place for place, told in enumerate(theirs)}
+        by_key = {_once_key(finding, of_names, of_files): index for index, finding in enumerate(theirs)}
         pairs = []
-        for place, told in enumerate(ours):
-            key, line = _once_as(told, of_names, of_files), told.about.line
-            its_other = None if key is None else by_key.get(key)
-            if its_other is not None and (
-                (0 < line <= len(lines) and lines[line - 1] != NOWHERE) or theirs[its_other].about.line - 1 in kept
+        for index, finding in enumerate(ours):
+            key, line = _once_key(finding, of_names, of_files), finding.about.line
+            match = None if key is None else by_key.get(key)
+            if match is not None and (
+                (0 < line <= len(lines) and lines[line - 1] != NOWHERE) or theirs[match].about.line - 1 in matched_lines
             ):
                 del by_key[key]
-                pairs.append(FindingPair(place, its_other, "once"))
-        self._take(ours, theirs, Pairing(pairs, [], []))
+                pairs.append(FindingPair(index, match, "once"))
+        self._accept(ours, theirs, Pairing(pairs, [], []))
 
-    def _is_turned(self, old: bytes, new: bytes) -> bool:
-        """Files are paired from the lesser digest to the other, so that it comes out the same the other way round."""
-        if (old, new) not in self._turned:
-            place, its_other = (self._trees.object("old", old), old), (self._trees.object("new", new), new)
-            self._turned[old, new] = its_other < place
-            if its_other == place:
-                ours, theirs = ([*map(_said, left)] for left in (self._left["old"][old], self._left["new"][new]))
-                self._turned[old, new] = theirs < ours
-        return self._turned[old, new]
+    def _is_exchanged_for(self, old: bytes, new: bytes) -> bool:
+        """Return whether the two files are exchanged for matching. The order of digests makes the result symmetric."""
+        if (old, new) not in self._is_exchanged:
+            index, its_other = (self._trees.object("old", old), old), (self._trees.object("new", new), new)
+            self._is_exchanged[old, new] = its_other < index
+            if its_other == index:
+                ours, theirs = ([*map(_sort_key, left)] for left in (self._left["old"][old], self._left["new"][new]))
+                self._is_exchanged[old, new] = theirs < ours
+        return self._is_exchanged[old, new]
 
     def _pair_anywhere(self) -> None:
         codes = _codes(self._all_left("old")) & _codes(self._all_left("new"))
         ours, theirs = self._of_all("old", codes), self._of_all("new", codes)
-        self._take(ours.told, theirs.told, pair_anywhere(ours.found, theirs.found))
+        self._accept(ours.reported, theirs.reported, pair_anywhere(ours.matchable, theirs.matchable))
 
     def _of_file(self, side: Side, path: bytes, codes: Codes) -> _Findings:
-        """The findings of a file that are of some codes. Where there is none the file is not read."""
-        told = [each for each in self._left[side][path] if each.code in codes]
-        unknown = [each for each in told if each not in self._found]
+        """Return the findings of a file with some rules. If there are none, the file is not read."""
+        findings = [finding for finding in self._left[side][path] if finding.code in codes]
+        unknown = [finding for finding in findings if finding not in self._matchables]
         if unknown:
             texts = Texts(self._trees.lines_of(side, path))
             scopes = self._scopes[side].get(path, NO_SCOPES)
-            self._found.update((each, texts.finding(each.about, scopes.at(each.about.line))) for each in unknown)
-        return _Findings(told, [self._found[each] for each in told])
+            self._matchables.update(
+                (finding, texts.finding(finding.about, scopes.at(finding.about.line))) for finding in unknown
+            )
+        return _Findings(findings, [self._matchables[finding] for finding in findings])
 
     def _of_all(self, side: Side, codes: Codes) -> _Findings:
-        every = [self._of_file(side, path, codes) for path in self._left[side]]
-        return _Findings([*chain(*(each.told for each in every))], [*chain(*(each.found for each in every))])
+        by_file = [self._of_file(side, path, codes) for path in self._left[side]]
+        return _Findings(
+            [*chain(*(each.reported for each in by_file))], [*chain(*(each.matchable for each in by_file))]
+        )
 
-    def _take(self, ours: Sequence[ReportedFinding], theirs: Sequence[ReportedFinding], pairing: Pairing) -> None:
-        pairs = [ReportedPair(ours[place], theirs[its_other], by) for place, its_other, by in pairing.pairs]
+    def _accept(self, ours: Sequence[ReportedFinding], theirs: Sequence[ReportedFinding], pairing: Pairing) -> None:
+        pairs = [ReportedPair(ours[index], theirs[other_index], by) for index, other_index, by in pairing.pairs]
         self._pairs += pairs
         self._drop("old", {pair.old for pair in pairs})
         self._drop("new", {pair.new for pair in pairs})
 
     def _drop(self, side: Side, taken: Collection[ReportedFinding]) -> None:
         left = self._left[side]
-        for path in {told.path for told in taken}:
-            left[path] = [told for told in left[path] if told not in taken]
+        for path in {finding.path for finding in taken}:
+            left[path] = [finding for finding in left[path] if finding not in taken]
 
     def _all_left(self, side: Side) -> list[ReportedFinding]:
         return [*chain(*self._left[side].values())]
 
 
-def _turned(pairing: Pairing) -> Pairing:
+def _exchanged(pairing: Pairing) -> Pairing:
     pairs = [pair._replace(old=pair.new, new=pair.old) for pair in pairing.pairs]
     return Pairing(pairs, pairing.new, pairing.old)
 
 
-def _once_as(told: ReportedFinding, of_names: frozenset[str], of_files: frozenset[str]) -> tuple[str, str, str] | None:
-    """What is told once of a file: of which rule, and with which message; None where that is not so."""
-    if told.about.code in of_names:
-        return *told.code, told.about.message
-    return (*told.code, "") if told.about.code in of_files else None
+def _once_key(
+    finding: ReportedFinding, of_names: frozenset[str], of_files: frozenset[str]
+) -> tuple[str, str, str] | None:
+    """Return the key of a finding that lint reports once per name or file, or None for other findings."""
+    if finding.about.code in of_names:
+        return *finding.code, finding.about.message
+    return (*finding.code, "") if finding.about.code in of_files else None
 
 
-def _said(told: ReportedFinding) -> tuple[int, int, str, str, str]:
-    about = told.about
+def _sort_key(finding: ReportedFinding) -> tuple[int, int, str, str, str]:
+    about = finding.about
     return about.line, about.column, about.tool, about.code, about.message
 
 
-def _rules(told: Iterable[ReportedFinding]) -> set[str]:
-    return {each.about.code for each in told}
+def _rules(findings: Iterable[ReportedFinding]) -> set[str]:
+    return {finding.about.code for finding in findings}
 
 
-def _codes(told: Iterable[ReportedFinding]) -> Codes:
-    return frozenset([(each.about.tool, each.about.code) for each in told])
+def _codes(findings: Iterable[ReportedFinding]) -> Codes:
+    return frozenset([(finding.about.tool, finding.about.code) for finding in findings])

@@ -1,16 +1,16 @@
-"""Which finding of one batch is which of another: by place, by what is written there, by what it says.
+"""Matching of the findings of two batches: by location, text or message.
 
-Line numbers are no identity: each edit above moves them. Among findings of one tool and code, each is paired once, by
-the first of these passes that pairs it:
+Line numbers do not identify a finding, because edits above change them. Findings of equal tool and code are matched by
+the first of these passes that matches them, each at most once:
 
-    line      on lines that are one by `lines.pair_lines`; the nearest column first, then the same message
-    text      in the same scope on lines of the same text, white space aside, in their order
-    message   in the same scope with the same message, numbers aside, in their order
-    once      what lint tells once of a file, or of a name in it, be it told at another place (`told.py`)
-    context   anywhere in the two batches: the same text between the same two written lines, once on both sides
+    line      on lines that match by `lines.pair_lines`; nearest column first, then equal message
+    text      in the same scope, on lines with equal text, ignoring white space, in order
+    message   in the same scope with equal message, ignoring numbers, in order
+    once      findings that lint reports once per file or name, also at another line (`finding_pairs.py`)
+    context   anywhere in the two batches: equal text and equal adjacent non-blank lines, if unique on both sides
 
-All but the last are of two files that are one (`files.pair_files`), that one is of all that is left. SonarQube's passes
-(its documentation, "issue tracking") are the model; the map of lines and the scope are what it lacks.
+All passes but the last match findings of matching files (`files.pair_files`). The last one matches all remaining
+findings. The model is SonarQube ("issue tracking" in its documentation), extended by line matching and scopes.
 """
 
 from __future__ import annotations
@@ -26,14 +26,16 @@ K = TypeVar("K", bound=Hashable)
 Pass = Literal["line", "text", "message", "once", "context"]
 
 _NUMBER = re.compile(r"\d+")
-# Where a line holds more pairs than that, they are taken as they come.
+# If a line has more candidate pairs than this, its findings are matched in column order.
 _PAIRS_MAX = 10_000
 
 
 class MatchableFinding(NamedTuple):
-    """What pairs a finding. `line` is 1-based; `text`, `before`, `behind` are lines without their white space.
+    """The data of a finding that matching uses.
 
-    `before` and `behind` are the nearest written lines around; `scope` is the innermost symbol's qualified name.
+    `line` is 1-based. `text`, `before`, `behind` are lines without white space.
+
+    `before` and `behind` are the nearest non-blank lines. `scope` is the qualified name of the innermost symbol.
     """
 
     tool: str
@@ -48,31 +50,31 @@ class MatchableFinding(NamedTuple):
 
 
 class OnLine(Protocol):
-    """What pairs a finding by its line: a `MatchableFinding`, or the record itself."""
+    """The data of a finding that matching by line uses: a `MatchableFinding` or a record."""
 
     @property
     def tool(self) -> str:
-        """Who found it."""
+        """The name of the tool."""
 
     @property
     def code(self) -> str:
-        """The rule."""
+        """The rule ID."""
 
     @property
     def line(self) -> int:
-        """From 1."""
+        """The line, from 1."""
 
     @property
     def column(self) -> int:
-        """From 1."""
+        """The column, from 1."""
 
     @property
     def message(self) -> str:
-        """What it says."""
+        """The message."""
 
 
 class FindingPair(NamedTuple):
-    """Places of two findings in what was given, and what paired them."""
+    """The indexes of two matching findings in the arguments, and the pass that matched them."""
 
     old: int
     new: int
@@ -80,120 +82,129 @@ class FindingPair(NamedTuple):
 
 
 class Pairing(NamedTuple):
-    """What was paired, in the order of the passes, and the places of what was not."""
+    """The matching pairs, in order of the passes, and the indexes of the other findings."""
 
     pairs: list[FindingPair]
     old: list[int]
     new: list[int]
 
 
-# A way to pair: of what is left on each side, by place, those that are one.
-_Way = Callable[[Mapping[int, MatchableFinding], Mapping[int, MatchableFinding]], Iterable[tuple[int, int]]]
+# A function that returns matching pairs of indexes, given the remaining findings of each side by index.
+_Matcher = Callable[[Mapping[int, MatchableFinding], Mapping[int, MatchableFinding]], Iterable[tuple[int, int]]]
 
 
 def pair_on_lines(old: Sequence[OnLine], new: Sequence[OnLine], paired_lines: Sequence[int]) -> dict[int, int]:
-    """The first pass of `pair_in_file`, which nearly all are paired by, and which needs no text: new places by old."""
-    return _on_one_line(dict(enumerate(old)), dict(enumerate(new)), paired_lines)
+    """Return the matches of the first pass of `pair_in_file`: new indexes by old.
+
+    It needs no texts and matches most findings.
+    """
+    return _match_on_lines(dict(enumerate(old)), dict(enumerate(new)), paired_lines)
 
 
 def pair_in_file(
     old: Sequence[MatchableFinding], new: Sequence[MatchableFinding], paired_lines: Sequence[int] | None
 ) -> Pairing:
-    """Pair the findings of two files that are one; `paired_lines` as `lines.pair_lines` says of their texts.
+    """Match the findings of two matching files. `paired_lines` is the result of `lines.pair_lines` for their texts.
 
-    None where a text is lost: then what they say is all that pairs them.
+    If `paired_lines` is None, because a text is lost, only messages are matched.
     """
     if paired_lines is None:
-        return _pair(old, new, {"message": _by(_message)})
+        return _pair(old, new, {"message": _match_by(_message_key)})
 
     def by_line(
         left: Mapping[int, MatchableFinding], right: Mapping[int, MatchableFinding]
     ) -> Iterable[tuple[int, int]]:
-        return _on_one_line(left, right, paired_lines).items()
+        return _match_on_lines(left, right, paired_lines).items()
 
-    return _pair(old, new, {"line": by_line, "text": _by(_text), "message": _by(_message)})
+    return _pair(old, new, {"line": by_line, "text": _match_by(_text_key), "message": _match_by(_message_key)})
 
 
 def pair_anywhere(old: Sequence[MatchableFinding], new: Sequence[MatchableFinding]) -> Pairing:
-    """Pair what is left of two batches by what stands around it, where that is there once on both sides."""
-    return _pair(old, new, {"context": _once})
+    """Match the remaining findings of two batches by text and adjacent lines, if these are unique on both sides."""
+    return _pair(old, new, {"context": _match_unique_contexts})
 
 
-def _pair(old: Sequence[MatchableFinding], new: Sequence[MatchableFinding], ways: Mapping[Pass, _Way]) -> Pairing:
-    left, right = _in_order(old), _in_order(new)
+def _pair(
+    old: Sequence[MatchableFinding], new: Sequence[MatchableFinding], matchers: Mapping[Pass, _Matcher]
+) -> Pairing:
+    left, right = _sort_by_location(old), _sort_by_location(new)
     pairs = []
-    for by, way in ways.items():
-        for one, other in list(way(left, right)):
+    for by, matcher in matchers.items():
+        for one, other in list(matcher(left, right)):
             pairs.append(FindingPair(one, other, by))
             del left[one], right[other]
     return Pairing(pairs, list(left), list(right))
 
 
-def _in_order(found: Sequence[MatchableFinding]) -> dict[int, MatchableFinding]:
-    """Findings by their places, in the order of their lines and columns."""
-    return dict(sorted(enumerate(found), key=lambda item: (item[1].line, item[1].column)))
+def _sort_by_location(findings: Sequence[MatchableFinding]) -> dict[int, MatchableFinding]:
+    """Return findings by index, ordered by line and column."""
+    return dict(sorted(enumerate(findings), key=lambda item: (item[1].line, item[1].column)))
 
 
-def _on_one_line(
+def _match_on_lines(
     left: Mapping[int, OnLine], right: Mapping[int, OnLine], paired_lines: Sequence[int]
 ) -> dict[int, int]:
-    found = _unmoved(left, right, paired_lines)
-    taken = {*found.values()}
-    theirs = _by_line({place: each for place, each in right.items() if place not in taken})
-    ours = _by_line({place: each for place, each in left.items() if place not in found}) if theirs else {}
+    matches = _match_unmoved(left, right, paired_lines)
+    taken = {*matches.values()}
+    theirs = _group_by_line({index: finding for index, finding in right.items() if index not in taken})
+    ours = _group_by_line({index: finding for index, finding in left.items() if index not in matches}) if theirs else {}
     for (tool, code, line), ones in ours.items():
         its_other = paired_lines[line - 1] if 0 < line <= len(paired_lines) else -1
         others = theirs.get((tool, code, its_other + 1), []) if its_other >= 0 else []
         if len(ones) * len(others) > _PAIRS_MAX:
-            ones.sort(key=lambda place: left[place].column)
-            others.sort(key=lambda place: right[place].column)
-            found.update(zip(ones, others, strict=False))
+            ones.sort(key=lambda index: left[index].column)
+            others.sort(key=lambda index: right[index].column)
+            matches.update(zip(ones, others, strict=False))
         elif others:
-            found.update(
-                _nearest(
+            matches.update(
+                _choose_nearest(
                     (abs(left[one].column - right[other].column), left[one].message != right[other].message, one, other)
                     for one in ones
                     for other in others
                 )
             )
-    return found
+    return matches
 
 
-def _unmoved(left: Mapping[int, OnLine], right: Mapping[int, OnLine], paired_lines: Sequence[int]) -> dict[int, int]:
-    """Those that say the same in the same column of lines that are one, and are the only ones there that do.
+def _match_unmoved(
+    left: Mapping[int, OnLine], right: Mapping[int, OnLine], paired_lines: Sequence[int]
+) -> dict[int, int]:
+    """Match findings that are equal and in the same column of matching lines, if they are unique.
 
-    They are the nearest that there can be, and nearly all that there are.
+    These are the nearest possible matches, and nearly all findings match in this way.
     """
     lines = len(paired_lines)
-    theirs = _alone((each.line, each.column, each.message, each.code, each.tool) for each in right.values())
-    ours = _alone(
-        (paired_lines[each.line - 1] + 1, each.column, each.message, each.code, each.tool)
-        if 0 < each.line <= lines
+    theirs = _index_of_unique(
+        (finding.line, finding.column, finding.message, finding.code, finding.tool) for finding in right.values()
+    )
+    ours = _index_of_unique(
+        (paired_lines[finding.line - 1] + 1, finding.column, finding.message, finding.code, finding.tool)
+        if 0 < finding.line <= lines
         else None
-        for each in left.values()
+        for finding in left.values()
     )
     ones, others = [*left], [*right]
-    return {ones[at]: others[theirs[said]] for said, at in ours.items() if said in theirs and said and said[0] > 0}
+    return {ones[index]: others[theirs[key]] for key, index in ours.items() if key in theirs and key and key[0] > 0}
 
 
-def _alone(keys: Iterable[K]) -> dict[K, int]:
-    """Where each key is that is there once."""
-    every = [*keys]
-    found = dict(zip(every, count()))
-    if len(found) < len(every):
-        for key in {key for at, key in enumerate(every) if found[key] != at}:
-            del found[key]
-    return found
+def _index_of_unique(keys: Iterable[K]) -> dict[K, int]:
+    """Return the index of each key that occurs exactly once."""
+    all_keys = [*keys]
+    index_by_key = dict(zip(all_keys, count()))
+    if len(index_by_key) < len(all_keys):
+        for key in {key for index, key in enumerate(all_keys) if index_by_key[key] != index}:
+            del index_by_key[key]
+    return index_by_key
 
 
-def _by_line(found: Mapping[int, OnLine]) -> dict[tuple[str, str, int], list[int]]:
-    places: dict[tuple[str, str, int], list[int]] = defaultdict(list)
-    for place, each in found.items():
-        places[each.tool, each.code, each.line].append(place)
-    return places
+def _group_by_line(findings: Mapping[int, OnLine]) -> dict[tuple[str, str, int], list[int]]:
+    indexes: dict[tuple[str, str, int], list[int]] = defaultdict(list)
+    for index, finding in findings.items():
+        indexes[finding.tool, finding.code, finding.line].append(index)
+    return indexes
 
 
-def _nearest(ranked: Iterable[tuple[int, bool, int, int]]) -> Iterator[tuple[int, int]]:
+def _choose_nearest(ranked: Iterable[tuple[int, bool, int, int]]) -> Iterator[tuple[int, int]]:
     ones: set[int] = set()
     others: set[int] = set()
     for _, _, one, other in sorted(ranked):
@@ -203,38 +214,42 @@ def _nearest(ranked: Iterable[tuple[int, bool, int, int]]) -> Iterator[tuple[int
             yield one, other
 
 
-def _text(found: MatchableFinding) -> Hashable:
-    return found.tool, found.code, found.scope, found.text
+def _text_key(finding: MatchableFinding) -> Hashable:
+    return finding.tool, finding.code, finding.scope, finding.text
 
 
-def _message(found: MatchableFinding) -> Hashable:
-    return found.tool, found.code, found.scope, _NUMBER.sub("#", found.message)
+def _message_key(finding: MatchableFinding) -> Hashable:
+    return finding.tool, finding.code, finding.scope, _NUMBER.sub("#", finding.message)
 
 
-def _context(found: MatchableFinding) -> Hashable:
-    return found.tool, found.code, found.text, found.before, found.behind
+def _context_key(finding: MatchableFinding) -> Hashable:
+    return finding.tool, finding.code, finding.text, finding.before, finding.behind
 
 
-def _by(key: Callable[[MatchableFinding], Hashable]) -> _Way:
-    def way(left: Mapping[int, MatchableFinding], right: Mapping[int, MatchableFinding]) -> Iterator[tuple[int, int]]:
-        theirs = _grouped(right, key)
-        for value, ones in _grouped(left, key).items():
+def _match_by(key: Callable[[MatchableFinding], Hashable]) -> _Matcher:
+    def matcher(
+        left: Mapping[int, MatchableFinding], right: Mapping[int, MatchableFinding]
+    ) -> Iterator[tuple[int, int]]:
+        theirs = _group(right, key)
+        for value, ones in _group(left, key).items():
             yield from zip(ones, theirs.get(value, ()), strict=False)
 
-    return way
+    return matcher
 
 
-def _once(left: Mapping[int, MatchableFinding], right: Mapping[int, MatchableFinding]) -> Iterator[tuple[int, int]]:
-    theirs = _grouped(right, _context)
-    for value, ones in _grouped(left, _context).items():
+def _match_unique_contexts(
+    left: Mapping[int, MatchableFinding], right: Mapping[int, MatchableFinding]
+) -> Iterator[tuple[int, int]]:
+    theirs = _group(right, _context_key)
+    for value, ones in _group(left, _context_key).items():
         others = theirs.get(value, ())
         if len(ones) == len(others) == 1 and left[ones[0]].text:
             yield ones[0], others[0]
 
 
-def _grouped(found: Mapping[int, MatchableFinding], key: Callable[[MatchableFinding], K]) -> dict[K, list[int]]:
-    """The places of findings with one key, in their order."""
+def _group(findings: Mapping[int, MatchableFinding], key: Callable[[MatchableFinding], K]) -> dict[K, list[int]]:
+    """Return the indexes of findings by key, in their order."""
     groups: dict[K, list[int]] = defaultdict(list)
-    for index, each in found.items():
-        groups[key(each)].append(index)
+    for index, finding in findings.items():
+        groups[key(finding)].append(index)
     return groups

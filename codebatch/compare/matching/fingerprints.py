@@ -1,6 +1,7 @@
-"""`codebatch/v1`: by what other programs know a finding again from one run to the next (SPEC.md "Exports").
+"""The fingerprint `codebatch/v1`, by which other programs recognize a finding in later runs (SPEC.md "Exports").
 
-Neither its path nor its line is in it. So it holds while a file is moved, and while lines come and go above.
+It contains neither path nor line number. So it does not change if a file is moved, or if lines above are added or
+removed.
 """
 
 from __future__ import annotations
@@ -13,18 +14,18 @@ from codebatch.compare.matching.findings import MatchableFinding
 
 NAME = "codebatch/v1"
 TEXT_BYTES_MAX = 4096
-"""Of the text of a line: what is minified stands in one of millions."""
+"""The maximum number of bytes of a line's text that are hashed. Minified files have very long lines."""
 _DIGITS = 32
 
 
-def fingerprints(found: Sequence[MatchableFinding]) -> list[str]:
-    """The fingerprint of each finding of one file, 32 hex digits; no two are alike."""
+def fingerprints(findings: Sequence[MatchableFinding]) -> list[str]:
+    """Return the fingerprint of each finding of a file: 32 hex digits. No two are equal."""
     numbers: Counter[tuple[str, str, str, bytes]] = Counter()
-    told = [""] * len(found)
-    for index in sorted(range(len(found)), key=lambda index: (found[index].line, found[index].column, index)):
-        one = found[index]
-        key = one.tool, one.code, one.scope, one.text[:TEXT_BYTES_MAX]
+    digests = [""] * len(findings)
+    for index in sorted(range(len(findings)), key=lambda index: (findings[index].line, findings[index].column, index)):
+        finding = findings[index]
+        key = finding.tool, finding.code, finding.scope, finding.text[:TEXT_BYTES_MAX]
         numbers[key] += 1
-        words = (one.tool.encode(), one.code.encode(), one.scope.encode(), key[3], b"%d" % numbers[key])
-        told[index] = sha256(b"\0".join(words)).hexdigest()[:_DIGITS]
-    return told
+        words = (finding.tool.encode(), finding.code.encode(), finding.scope.encode(), key[3], b"%d" % numbers[key])
+        digests[index] = sha256(b"\0".join(words)).hexdigest()[:_DIGITS]
+    return digests

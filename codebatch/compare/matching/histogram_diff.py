@@ -1,8 +1,8 @@
-"""Runs of equal lines in the gaps of two texts: a histogram diff (Shawn Pearce's of JGit, as git's `--histogram`).
+"""A histogram diff of the gaps of two texts (Shawn Pearce, JGit; `git diff --histogram`).
 
-Of the runs of equal lines of a gap the one is paired that is the longest, or has the rarest line; then what is before
-and what is behind it in the same way. Only lines that are rare begin a run, no more places of them than the rarest line
-of the best run has. Where all lines of a gap stand at too many places, none is paired.
+In each gap, the longest run of equal lines, or the run with the rarest line, is matched. Then the lines before it and
+after it are matched in the same way. Only rare lines start a run: lines with at most as many occurrences as the rarest
+line of the best run so far. If all lines of a gap have too many occurrences, none is matched.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-# A line that stands at more places of a gap begins no run.
+# A line with more occurrences in a gap does not start a run.
 _PLACES_MAX = 64
-# So many lines of two texts are looked at; what is not paired by then is not.
+# The maximum number of lines that are examined. Lines that are unmatched by then stay unmatched.
 _STEPS_MAX = 4_000_000
 
 
 class Gap(NamedTuple):
-    """Lines [start, end) of the one and [other, other_end) of the other that are still to be paired."""
+    """Unmatched lines: [start, end) of one text and [other, other_end) of the other."""
 
     start: int
     end: int
@@ -28,11 +28,11 @@ class Gap(NamedTuple):
 
 
 def pair_runs(old: Sequence[Hashable], new: Sequence[Hashable], paired: array[int], gaps: Iterable[Gap]) -> None:
-    """Pair the lines of gaps. `paired` is for each line of `old` the place of it in `new`."""
+    """Match the lines of gaps. `paired` has, for each line of `old`, the index of the matching line of `new`."""
     steps = _STEPS_MAX
-    left = list(gaps)
-    while left and steps > 0:
-        gap = left.pop()
+    remaining = list(gaps)
+    while remaining and steps > 0:
+        gap = remaining.pop()
         if gap.start == gap.end or gap.other == gap.other_end:
             continue
         search = _Search(old, new, gap)
@@ -42,12 +42,12 @@ def pair_runs(old: Sequence[Hashable], new: Sequence[Hashable], paired: array[in
             continue
         for offset in range(run.end - run.start):
             paired[run.start + offset] = run.other + offset
-        left.append(Gap(gap.start, run.start, gap.other, run.other))
-        left.append(Gap(run.end, gap.end, run.other_end, gap.other_end))
+        remaining.append(Gap(gap.start, run.start, gap.other, run.other))
+        remaining.append(Gap(run.end, gap.end, run.other_end, gap.other_end))
 
 
 class _Search:
-    """For the best run of a gap, which is a gap itself that is paired."""
+    """The search for the best run of a gap. A run is represented as a Gap."""
 
     def __init__(self, old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap) -> None:
         self._old = old
@@ -62,29 +62,29 @@ class _Search:
         self.steps = gap.end - gap.start + gap.other_end - gap.other
 
     def best(self) -> Gap | None:
-        """The run; None where there is none that begins with a rare line."""
+        """Return the best run, or None if no run starts with a rare line."""
         other = self._gap.other
         while other < self._gap.other_end:
             places = self._places.get(self._new[other], ())
-            other = self._look(places, other) if 0 < len(places) <= self._rarest else other + 1
+            other = self._examine_runs(places, other) if 0 < len(places) <= self._rarest else other + 1
         return self._best
 
-    def _look(self, places: Sequence[int], other: int) -> int:
-        """Look at the runs of a line of the other text; where to look next."""
-        behind, behind_other = self._gap.start, other + 1
+    def _examine_runs(self, places: Sequence[int], other: int) -> int:
+        """Examine the runs that start with a line of the other text. Return the next line to examine."""
+        next_line, next_other = self._gap.start, other + 1
         for place in places:
-            if place < behind:
+            if place < next_line:
                 continue
             run, rarity = self._run(place, other, len(places))
             self.steps += run.end - run.start
-            behind, behind_other = run.end, max(behind_other, run.other_end)
+            next_line, next_other = run.end, max(next_other, run.other_end)
             is_longer = self._best is None or run.end - run.start > self._best.end - self._best.start
             if is_longer or rarity < self._rarest:
                 self._best, self._rarest = run, rarity
-        return behind_other
+        return next_other
 
     def _run(self, place: int, other: int, rarity: int) -> tuple[Gap, int]:
-        """The run around a pair of equal lines, and at how many places its rarest line stands."""
+        """Return the run around a pair of equal lines, and the number of occurrences of its rarest line."""
         old, new, gap = self._old, self._new, self._gap
         start, its_other = place, other
         while start > gap.start and its_other > gap.other and old[start - 1] == new[its_other - 1]:

@@ -1,4 +1,4 @@
-"""In which definition a line is: the innermost symbol around it that can hold a statement."""
+"""The scope of a line: the innermost enclosing symbol that can contain statements."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from codebatch.query.sources.records import BatchRecords
 
 _TASK = "symbols"
 
-# What holds no statement but its own: a variable is around what is assigned to it, and goes where that goes.
-_NOT_HOLDING: frozenset[SymbolType] = frozenset(
+# Symbol types that contain no statements of other symbols. A variable encloses only its own assignment.
+_WITHOUT_STATEMENTS: frozenset[SymbolType] = frozenset(
     ("constant", "enum_member", "field", "import", "parameter", "type", "variable")
 )
 
 
 class _DefinitionLines(NamedTuple):
-    """Lines [-begins, last] of a definition. The innermost is the least: it begins last, and of several ends first."""
+    """The lines [-begins, last] of a definition. The least is innermost: it begins last and, of several, ends first."""
 
     begins: int
     last: int
@@ -28,47 +28,52 @@ class _DefinitionLines(NamedTuple):
 
 
 class Scopes:
-    """The definitions of a file."""
+    """The scopes of a file."""
 
     def __init__(self, symbols: Iterable[Symbol]) -> None:
         spans = sorted(
             (
-                _DefinitionLines(-each.line, max(each.end_line - (each.end_column == 1), each.line), each.qualified)
-                for each in symbols
-                if each.symbol_type not in _NOT_HOLDING
+                _DefinitionLines(
+                    -symbol.line, max(symbol.end_line - (symbol.end_column == 1), symbol.line), symbol.qualified
+                )
+                for symbol in symbols
+                if symbol.symbol_type not in _WITHOUT_STATEMENTS
             ),
             reverse=True,
         )
         self._lines: list[int] = []
-        """Where another one is the innermost than in the line before, and which, empty for none, in the same order."""
+        """The lines at which the innermost symbol changes. `_around` has its name from there on, or an empty text."""
         self._around: list[str] = []
         within: list[_DefinitionLines] = []
         waiting = iter(spans)
-        upcoming = next(waiting, None)
+        next_span = next(waiting, None)
         for line in sorted({*(-span.begins for span in spans), *(span.last + 1 for span in spans)}):
-            while upcoming is not None and -upcoming.begins == line:
-                heappush(within, upcoming)
-                upcoming = next(waiting, None)
+            while next_span is not None and -next_span.begins == line:
+                heappush(within, next_span)
+                next_span = next(waiting, None)
             while within and within[0].last < line:
                 heappop(within)
             self._lines.append(line)
             self._around.append(within[0].qualified if within else "")
 
     def at(self, line: int) -> str:
-        """The qualified name of what is around a line; empty where nothing is."""
-        place = bisect_right(self._lines, line)
-        return self._around[place - 1] if place else ""
+        """Return the qualified name of the innermost symbol around a line, or an empty text."""
+        index = bisect_right(self._lines, line)
+        return self._around[index - 1] if index else ""
 
 
 NO_SCOPES = Scopes(())
 
 
 def have_scopes(*batches: BatchRecords) -> bool:
-    """Whether all of some batches tell definitions: else none is asked, for one side alone would tell them apart."""
+    """Return whether all batches have symbols.
+
+    Otherwise scopes are not used, because findings of one side would lack them.
+    """
     return all(_TASK in records.task_names for records in batches)
 
 
 def read_scopes(records: BatchRecords, paths: Iterable[bytes]) -> dict[bytes, Scopes]:
-    """The definitions of some files. Raises StoreCorrupt."""
+    """Return the scopes of some files. Raises StoreCorrupt."""
     items = records.find_items(sorted(paths)).values()
-    return {path: Scopes(found) for path, found in read_items(records, _TASK, items, Symbol).items()}
+    return {path: Scopes(symbols) for path, symbols in read_items(records, _TASK, items, Symbol).items()}

@@ -1,1 +1,1 @@
-"""Answers that are computed from records."""
+"""Answers computed from records."""

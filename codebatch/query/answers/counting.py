@@ -1,4 +1,4 @@
-"""How many records have which value of a field: from the counts of their shards where these tell it, else decoded."""
+"""Count records by the value of a field, from the stored counts of shards if they suffice, otherwise by decoding."""
 
 from __future__ import annotations
 
@@ -19,73 +19,84 @@ _COUNTED = frozenset(("kind", "severity", "code", "lang"))
 
 
 class ShardCounts(msgspec.Struct, frozen=True):
-    """What the counts of a shard tell: how many records have which value, and how many have none."""
+    """The numbers of records by value, and without a value, that the counts of a shard imply."""
 
     counts: Mapping[str, int]
     absent: int = 0
 
 
-def count_records(records: BatchRecords, tasks: Iterable[str], asked: RecordFilter, field: str) -> Groups:
-    """The records of some tasks that a filter lets pass, by the value of a field. Raises InvalidInput or StoreCorrupt.
+def count_records(records: BatchRecords, tasks: Iterable[str], record_filter: RecordFilter, field: str) -> Groups:
+    """Count the records of some tasks that pass a filter, by the value of a field.
 
-    Nothing is read of a shard whose counts tell it.
+    Only shards whose stored counts do not suffice are read. Raises InvalidInput or StoreCorrupt.
     """
     counted: Counter[str] = Counter()
     absent = 0
     for task in tasks:
-        untold: set[int] = set()
-        for place, piece in enumerate(records.source.iter_pieces(task)):
-            told = tell(asked, field, piece.counts) if asked.may_match(piece.counts) else ShardCounts({})
-            if told is None:
-                untold.add(place)
+        undecided: set[int] = set()
+        for index, piece in enumerate(records.source.iter_pieces(task)):
+            shard_counts = (
+                tell(record_filter, field, piece.counts) if record_filter.may_match(piece.counts) else ShardCounts({})
+            )
+            if shard_counts is None:
+                undecided.add(index)
             else:
                 records.reading.told_by_counts += 1
-                counted.update(told.counts)
-                absent += told.absent
+                counted.update(shard_counts.counts)
+                absent += shard_counts.absent
             records.reading.shards += 1
-        if untold:
-            read = _count_read(records, task, untold, asked, field)
-            counted.update(dict(read.counts))
-            absent += read.absent
-    found = group(+counted, absent)
-    records.reading.matched += found.total
-    return found
+        if undecided:
+            decoded = _count_decoded(records, task, undecided, record_filter, field)
+            counted.update(dict(decoded.counts))
+            absent += decoded.absent
+    groups = group(+counted, absent)
+    records.reading.matched += groups.total
+    return groups
 
 
-def tell(asked: RecordFilter, field: str, counts: Counts) -> ShardCounts | None:
-    """How many of the records that are counted pass, by the value of a field; None where the counts do not tell."""
-    counted = RecordFilter(kinds=asked.kinds, severities=asked.severities, codes=asked.codes, languages=asked.languages)
-    if field not in _COUNTED or asked != counted:
+def tell(record_filter: RecordFilter, field: str, counts: Counts) -> ShardCounts | None:
+    """Return the number of passing records by the value of a field, or None if the counts do not suffice."""
+    counted = RecordFilter(
+        kinds=record_filter.kinds,
+        severities=record_filter.severities,
+        codes=record_filter.codes,
+        languages=record_filter.languages,
+    )
+    if field not in _COUNTED or record_filter != counted:
         return None
-    kinds = {kind: number for kind, number in counts.kinds.items() if kind in asked.possible_kinds}
-    if field == "lang" or asked.languages:
-        return _tell_files(asked, field, counts) if asked.possible_kinds == {"file"} else None
+    kinds = {kind: number for kind, number in counts.kinds.items() if kind in record_filter.possible_kinds}
+    if field == "lang" or record_filter.languages:
+        return _count_files(record_filter, field, counts) if record_filter.possible_kinds == {"file"} else None
     if not kinds.pop("diagnostic", 0):
         return ShardCounts(kinds) if field == "kind" else ShardCounts({}, sum(kinds.values()))
-    found = Counts(
-        diagnostics={severity: asked.passing_codes(severity, codes) for severity, codes in counts.diagnostics.items()}
+    passing = Counts(
+        diagnostics={
+            severity: record_filter.passing_codes(severity, codes) for severity, codes in counts.diagnostics.items()
+        }
     )
     if field == "kind":
-        return ShardCounts({**kinds, "diagnostic": sum(found.severities.values())})
-    return ShardCounts(found.severities if field == "severity" else found.codes, sum(kinds.values()))
+        return ShardCounts({**kinds, "diagnostic": sum(passing.severities.values())})
+    return ShardCounts(passing.severities if field == "severity" else passing.codes, sum(kinds.values()))
 
 
-def _tell_files(asked: RecordFilter, field: str, counts: Counts) -> ShardCounts:
-    languages = _chosen(counts.languages, asked.languages)
+def _count_files(record_filter: RecordFilter, field: str, counts: Counts) -> ShardCounts:
+    languages = _select(counts.languages, record_filter.languages)
     passed = sum(languages.values())
     if field == "lang":
         return ShardCounts(languages)
     return ShardCounts({"file": passed}) if field == "kind" else ShardCounts({}, passed)
 
 
-def _chosen(counts: Mapping[str, int], wanted: Collection[str]) -> Mapping[str, int]:
+def _select(counts: Mapping[str, int], wanted: Collection[str]) -> Mapping[str, int]:
     return {value: number for value, number in counts.items() if not wanted or value in wanted}
 
 
-def _count_read(records: BatchRecords, task: str, places: Collection[int], asked: RecordFilter, field: str) -> Groups:
-    """The records that pass in some shards of a task, read, and decoded as far as the question goes."""
-    tally = tally_of(asked.fields_needed((field,)))
-    languages = records.languages_for(asked, (field,))
-    pieces = enumerate(records.source.iter_pieces(task, lookups_of(asked)))
-    blocks = chain.from_iterable(records.read(piece) for place, piece in pieces if place in places)
-    return group_records(asked.iter_tallied(blocks, tally, languages), field, languages)
+def _count_decoded(
+    records: BatchRecords, task: str, indexes: Collection[int], record_filter: RecordFilter, field: str
+) -> Groups:
+    """Count the passing records of some shards of a task. Only the members that the question needs are decoded."""
+    tally = tally_of(record_filter.fields_needed((field,)))
+    languages = records.languages_for(record_filter, (field,))
+    pieces = enumerate(records.source.iter_pieces(task, lookups_of(record_filter)))
+    blocks = chain.from_iterable(records.read(piece) for index, piece in pieces if index in indexes)
+    return group_records(record_filter.iter_tallied(blocks, tally, languages), field, languages)

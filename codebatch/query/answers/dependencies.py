@@ -1,4 +1,4 @@
-"""How files hang together: the `depends` edges of a batch, walked backwards from a file, and their cycles."""
+"""File dependencies: the transitive dependents of a file and the import cycles, from the `depends` edges of a batch."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ if TYPE_CHECKING:
     from codebatch.query.answers.file_numbers import FileNumbers
 
 TARGETS_LOOKED_UP_MAX = 100
-"""More are not looked up one by one: all is read, once."""
+"""The maximum number of targets that are looked up in the index. For more targets, all edges are read once."""
 
 _LOOKED_UP_OF = 5
-"""Of so many frames one is looked up at most: alone it takes 1.5 times as long (0.3 ms, as Django's), and the next step
-may ask for as many again.
+"""Frames are looked up only if they are at most one in this many.
+
+Looking up one frame takes 1.5 times as long as reading it in sequence, and the next step may look up as many again.
 """
 
 
@@ -77,10 +78,10 @@ class Cycle(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Imports:
-    """The imports of a batch that lead to files of its snapshot. Files whose names are not UTF-8 have no part in it."""
+    """The imports of a batch between files of its snapshot. Files whose names are not UTF-8 are left out."""
 
     def __init__(self, records: BatchRecords) -> None:
-        """Raises InvalidInput where the batch knows of none."""
+        """Raises InvalidInput if the batch did not run the task `dependencies`."""
         if _TASK not in records.task_names:
             raise InvalidInput(
                 "the batch did not run the task dependencies",
@@ -88,34 +89,35 @@ class Imports:
             )
         self._records = records
         self.every: Mapping[str, Sequence[FileImport]] | None = None
-        """By whom each file is imported, once all of it had to be read."""
+        """The imports by imported file, set once all edges had to be read."""
 
     def __iter__(self) -> Iterator[FileImport]:
-        """All, by path. Raises StoreCorrupt."""
+        """Yield all imports, in path order. Raises StoreCorrupt."""
         return map(_as_import, self._read(self._pieces(), LinePrefilter()))
 
     def between(self, files: Collection[str]) -> Iterator[FileImport]:
-        """Those of some files by others of them, by path. Raises StoreCorrupt."""
+        """Yield the imports between some files, in path order. Raises StoreCorrupt."""
         wanted = set(files)
         pieces = self._pieces() if wanted else ()
-        return (_as_import(each) for each in self._read(pieces, _EdgesOf(wanted)) if each.target in wanted)
+        return (_as_import(edge) for edge in self._read(pieces, _EdgesOf(wanted)) if edge.target in wanted)
 
     def importers_of(self, targets: Sequence[str]) -> Mapping[str, Sequence[FileImport]]:
-        """The imports of some files, by these; by path each. Where an index names what holds them, no more is read.
+        """Return the imports of some files, by imported file, each in path order.
 
-        Raises StoreCorrupt.
+        If an index lists the frames with these imports, only these frames are read. The result may contain other files,
+        too. Raises StoreCorrupt.
         """
         if self.every is None and len(targets) <= TARGETS_LOOKED_UP_MAX:
             lookups = [Lookup(make_key(DEPENDENCY, target.encode()), is_prefix=False) for target in targets]
             pieces = self._pieces(lookups)
-            if self._are_few(pieces):
-                return _by_target(self._read(pieces, LinePrefilter(rows=(row_of("target", targets),))))
+            if self._is_lookup_cheap(pieces):
+                return _group_by_target(self._read(pieces, LinePrefilter(rows=(row_of("target", targets),))))
         if self.every is None:
-            self.every = _by_target(self._read(self._pieces(), LinePrefilter()))
+            self.every = _group_by_target(self._read(self._pieces(), LinePrefilter()))
         return self.every
 
-    def _are_few(self, pieces: Sequence[ShardRecords]) -> bool:
-        """Whether an index names what to read, and to read that alone takes less than to read all."""
+    def _is_lookup_cheap(self, pieces: Sequence[ShardRecords]) -> bool:
+        """Return whether an index lists the frames to read and reading them costs less than reading all."""
         named = [piece.frames for piece in pieces]
         outputs = self._records.source.outputs
         if None in named or outputs is None:
@@ -136,19 +138,25 @@ class Imports:
     ) -> Iterator[Sequence[FileImport]]:
         for piece in pieces:
             for block in self._records.read(piece):
-                edges = [each for each in decode_lines(_decoder(), marks.find(block)) if isinstance(each, _DependsEdge)]
+                edges = [edge for edge in decode_lines(_decoder(), marks.find(block)) if isinstance(edge, _DependsEdge)]
                 self._records.reading.matched += len(edges)
                 yield [edge for edge in edges if edge.resolution != "external" and edge.source]
 
 
 class _EdgesOf:
-    """The edges of some files. Records come by path: of most blocks only their first and last lines are looked at."""
+    """A prefilter for the edges of some files.
+
+    Record lines are in path order. So for most blocks, only the first and the last line are examined.
+    """
 
     def __init__(self, files: Iterable[str]) -> None:
         self._paths = sorted(file.encode() for file in files)
 
     def find(self, block: bytes) -> bytes:
-        """Of a block of whole lines those that are edges of the files, in their order."""
+        """Return the lines of a block that are edges of the files, in their order.
+
+        The block consists of whole lines.
+        """
         ends = decode_lines(_line_decoder(), line_at(block, 0) + b"\n" + line_at(block, len(block) - 2))
         if not ends:
             return b""
@@ -160,7 +168,7 @@ class _EdgesOf:
 
 
 class _FileLine(msgspec.Struct, gc=False):
-    """Of which file a line is; no other files have a part in it."""
+    """The path of a record line, decoded without its other members. It is empty if the path is not UTF-8."""
 
     path: str
 
@@ -168,7 +176,7 @@ class _FileLine(msgspec.Struct, gc=False):
 class _DependsEdge(
     FileImport, frozen=True, kw_only=True, gc=False, rename={"source": "path"}, tag_field="kind", tag="edge"
 ):
-    """A `depends` edge, of which no more is read. Without a `source` where that is no UTF-8."""
+    """The decoded part of a `depends` edge. `source` is empty if the path is not UTF-8."""
 
     source: str = ""
 
@@ -178,14 +186,14 @@ def _as_import(edge: FileImport) -> FileImport:
 
 
 class _Metric(msgspec.Struct, gc=False, tag_field="kind", tag="metric"):
-    """What else the task says. To decode it takes less time than to pick out edges by their text."""
+    """The other records of the task. Decoding them takes less time than selecting edges by their text."""
 
 
 class _Failure(msgspec.Struct, gc=False, tag_field="kind", tag="failure"):
     pass
 
 
-# Made late: with what they take apart they cost 3 ms, and most questions need neither.
+# The decoders are created on first use, because most queries need neither.
 @cache
 def _decoder() -> msgspec.json.Decoder[_DependsEdge | _Metric | _Failure]:
     return msgspec.json.Decoder(_DependsEdge | _Metric | _Failure)
@@ -199,26 +207,27 @@ def _line_decoder() -> msgspec.json.Decoder[_FileLine]:
 _TASK = "dependencies"
 
 
-def _by_target(imports: Iterable[FileImport]) -> Mapping[str, Sequence[FileImport]]:
+def _group_by_target(imports: Iterable[FileImport]) -> Mapping[str, Sequence[FileImport]]:
     importers: dict[str, list[FileImport]] = {}
-    for each in imports:
-        importers.setdefault(each.target, []).append(each)
+    for edge in imports:
+        importers.setdefault(edge.target, []).append(edge)
     return importers
 
 
 def needed_tasks(records: BatchRecords) -> frozenset[str]:
-    """The tasks on which the imports of a batch rest."""
+    """Return the tasks on which the imports of a batch depend."""
     return records.plan.needed_for("dependencies")
 
 
 def impact(
     importers_of: Callable[[Sequence[str]], Mapping[str, Sequence[FileImport]]], path: str, depth: int | None = None
 ) -> list[Dependent]:
-    """The files that depend on one, nearest first, then by path; each once, by its first import of something nearer.
+    """Return the files that depend on a file: nearest first, then by path, each once.
 
-    In at most `depth` steps, in any number where it is None. `importers_of` is as in Imports.
+    Each file is reported with its first import of a file that is one step nearer. If `depth` is not None, at most
+    `depth` steps are followed. `importers_of` is like `Imports.importers_of`.
     """
-    found: dict[str, Dependent] = {}
+    dependents: dict[str, Dependent] = {}
     known = {path}
     nearest = [path]
     distance = 0
@@ -229,46 +238,47 @@ def impact(
         known.update(nearest)
         for source in nearest:
             first = reached[source]
-            found[source] = Dependent(
+            dependents[source] = Dependent(
                 path=source,
                 distance=distance,
                 imports=first.target,
                 line=first.line,
                 resolution=first.resolution,
             )
-    return list(found.values())
+    return list(dependents.values())
 
 
-def find_cycles(records: BatchRecords, kept: FileNumbers | None = None, *, everything: bool = False) -> list[Cycle]:
-    """Return the cycles of a batch, as `cycles` has them; `kept` says which files are in any.
+def find_cycles(records: BatchRecords, numbers: FileNumbers | None = None, *, everything: bool = False) -> list[Cycle]:
+    """Return the import cycles of a batch, like `cycles`.
 
-    Raises InvalidInput if the batch has no dependencies, or StoreCorrupt.
+    `numbers` are the cached numbers of the files of the batch. They show which files are in cycles. Raises InvalidInput
+    if the batch has no dependencies, or StoreCorrupt.
     """
     imports = Imports(records)
     if everything:
         return cycles(imports, everything=True)
-    if records.batch.about.paths:  # Of a part of the snapshot it is not told which files are in a cycle.
+    if records.batch.about.paths:  # If a batch is restricted to paths, no metric shows which files are in cycles.
         return cycles(imports)
-    in_cycles = None if kept is None else kept.of("cycle")
+    in_cycles = None if numbers is None else numbers.of("cycle")
     if in_cycles is None:
         in_cycles = numbers_of_files(records, ("cycle",))["cycle"]
     return cycles(imports.between([display_path(path) for path in in_cycles]))
 
 
 def cycles(imports: Iterable[FileImport], *, everything: bool = False) -> list[Cycle]:
-    """Return the cycles of what surely leads to one file (`exact`, `file`), the one of fewest files first.
+    """Return the cycles of imports that certainly lead to a file (`exact`, `file`), those with the fewest files first.
 
-    Imports that no loading of a file executes count only for `everything`.
+    If `everything` is not set, imports that are not executed while a file is loaded are ignored.
     """
     graph: dict[str, dict[str, list[FileImport]]] = {}
-    for each in imports:
-        counts = everything or can_close_cycle(each.source, type_only=each.type_only, deferred=each.deferred)
-        if each.resolution != "name" and counts:
-            graph.setdefault(each.source, {}).setdefault(each.target, []).append(each)
-            graph.setdefault(each.target, {})
+    for edge in imports:
+        counts = everything or can_close_cycle(edge.source, type_only=edge.type_only, deferred=edge.deferred)
+        if edge.resolution != "name" and counts:
+            graph.setdefault(edge.source, {}).setdefault(edge.target, []).append(edge)
+            graph.setdefault(edge.target, {})
     ordered = {path: sorted(targets) for path, targets in graph.items()}
-    found = [sorted(component) for component in components(ordered) if len(component) > 1]
-    return [_cycle(graph, ordered, files) for files in sorted(found, key=lambda files: (len(files), files))]
+    circular = [sorted(component) for component in components(ordered) if len(component) > 1]
+    return [_cycle(graph, ordered, files) for files in sorted(circular, key=lambda files: (len(files), files))]
 
 
 def _cycle(
@@ -280,16 +290,16 @@ def _cycle(
 
     def cost(step: tuple[str, str]) -> tuple[int, int, tuple[str, str]]:
         source, target = step
-        rest = {**within, source: [each for each in within[source] if each != target]}
-        tangled = sum(len(each) for each in components(rest) if len(each) > 1)
-        return tangled, len(graph[source][target]), step
+        rest = {**within, source: [edge for edge in within[source] if edge != target]}
+        cyclic = sum(len(edge) for edge in components(rest) if len(edge) > 1)
+        return cyclic, len(graph[source][target]), step
 
     source, target = min(pairwise(shortest), key=cost)
-    return Cycle(files=tuple(files), shortest=shortest, cut=min(graph[source][target], key=lambda each: each.line))
+    return Cycle(files=tuple(files), shortest=shortest, cut=min(graph[source][target], key=lambda edge: edge.line))
 
 
 def _shortest_way_back(graph: Mapping[str, Iterable[str]], files: list[str]) -> tuple[str, ...]:
-    """Breadth first from the first of the files, within them."""
+    """Return a shortest cycle through the first file, found by breadth-first search within the files."""
     within = set(files)
     before: dict[str, str] = {}
     nearest = [files[0]]
@@ -301,23 +311,23 @@ def _shortest_way_back(graph: Mapping[str, Iterable[str]], files: list[str]) -> 
                     before[target] = path
                     following.append(target)
         nearest = following
-    way = [files[0]]
-    while len(way) == 1 or way[-1] != files[0]:
-        way.append(before[way[-1]])
-    return tuple(reversed(way))
+    cycle = [files[0]]
+    while len(cycle) == 1 or cycle[-1] != files[0]:
+        cycle.append(before[cycle[-1]])
+    return tuple(reversed(cycle))
 
 
 def _importers_of(
     targets: Iterable[str], importers: Mapping[str, Sequence[FileImport]], known: Collection[str]
 ) -> dict[str, FileImport]:
-    """Who imports some files and is not known yet, each by the first of these imports."""
+    """Return the files that import one of `targets` and are not known yet, each with the first of these imports."""
     reached: dict[str, FileImport] = {}
     for target in targets:
-        for each in importers.get(target, ()):
-            source = each.source
+        for edge in importers.get(target, ()):
+            source = edge.source
             if source in known:
                 continue
             before = reached.get(source)
-            if before is None or each.line < before.line or (each.line == before.line and target < before.target):
-                reached[source] = each
+            if before is None or edge.line < before.line or (edge.line == before.line and target < before.target):
+                reached[source] = edge
     return reached

@@ -1,7 +1,7 @@
-"""How many files lead to one. For that who imports whom is kept, once all of it had to be read.
+"""The number of files that depend on a file. The import graph is cached once all edges had to be read.
 
-`cache/importers-<16 hex of the result digest>.bin` holds the files that have a part in it, and for each by their places
-among these who imports it.
+`cache/importers-<16 hex of the result digest>.bin` contains the paths of the files. For each imported file, it contains
+the indexes of the files that import it.
 """
 
 from __future__ import annotations
@@ -24,18 +24,21 @@ class _CachedDependents(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 def count_dependents(records: BatchRecords, path: str) -> int:
-    """How many files lead to one, be it by others. Raises InvalidInput where it is not known, or StoreCorrupt."""
-    kept = _read(records)
-    if kept is not None:
-        return _count(kept, path)
+    """Return the number of files that depend on a file, directly or indirectly.
+
+    Raises InvalidInput if the batch has no dependencies, or StoreCorrupt.
+    """
+    cached = _read(records)
+    if cached is not None:
+        return _count(cached, path)
     imports = Imports(records)
-    found = impact(imports.importers_of, path)
+    dependents = impact(imports.importers_of, path)
     outputs = records.source.outputs
     if imports.every is not None and outputs is not None and records.source.is_done:
-        made = _made(outputs.manifest.result_digest, imports)
-        name = layout.importers_cache_name(made.result_digest)
-        write_kept(records.store, name, _MAGIC, msgspec.msgpack.encode(made))
-    return len(found)
+        graph = _make_cached_dependents(outputs.manifest.result_digest, imports)
+        name = layout.importers_cache_name(graph.result_digest)
+        write_kept(records.store, name, _MAGIC, msgspec.msgpack.encode(graph))
+    return len(dependents)
 
 
 def _read(records: BatchRecords) -> _CachedDependents | None:
@@ -45,29 +48,29 @@ def _read(records: BatchRecords) -> _CachedDependents | None:
     digest = outputs.manifest.result_digest
     body = read_kept(records.store, layout.importers_cache_name(digest), _MAGIC)
     try:
-        kept = None if body is None else msgspec.msgpack.decode(body, type=_CachedDependents)
+        cached = None if body is None else msgspec.msgpack.decode(body, type=_CachedDependents)
     except msgspec.DecodeError:
         return None
-    return kept if kept is not None and kept.result_digest == digest else None
+    return cached if cached is not None and cached.result_digest == digest else None
 
 
-def _made(result_digest: Digest, imports: Imports) -> _CachedDependents:
+def _make_cached_dependents(result_digest: Digest, imports: Imports) -> _CachedDependents:
     every = imports.every or {}
     numbers: dict[str, int] = {path: number for number, path in enumerate(every)}
-    importers = [sorted({numbers.setdefault(each.source, len(numbers)) for each in found}) for found in every.values()]
+    importers = [sorted({numbers.setdefault(edge.source, len(numbers)) for edge in edges}) for edges in every.values()]
     return _CachedDependents(result_digest, list(numbers), importers)
 
 
-def _count(kept: _CachedDependents, path: str) -> int:
-    """Who imports none is behind the others."""
-    importers = kept.importers
+def _count(cached: _CachedDependents, path: str) -> int:
+    """Count the dependents of a file. Files without importers have an index after the end of `importers`."""
+    importers = cached.importers
     try:
-        nearest = {kept.paths.index(path)}
+        nearest = {cached.paths.index(path)}
     except ValueError:
         return 0
-    found = set(nearest)
+    known = set(nearest)
     while nearest:
-        reached = set[int]().union(*(importers[each] for each in nearest if each < len(importers)))
-        nearest = reached - found
-        found |= nearest
-    return len(found) - 1
+        reached = set[int]().union(*(importers[file] for file in nearest if file < len(importers)))
+        nearest = reached - known
+        known |= nearest
+    return len(known) - 1

@@ -1,7 +1,7 @@
-"""What is asked most often of the files of a merged batch, kept so that few records need to be read for it.
+"""Cached numbers of the files of a merged batch, so that frequent questions read few records.
 
-`cache/numbers-<16 hex of the result digest>.bin` holds which files stand apart, which were parsed in part, and some
-metrics of each. Who asks for all of it makes it, where it is not there.
+`cache/numbers-<16 hex of the result digest>.bin` contains the non-production files, the partially parsed files and some
+metrics of each file. The first caller that needs all of them writes it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ T = TypeVar("T")
 
 
 class FileNumbers(msgspec.Struct, frozen=True, array_like=True):
-    """What is kept of the files of a batch, each part packed: few questions need all of them.
+    """The cached numbers of the files of a batch.
 
-    `made_of`: of which merged results, and by which classes files stand apart. `metrics` have a value for each of
-    `paths`, 0 where there is none; `languages` are theirs.
+    Each part is packed separately, because few questions need all of them.
+
+    `made_of` has the digest of the merged results and the classes of non-production files; they identify the inputs.
+    `metrics` and `languages` have a value for each of `paths`. A missing metric is 0.
     """
 
     made_of: tuple[str, list[str]]
@@ -40,22 +42,24 @@ class FileNumbers(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def apart(self) -> dict[bytes, Apart]:
-        """The files that stand apart."""
+        """The category of each non-production file, by path."""
         return cast("dict[bytes, Apart]", _unpack(self.packed_apart, dict[bytes, str]))
 
     @property
     def in_part(self) -> set[bytes]:
-        """The files that were parsed in part, or have syntax errors."""
+        """The partially parsed files and the files with syntax errors."""
         return _unpack(self.packed_in_part, set[bytes])
 
     @property
     def languages(self) -> Mapping[bytes, str]:
-        """The language of each file that has any of the metrics, by path."""
+        """The language of each file that has one of the metrics, by path."""
         languages = _unpack(self.packed_languages, list[str])
         return dict(zip(_unpack(self.packed_paths, list[bytes]), languages, strict=True))
 
     def of(self, metric: str) -> Mapping[bytes, int] | None:
-        """A metric of the files of which it is not 0; None where the batch lacks the task that gives it."""
+        """Return the values of a metric that are not 0, by path, or None if the batch did not run the task that
+        computes it.
+        """
         if metric not in self.packed_metrics:
             return None
         values = _unpack(self.packed_metrics[metric], list[int])
@@ -64,44 +68,46 @@ class FileNumbers(msgspec.Struct, frozen=True, array_like=True):
 
 
 def kept_numbers(records: BatchRecords) -> FileNumbers | None:
-    """What is kept of a batch; None where nothing is."""
+    """Return the cached numbers of a batch, or None if there is no valid cache file."""
     outputs = records.source.outputs
     if outputs is None:
         return None
     digest = outputs.manifest.result_digest
     body = read_kept(records.store, layout.numbers_cache_name(digest), _MAGIC)
     try:
-        kept = None if body is None else _unpack(body, FileNumbers)
+        cached = None if body is None else _unpack(body, FileNumbers)
     except msgspec.DecodeError:
         return None
-    return kept if kept is not None and kept.made_of == _made_of(digest) else None
+    return cached if cached is not None and cached.made_of == _cache_inputs(digest) else None
 
 
 def keep_numbers(records: BatchRecords) -> FileNumbers | None:
-    """Make what is kept of a batch; None where it does not know all of its files. Raises StoreCorrupt."""
+    """Compute and cache the numbers of a batch. Return None if the batch lacks results. Raises StoreCorrupt."""
     from codebatch.query.answers.numbers import numbers_of_files
-    from codebatch.query.sources.parsed_files import IN_PART, files_apart  # 2 ms, and once of each batch
+
+    # Imported late: the cache is written once for each batch.
+    from codebatch.query.sources.parsed_files import IN_PART, files_apart
 
     outputs = records.source.outputs
     if outputs is None or not records.source.is_done:
         return None
-    found = numbers_of_files(records, _METRICS)
-    paths = sorted(set().union(*found.values()))
+    by_metric = numbers_of_files(records, _METRICS)
+    paths = sorted(set().union(*by_metric.values()))
     languages = {file.path_bytes: file.lang for file in records.files}
     digest = outputs.manifest.result_digest
-    made = FileNumbers(
-        _made_of(digest),
+    numbers = FileNumbers(
+        _cache_inputs(digest),
         _pack(files_apart(records.files)),
         _pack(sorted(file.path_bytes for file in records.files if file.parse in IN_PART)),
         _pack(paths),
         _pack([languages.get(path, "") for path in paths]),
-        {metric: _pack([values.get(path, 0) for path in paths]) for metric, values in found.items()},
+        {metric: _pack([values.get(path, 0) for path in paths]) for metric, values in by_metric.items()},
     )
-    write_kept(records.store, layout.numbers_cache_name(digest), _MAGIC, msgspec.msgpack.encode(made))
-    return made
+    write_kept(records.store, layout.numbers_cache_name(digest), _MAGIC, msgspec.msgpack.encode(numbers))
+    return numbers
 
 
-def _made_of(result_digest: Digest) -> tuple[str, list[str]]:
+def _cache_inputs(result_digest: Digest) -> tuple[str, list[str]]:
     return result_digest, sorted(CLASSES_APART)
 
 
@@ -109,5 +115,5 @@ def _pack(part: object) -> msgspec.Raw:
     return msgspec.Raw(msgspec.msgpack.encode(part))
 
 
-def _unpack(packed: bytes | msgspec.Raw, of: type[T]) -> T:
-    return msgspec.msgpack.decode(packed, type=of)
+def _unpack(packed: bytes | msgspec.Raw, type_: type[T]) -> T:
+    return msgspec.msgpack.decode(packed, type=type_)

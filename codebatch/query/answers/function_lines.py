@@ -1,4 +1,4 @@
-"""The lines of functions: `analyze` says where each begins, `symbols` where it ends; without a name, `analyze` too."""
+"""The end lines of functions, from the tasks `analyze` and `symbols`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from codebatch.query.sources.records import BatchRecords
 
 
 class FunctionLocation(NamedTuple):
-    """A function by its file, its qualified name and the line where it begins."""
+    """The location of a function: its file, its qualified name and its first line."""
 
     path: bytes
     symbol: str
@@ -16,14 +16,14 @@ class FunctionLocation(NamedTuple):
 
 
 class FunctionLines:
-    """Where functions end. Every file that is asked for takes one frame."""
+    """The end lines of functions. Each file that is queried costs a read of one frame for each task."""
 
     def __init__(self, records: BatchRecords) -> None:
         self._records = records
         self._ends: dict[bytes, dict[tuple[object, object], int]] = {}
 
     def end_of(self, place: FunctionLocation) -> int | None:
-        """The line behind a function; None if `symbols` does not have it. Raises StoreCorrupt."""
+        """Return the number of the line after a function, or None if it is unknown. Raises StoreCorrupt."""
         if place.path not in self._ends:
             self._ends[place.path] = self._read(place.path)
         return self._ends[place.path].get((place.symbol, place.line))
@@ -32,10 +32,14 @@ class FunctionLines:
         ends: dict[tuple[object, object], int] = {}
         item = self._records.find_items([path]).get(path)
         for task in {"analyze", "symbols"} & {*self._records.task_names}:
-            for each in [] if item is None else self._records.item_records(task, item) or []:
-                name = each.get("symbol") if each["kind"] == "metric" else each.get("qualified")
-                end = each.get("end_line")
-                if each["kind"] in ("metric", "symbol") and each.get("symbol_type") != "macro" and isinstance(end, int):
-                    # What ends before the first column of a line does not have that line.
-                    ends[name, each.get("line", 1)] = end + (each.get("end_column") != 1)
+            for record in [] if item is None else self._records.item_records(task, item) or []:
+                name = record.get("symbol") if record["kind"] == "metric" else record.get("qualified")
+                end = record.get("end_line")
+                if (
+                    record["kind"] in ("metric", "symbol")
+                    and record.get("symbol_type") != "macro"
+                    and isinstance(end, int)
+                ):
+                    # A function that ends before the first column of a line does not include this line.
+                    ends[name, record.get("line", 1)] = end + (record.get("end_column") != 1)
         return ends

@@ -1,4 +1,4 @@
-"""How hotspots are ranked: which functions and files are the hottest, and what stands apart before the last of them."""
+"""Ranking of functions and files as hotspots, with the non-production files that rank among them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,20 @@ if TYPE_CHECKING:
     from codebatch.query.sources.records import BatchRecords
 
 HotspotBy = Literal["hotspot", "cognitive", "complexity", "churn", "dependents", "duplication", "code"]
-_READ_ONE_BY_ONE_MAX = 500
-"""Of so many files the records are looked up; where more may have one of the best, all are read."""
-_DEARER_ALONE = 20
-"""How many times as much a file takes that is looked up, of a batch that is small."""
+_LOOKED_UP_MAX = 500
+"""The maximum number of files whose records are looked up one by one.
+
+If more files can be in the ranking, all are read.
+"""
+_LOOKUP_COST = 20
+"""The cost of looking up a file, relative to the cost of reading it with all other files.
+
+This matters for small batches.
+"""
 
 
 class HotspotCandidate(NamedTuple):
-    """A function, or where `symbol` is empty a file. Sorted, the hottest is first."""
+    """A function, or a file if `symbol` is empty. In sorted order, the hottest is first."""
 
     rank: float
     path: bytes
@@ -30,7 +36,7 @@ class HotspotCandidate(NamedTuple):
 
 
 class FilesKnown(msgspec.Struct, frozen=True):
-    """What is known of files: changes and dependents, each None where it is not, and which of them stand apart."""
+    """Facts about files: numbers of changes and of dependents, each None if unknown, and the non-production files."""
 
     changes: Mapping[bytes, int] | None
     dependents: Mapping[bytes, int] | None
@@ -43,19 +49,22 @@ class FilesKnown(msgspec.Struct, frozen=True):
         return None if self.dependents is None else self.dependents.get(path, 0)
 
     def weight_of(self, path: bytes, changes: int | None) -> float:
-        """Return how much more complexity weighs in a file, of what changed so often."""
+        """Return the factor by which the complexity of a file is multiplied, for a number of changes."""
         return _weight(changes or 0, self.dependents_of(path) or 0)
 
 
 class Ranking:
-    """The best of what it is given, and of what stands apart so much as is before the last of them."""
+    """The `limit` highest ranked candidates. Non-production files are kept separately.
+
+    A non-production candidate is kept if it ranks before the last of these candidates.
+    """
 
     def __init__(self, by: HotspotBy, known: FilesKnown, limit: int) -> None:
         self.by = by
         self.known = known
         self.limit = limit
-        self._kept: list[HotspotCandidate] = []
-        self._beside: list[tuple[HotspotCandidate, Apart]] = []
+        self._ranked: list[HotspotCandidate] = []
+        self._secondary: list[tuple[HotspotCandidate, Apart]] = []
         self._least_score = 0.0
         changes = max((known.changes or {}).values(), default=0)
         dependents = max((known.dependents or {}).values(), default=0)
@@ -68,37 +77,41 @@ class Ranking:
         candidate = HotspotCandidate(-score, path, line, symbol, value)
         apart = None if self.known.apart is None else self.known.apart.of(path)
         if apart is not None:
-            self._beside.append((candidate, apart))
+            self._secondary.append((candidate, apart))
             return
-        self._kept.append(candidate)
-        if len(self._kept) > 2 * self.limit:
+        self._ranked.append(candidate)
+        if len(self._ranked) > 2 * self.limit:
             self._prune()
 
     def score(self, path: bytes, value: int) -> float:
-        """Return by what a file of such a value is ranked, and a function if it changes as often as its file."""
+        """Return the score of a file with a value. A function has this score if it changes as often as its file."""
         return value * self.known.weight_of(path, self.known.changes_of(path)) if self.by == "hotspot" else value
 
     def least_score(self) -> float:
-        """What has less is none of the best, whatever else comes."""
+        """Return the least score that can still enter the ranking."""
         self._prune()
         return self._least_score
 
     def above(self) -> float:
-        """No value that is not above this can be of any more use."""
+        """Return a bound: a value that is not greater than it cannot enter the ranking."""
         return self._least_score / self._weight_max - 1
 
     def best(self) -> tuple[list[HotspotCandidate], list[tuple[HotspotCandidate, Apart]]]:
-        """The hottest first; and what stands apart before the last of these, all of it where there are fewer."""
+        """Return the ranked candidates and the non-production candidates that rank before the last of them, hottest
+        first.
+
+        If there are fewer than `limit` candidates, all non-production candidates are returned.
+        """
         self._prune()
-        return self._kept, sorted(self._beside)
+        return self._ranked, sorted(self._secondary)
 
     def _prune(self) -> None:
-        self._kept.sort()
-        if len(self._kept) >= self.limit:
-            del self._kept[self.limit :]
-            last = self._kept[-1]
+        self._ranked.sort()
+        if len(self._ranked) >= self.limit:
+            del self._ranked[self.limit :]
+            last = self._ranked[-1]
             self._least_score = -last.rank
-            self._beside = [each for each in self._beside if each[0] < last]
+            self._secondary = [entry for entry in self._secondary if entry[0] < last]
 
 
 def _weight(changes: int, dependents: int) -> float:
@@ -113,10 +126,11 @@ def rank_functions(
     greatest: Mapping[bytes, int] | None,
     new_ranking: Callable[[], Ranking],
 ) -> Ranking:
-    """The functions of which a metric is `least` or more.
+    """Rank the functions for which a metric is at least `least`.
 
-    `greatest` is what it is of a function of each file at most, those without left out: only files are read that may
-    have one of the best. All are where it is None, or so many may. Raises StoreCorrupt.
+    `greatest` maps each file to an upper bound of the metric of its functions; it lacks files without functions. Only
+    files that can enter the ranking are read. If `greatest` is None, or too many files can enter, all are read. Raises
+    StoreCorrupt.
     """
 
     from codebatch.query.answers.numbers import iter_functions
@@ -130,16 +144,16 @@ def rank_functions(
     ranking = new_ranking()
     if greatest is not None:
         bounds = [(ranking.score(path, most), path) for path, most in greatest.items() if most >= least]
-        bounds = sorted((each for each in bounds if is_wanted(each[1])), reverse=True)
+        bounds = sorted((candidate for candidate in bounds if is_wanted(candidate[1])), reverse=True)
         read = 0
-        few = min(_READ_ONE_BY_ONE_MAX, records.batch.about.items // _DEARER_ALONE)
+        few = min(_LOOKED_UP_MAX, records.batch.about.items // _LOOKUP_COST)
         while read < few:
             score = ranking.least_score()
-            chosen = [path for bound, path in bounds[read : read + ranking.limit] if bound >= score]
-            if not chosen:
+            selected = [path for bound, path in bounds[read : read + ranking.limit] if bound >= score]
+            if not selected:
                 return ranking
-            add(ranking, chosen)
-            read += len(chosen)
+            add(ranking, selected)
+            read += len(selected)
         ranking = new_ranking()
     add(ranking, None)
     return ranking

@@ -1,4 +1,4 @@
-"""Which languages let a file use another one without an import of it: there the imports are not all of its users."""
+"""Languages in which a file can use another file without importing it, so that imports do not show all uses."""
 
 from __future__ import annotations
 
@@ -18,17 +18,23 @@ USERS_WITHOUT_IMPORT: Mapping[str, tuple[str, ...]] = {
     "scala": _JVM,
     "swift": ("swift",),
 }
-"""Languages of files that may use what a file in a language defines, while no import says so."""
+"""For each language, the languages whose files can use definitions of such a file without an import."""
 _IMPORT_ALL = frozenset(("python", "javascript", "typescript", "tsx", "lua", "bash", "zsh"))
-"""Languages in which a file that uses another imports it, and these imports are followed."""
+"""Languages in which every use of another file needs an import, and in which imports are resolved."""
 HEADER_ENDINGS = (b".h", b".hh", b".hpp", b".hxx", b".inl", b".ipp")
 
 
 def needs_import(language: str, path: bytes) -> bool:
-    """Return whether all users of a file import it, so that its dependents are known. C includes headers alone."""
+    """Return whether every use of a file needs an import, so that all its dependents are known.
+
+    Of C and C++ files, only headers are included.
+    """
     return language in _IMPORT_ALL or (language in ("c", "cpp") and path.endswith(HEADER_ENDINGS))
 
 
 def may_be_used_without_import(language: str, path: bytes) -> bool:
-    """Return whether others may use what a file defines without an import of it; false if it defines no names."""
+    """Return whether other files can use definitions of a file without an import.
+
+    Return false if it defines no names.
+    """
     return language in USERS_WITHOUT_IMPORT and not needs_import(language, path)

@@ -1,4 +1,4 @@
-"""Lines of code, comment and blank lines of each language of a batch."""
+"""The numbers of code, comment and blank lines of each language of a batch."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ class LanguageLines(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def count_language_lines(records: BatchRecords) -> dict[str, LanguageLines] | None:
-    """Count the lines of each language, by its name; None if the batch lacks a task that is needed.
+    """Count the lines of each language, by language name. Return None if the batch did not run a required task.
 
     Raises StoreCorrupt.
     """
     if not {"parse", *map(task_of, _METRICS)}.issubset(records.task_names):
         return None
     numbers = numbers_of_files(records, _METRICS)
-    found: dict[str, list[int]] = {}
+    sums_by_language: dict[str, list[int]] = {}
     for file in records.files:
         if file.lang != _BINARY:
-            sums = found.setdefault(file.lang, [0] * (1 + len(_METRICS)))
+            sums = sums_by_language.setdefault(file.lang, [0] * (1 + len(_METRICS)))
             sums[0] += 1
-            for place, metric in enumerate(_METRICS, 1):
-                sums[place] += numbers[metric].get(file.path_bytes, 0)
+            for index, metric in enumerate(_METRICS, 1):
+                sums[index] += numbers[metric].get(file.path_bytes, 0)
     return {
         language: LanguageLines(files=files, code=code, comment=comment, blank=blank)
-        for language, (files, code, comment, blank) in sorted(found.items())
+        for language, (files, code, comment, blank) in sorted(sums_by_language.items())
     }

@@ -1,8 +1,9 @@
-"""Functions whose numbers are not to be believed, for their file was parsed in part.
+"""Detection of functions whose metrics are unreliable because their file was partially parsed.
 
-Where a brace is not understood, a function may take in all that follows it, up to the end of the file, or a macro may
-be taken for one. Nothing says where that happened, but it can be seen: no definition begins where the function does, or
-its definition ends with the file, and not with the first brace that stands under its first line.
+If the parser misreads a brace, a function may include all following code up to the end of the file. A macro may also be
+taken for a function. The parser does not report such errors, but they are visible in two cases. Either there is no
+definition at the start of the function. Or the definition ends at the end of the file, and not at the first closing
+brace with the indentation of its first line.
 """
 
 from __future__ import annotations
@@ -18,43 +19,54 @@ from codebatch.query.sources.records import BatchRecords
 
 
 class _Definitions(msgspec.Struct, frozen=True):
-    """Of a file that was parsed in part where definitions end, and where it ends."""
+    """The end line of each definition of a partially parsed file, by name and line, and the number of lines of the
+    file.
+    """
 
     ends: dict[tuple[object, object], int]
     lines: int
 
 
 class PartialParseCheck:
-    """Asked of few functions: each file takes a frame of two tasks, or none where it is known not to be `in_part`."""
+    """A check for few functions. Each file costs reads of one frame for each of two tasks.
+
+    Files that are known not to be `in_part` cost nothing.
+    """
 
     def __init__(self, records: BatchRecords, in_part: Collection[bytes] | None) -> None:
         self._records = records
         self._in_part = in_part
-        self._known: dict[bytes, _Definitions | None] = {}
+        self._definitions: dict[bytes, _Definitions | None] = {}
 
     def is_doubtful(self, path: bytes, symbol: str, line: int) -> bool:
-        """Whether what is said of a function may be of other code. Raises StoreCorrupt."""
-        if path not in self._known:
-            self._known[path] = self._look(path)
-        definitions = self._known[path]
+        """Return whether the metrics of a function may include other code. Raises StoreCorrupt."""
+        if path not in self._definitions:
+            self._definitions[path] = self._read_definitions(path)
+        definitions = self._definitions[path]
         if definitions is None:
             return False
         end = definitions.ends.get((symbol, line))
         return end is None or (end >= definitions.lines and not self._ends_with_its_brace(path, line))
 
     def _ends_with_its_brace(self, path: bytes, line: int) -> bool:
-        """Whether the first closing brace under the first line of a function, equally indented, is on the last line."""
+        """Return whether the first closing brace with the indentation of the function's first line is on the last
+        line.
+        """
         entry = self._records.snapshot.entry(path)
         try:
             content = b"" if entry is None else self._records.read_object(entry)
         except CodebatchError:
             return False
-        first, *others = content.rstrip().split(b"\n")[line - 1 :] or [b""]
+        first, *following = content.rstrip().split(b"\n")[line - 1 :] or [b""]
         brace = first[: len(first) - len(first.lstrip())] + b"}"
-        return next((each for each in range(len(others)) if others[each].startswith(brace)), -1) == len(others) - 1 >= 0
+        return (
+            next((index for index in range(len(following)) if following[index].startswith(brace)), -1)
+            == len(following) - 1
+            >= 0
+        )
 
-    def _look(self, path: bytes) -> _Definitions | None:
-        """None where nothing is to be doubted, or it is not known."""
+    def _read_definitions(self, path: bytes) -> _Definitions | None:
+        """Return the definitions of a file, or None if it is fully parsed or this is unknown."""
         if self._in_part is not None and path not in self._in_part:
             return None
         if not {"parse", "symbols"} <= {*self._records.task_names}:
@@ -62,16 +74,16 @@ class PartialParseCheck:
         item = self._records.find_items([path]).get(path)
         if item is None:
             return None
-        files = [each for each in self._said("parse", item) if each["kind"] == "file"]
+        files = [record for record in self._item_records("parse", item) if record["kind"] == "file"]
         if not files or files[0].get("parse") not in IN_PART:
             return None
         ends: dict[tuple[object, object], int] = {}
-        for each in self._said("symbols", item):
-            end = each.get("end_line")
-            if each["kind"] == "symbol" and each.get("symbol_type") != "macro" and isinstance(end, int):
-                ends[each.get("qualified"), each.get("line")] = end
+        for record in self._item_records("symbols", item):
+            end = record.get("end_line")
+            if record["kind"] == "symbol" and record.get("symbol_type") != "macro" and isinstance(end, int):
+                ends[record.get("qualified"), record.get("line")] = end
         lines = files[0].get("lines")
         return _Definitions(ends, lines if isinstance(lines, int) else 0)
 
-    def _said(self, task: str, item: int) -> list[JsonRecord]:
+    def _item_records(self, task: str, item: int) -> list[JsonRecord]:
         return self._records.item_records(task, item) or []

@@ -1,7 +1,7 @@
-"""Records as tables for SQL: a view of each kind, and views that pivot several (SPEC.md "SQL"). Pure: text alone.
+"""SQL views of records: one for each kind, and views that combine several kinds (SPEC.md "SQL"). No I/O.
 
-Columns are those of the record types, with their defaults where a line does not have them; nothing is inferred. Texts
-stand for what DuckDB reads: the frames of shards, of which each line is a record.
+Columns are the fields of the record types, with the default value if a line lacks a field. No types are inferred.
+DuckDB reads the frames of shards as text; each line is a record.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ FILE_METRICS = (
     "bytes", "code", "comment", "blank", "functions", "classes", "imports", "complexity", "max_complexity",
     "cognitive", "max_cognitive", "max_nesting", "max_parameters",
 )  # fmt: skip
-"""Of the numbers that `analyze` tells of a file; `lines` is of the file's own record."""
+"""The metrics of a file from `analyze`. The column `lines` is from the `file` record."""
 FUNCTION_METRICS = ("complexity", "cognitive", "nesting", "parameters")
 _OF_FUNCTIONS = "('function', 'method', 'constructor', 'property')"
 _ANONYMOUS = "<anonymous>"
 _IS_ANONYMOUS = f"m.symbol LIKE '%{_ANONYMOUS}'"
-_TOLD_UNLESS_0 = ("cognitive", "max_cognitive", "max_nesting", "max_parameters", "nesting", "parameters")
-"""Where `complexity` is told at all."""
+_OMITTED_IF_0 = ("cognitive", "max_cognitive", "max_nesting", "max_parameters", "nesting", "parameters")
+"""Metrics that `analyze` omits if they are 0, provided that it reports `complexity`."""
 
 
 class ViewColumn(NamedTuple):
@@ -56,7 +56,7 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def create_kind(kind: str, paths: Sequence[str], strange: Sequence[tuple[str, str]]) -> str:
+def create_kind(kind: str, paths: Sequence[str], escaped_paths: Sequence[tuple[str, str]]) -> str:
     """Return the statement that creates the view of a kind over files of frames.
 
     `strange` maps paths that are not valid UTF-8 from `path_b64` to the text that is displayed.
@@ -64,11 +64,12 @@ def create_kind(kind: str, paths: Sequence[str], strange: Sequence[tuple[str, st
     if not paths:
         return create_empty(kind, "")
     written = ", ".join(f"{quoted(name)}: {quoted(type_)}" for name, type_ in _COLUMNS[kind])
-    # What DuckDB would take for a pattern it takes for a name where there is such a file.
+    # DuckDB takes a name with wildcards for a pattern, unless a file has exactly this name.
     listed = ", ".join(map(quoted, paths))
-    shown = {"path": _shown("path", strange), "other_path": _shown("other_path", strange)}
+    shown = {"path": _displayed_path("path", escaped_paths), "other_path": _displayed_path("other_path", escaped_paths)}
     columns = ", ".join(
-        f'{shown.get(column.name) or _or_default(kind, column)} AS "{column.name}"' for column in VIEWS[kind].columns
+        f'{shown.get(column.name) or _value_or_default(kind, column)} AS "{column.name}"'
+        for column in VIEWS[kind].columns
     )
     return (
         f"CREATE VIEW {kind} AS SELECT {columns} FROM read_json([{listed}], format = 'newline_delimited', "
@@ -89,12 +90,12 @@ def create_empty(name: str, refusal: str) -> str:
     return f"CREATE VIEW {name} AS SELECT {columns} WHERE {f'error({quoted(refusal)})' if refusal else 'false'}"
 
 
-def _shown(field: str, strange: Sequence[tuple[str, str]]) -> str:
-    cases = " ".join(f"WHEN {quoted(path_b64)} THEN {quoted(path)}" for path_b64, path in strange)
+def _displayed_path(field: str, escaped_paths: Sequence[tuple[str, str]]) -> str:
+    cases = " ".join(f"WHEN {quoted(path_b64)} THEN {quoted(path)}" for path_b64, path in escaped_paths)
     return f"coalesce({field}, CASE {field}_b64 {cases} END)" if cases else field
 
 
-def _or_default(kind: str, column: ViewColumn) -> str:
+def _value_or_default(kind: str, column: ViewColumn) -> str:
     default = _DEFAULTS[kind].get(column.name)
     if default is None:
         return f'"{column.name}"'
@@ -102,7 +103,7 @@ def _or_default(kind: str, column: ViewColumn) -> str:
 
 
 def _fields(type_: type[Record]) -> Iterable[msgspec.structs.FieldInfo]:
-    """The fields of a record, its paths first."""
+    """Return the fields of a record type, its paths first."""
     fields = msgspec.structs.fields(type_)
     return sorted(fields, key=lambda field: field.encode_name not in ("path", "path_b64"))
 
@@ -154,9 +155,14 @@ def _shown_columns(kind: str) -> tuple[ViewColumn, ...]:
 
 def _greatest(names: Iterable[str]) -> str:
     """Return the columns with the greatest value of each metric."""
-    found = {name: f"max(value) FILTER (WHERE metric = '{name}')" for name in names}
-    known = {name: f"CASE WHEN {found['complexity']} IS NOT NULL THEN coalesce({found[name]}, 0) END" for name in found}
-    return ", ".join(f"{(known if name in _TOLD_UNLESS_0 else found)[name]} AS {name}" for name in found)
+    expressions = {name: f"max(value) FILTER (WHERE metric = '{name}')" for name in names}
+    expressions_or_0 = {
+        name: f"CASE WHEN {expressions['complexity']} IS NOT NULL THEN coalesce({expressions[name]}, 0) END"
+        for name in expressions
+    }
+    return ", ".join(
+        f"{(expressions_or_0 if name in _OMITTED_IF_0 else expressions)[name]} AS {name}" for name in expressions
+    )
 
 
 _PIVOTED = {

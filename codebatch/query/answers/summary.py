@@ -1,4 +1,4 @@
-"""Counts over a batch, from what outcomes already say; only the worst findings are read."""
+"""Counts of records of a batch, from the counts that outcomes store. Only the worst findings are read."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class SummaryAnswer(Summary, frozen=True, kw_only=True):
 
 
 def summarise(records: BatchRecords, task: str | None = None) -> Summary:
-    """The counts of a batch, of one task where one is named."""
+    """Return the counts of a batch, or of one task."""
     by_task: dict[str, Counts] = {name: records.counts(name) for name in records.choose_tasks(task)}
     total = add_counts(by_task.values())
     return Summary(
@@ -106,18 +106,20 @@ def summarise(records: BatchRecords, task: str | None = None) -> Summary:
 
 
 def worst_findings(records: BatchRecords, limit: int) -> list[JsonRecord]:
-    """The first diagnostics of the gravest severities; within each by path, then in the order of the tasks."""
-    found: list[JsonRecord] = []
+    """Return the first diagnostics in order of severity, most severe first, then by path, then by task."""
+    findings: list[JsonRecord] = []
     for severity in SEVERITIES:
-        if len(found) >= limit:
+        if len(findings) >= limit:
             break
-        asked = RecordFilter(kinds=("diagnostic",), severities=(severity,))
-        found += itertools.islice(records.iter_by_path(records.task_names, asked), limit - len(found))
-    return found
+        record_filter = RecordFilter(kinds=("diagnostic",), severities=(severity,))
+        findings += itertools.islice(records.iter_by_path(records.task_names, record_filter), limit - len(findings))
+    return findings
 
 
 def failures(records: BatchRecords, limit: int) -> list[JsonRecord]:
-    """The first failures, in path order within each task; what failed only for want of another task comes last."""
-    asked = RecordFilter(kinds=("failure",))
-    every = [record for task in records.task_names for record in records.iter_records(task, asked)]
-    return sorted(every, key=lambda record: record["reason"] == "needs")[:limit]
+    """Return the first failures by task and path. Failures caused only by the failure of a needed task come last."""
+    record_filter = RecordFilter(kinds=("failure",))
+    records_of_failures = [
+        record for task in records.task_names for record in records.iter_records(task, record_filter)
+    ]
+    return sorted(records_of_failures, key=lambda record: record["reason"] == "needs")[:limit]

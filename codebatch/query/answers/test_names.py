@@ -1,11 +1,11 @@
-"""Files in which runners of tests look for tests, by their names."""
+"""Recognition of test files by the names that test runners look for."""
 
 from __future__ import annotations
 
 import re
 
-# What runners of tests look for by default: pytest and unittest, jest, vitest and mocha, go test, RSpec and minitest,
-# JUnit and its like, PHPUnit, googletest, Bats, prove.
+# The default name patterns of test runners: pytest and unittest, jest, vitest and mocha, go test, RSpec and minitest,
+# JUnit and similar, PHPUnit, googletest, Bats, prove.
 _TEST_FILE = re.compile(
     rb"(?:test_.*\.(?:py|rb|c|cc|cpp|cxx|lua|sh|php)|tests?\.(?:py|rs)|"
     rb".*(?:_(?:test|spec|unittest)\.[a-z]{1,4}|[.-](?:test|test-d|spec|e2e)\.[cm]?[jt]sx?|"
@@ -16,7 +16,7 @@ _IN_TESTS = re.compile(rb"(?:\A|/)(?:tests/[^/]+\.rs|__tests__/[^/]+\.[cm]?[jt]s
 
 
 def is_test_file(path: bytes) -> bool:
-    """Whether a runner of tests looks for tests in a file of this name."""
+    """Return whether a test runner looks for tests in a file of this name."""
     directory, _, name = path.rpartition(b"/")
     if _TEST_FILE.match(name):
         return True

@@ -1,1 +1,1 @@
-"""Conditions on records."""
+"""Filters of records."""

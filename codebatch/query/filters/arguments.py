@@ -1,4 +1,4 @@
-"""What callers may give. What would be answered falsely, or never, is refused with InvalidInput."""
+"""Checks of arguments of callers. InvalidInput is raised for values that would give a wrong or useless answer."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from codebatch.errors import InvalidInput
 from codebatch.model.text.suggestions import did_you_mean
 
 
-def refuse_unknown(noun: str, asked: Iterable[str], known: Collection[str]) -> None:
-    """Refuse a value that is none of those there are."""
-    for value in asked:
+def refuse_unknown(noun: str, values: Iterable[str], known: Collection[str]) -> None:
+    """Raise InvalidInput for a value that is not known. The hint names the most similar known value."""
+    for value in values:
         if value not in known:
             raise InvalidInput(f"unknown {noun} {value!r}", hint=did_you_mean(value, known))
 
 
 def refuse_below_one(**given: int | None) -> None:
-    """Refuse a number below 1; None is whatever is the default."""
+    """Raise InvalidInput for a number less than 1. None is accepted; it selects the default."""
     for name, value in given.items():
         if value is not None and value < 1:
             raise InvalidInput(f"`{name}` must be at least 1, not {value}")
 
 
 def refuse_text(**given: Iterable[str]) -> None:
-    """Refuse one text where several are meant, of which it would be the letters."""
+    """Raise InvalidInput for a single text in place of several. It would be iterated character by character."""
     for name, value in given.items():
         if isinstance(value, str):
             raise InvalidInput(
@@ -34,7 +34,10 @@ def refuse_text(**given: Iterable[str]) -> None:
 
 
 def path_of(given: str | Path) -> Path:
-    """A path that can be asked for. The empty one is refused: it is an unset variable, not the current directory."""
+    """Return a path argument as a Path. Raises InvalidInput if it is not a path.
+
+    An empty path is refused, because it is more likely an unset variable than the current directory.
+    """
     text = str(given)
     if not text:
         raise InvalidInput("a path is empty", hint="check whether a shell variable in the command is empty")

@@ -1,7 +1,7 @@
-"""Whether a comparison of a `--where` can come out both ways, by what values the fields of records have. Pure.
+"""Detection of comparisons in a `--where` condition that have the same result for every record. No I/O.
 
-`name > 3` is true of no record, for names are text: who writes it means something else, and is told. What a field is
-the record types say. Where nothing is known of an operand, nothing is refused.
+For example, `name > 3` matches no record, because names are text. Such a condition is a mistake and is refused. The
+possible values of a field follow from the record types. If nothing is known about an operand, nothing is refused.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from codebatch.model.text.suggestions import did_you_mean
 from codebatch.query.fields import DERIVED
 
 Sort = Literal["text", "number", "row", "nothing"]
-_TOLD: dict[Sort, str] = {"text": "text", "number": "a number", "row": "a list of texts", "nothing": "None"}
+_SORT_NAMES: dict[Sort, str] = {"text": "text", "number": "a number", "row": "a list of texts", "nothing": "None"}
 _SHOWN_CHARACTERS = 80
 
 
 class Values(msgspec.Struct, frozen=True):
-    """What values something can have: of which sorts, and of texts which ones, None where any."""
+    """The possible values of an operand: their sorts, and the possible texts, or None if any text is possible."""
 
     sorts: frozenset[Sort]
     words: frozenset[str] | None = None
@@ -38,22 +38,22 @@ _NOTHING = Values(frozenset(("nothing",)))
 
 
 def values_of_fields(kinds: Iterable[str]) -> dict[str, Values]:
-    """What values the fields of records of some kinds have, where they have any."""
-    found = {**dict.fromkeys(DERIVED, _TEXT), "kind": Values(_TEXT.sorts, frozenset(KINDS))}
+    """Return the possible values of each field of records of some kinds."""
+    values_by_field = {**dict.fromkeys(DERIVED, _TEXT), "kind": Values(_TEXT.sorts, frozenset(KINDS))}
     for type_ in (each for each in RECORD_TYPES if TAGS[each] in kinds):
         for field in msgspec.structs.fields(type_):
             values = _of_type(field.type)
-            known = found.get(field.encode_name)
-            found[field.encode_name] = values if known is None else _either(known, values)
-    return found
+            known = values_by_field.get(field.encode_name)
+            values_by_field[field.encode_name] = values if known is None else _either(known, values)
+    return values_by_field
 
 
 def reject_constant_comparison(node: ast.Compare, fields: Mapping[str, Values]) -> None:
-    """Raise InvalidInput where one of the comparisons in a node comes out the same for every record."""
+    """Raise InvalidInput if a comparison in a node has the same result for every record."""
     operands = [node.left, *node.comparators]
     for op, left, right in zip(node.ops, operands, operands[1:], strict=False):
         if not _can_be_both(op, _of_node(left, fields), right, fields):
-            raise _undecided(op, left, right, fields)
+            raise _constant_comparison(op, left, right, fields)
 
 
 def _of_type(type_: object) -> Values:
@@ -70,13 +70,13 @@ def _of_type(type_: object) -> Values:
     return _NUMBER if type_ in (int, float, bool) else _TEXT
 
 
-def _either(one: Values, other: Values) -> Values:
-    words = None if one.words is None or other.words is None else one.words | other.words
-    return Values(one.sorts | other.sorts, words)
+def _either(left: Values, right: Values) -> Values:
+    words = None if left.words is None or right.words is None else left.words | right.words
+    return Values(left.sorts | right.sorts, words)
 
 
 def _of_node(node: ast.expr, fields: Mapping[str, Values]) -> Values | None:
-    """What values an operand can have; None where that is not known."""
+    """Return the possible values of an operand, or None if they are unknown."""
     match node:
         case ast.Name(id=name):
             return fields.get("class" if name == "class_" else name)
@@ -119,7 +119,7 @@ def _can_be_in(left: Values, right: Values, node: ast.expr, fields: Mapping[str,
     return "text" in left.sorts and not right.sorts.isdisjoint(("text", "row"))
 
 
-def _undecided(op: ast.cmpop, left: ast.expr, right: ast.expr, fields: Mapping[str, Values]) -> InvalidInput:
+def _constant_comparison(op: ast.cmpop, left: ast.expr, right: ast.expr, fields: Mapping[str, Values]) -> InvalidInput:
     comparison = _shown(ast.Compare(left=left, ops=[op], comparators=[right]))
     outcome = "every record matches" if isinstance(op, ast.NotEq | ast.NotIn) else "no record can match"
     return InvalidInput(f"{outcome} `{comparison}`", hint=_hint(left, right, fields))
@@ -142,8 +142,8 @@ def _hint(left: ast.expr, right: ast.expr, fields: Mapping[str, Values]) -> str:
                 return f"{field.id} is text: quote the number ({field.id} == '{number}'), or use another field"
             case ast.Constant(value=str()) if values.sorts == _NUMBER.sorts:
                 return f"{field.id} is a number: remove the quotes, or use another field"
-        told = " or ".join(_TOLD[sort] for sort in _TOLD if sort in values.sorts)
-        return f"{field.id} is {told}"
+        sort_names = " or ".join(_SORT_NAMES[sort] for sort in _SORT_NAMES if sort in values.sorts)
+        return f"{field.id} is {sort_names}"
     return "one side must be a field"
 
 

@@ -1,4 +1,4 @@
-"""How record lines are decoded: whole, or tallied by what is needed of them."""
+"""Decoding of record lines: completely, or as counts of equal records by some of their members."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from codebatch.query.fields import JsonRecord
 T = TypeVar("T")
 
 _Value = str | int | float | bool | tuple[str, ...] | None
-"""What members of records are. Rows are such that they can be counted."""
+"""The types of members of records. Lists are decoded as tuples, which are hashable."""
 
 Tally = Callable[[bytes], Iterable[tuple[JsonRecord, int]]]
-"""Of some record lines those that differ in some members, with these alone, and how many there are of each.
+"""A function that counts record lines by some members. It returns each distinct combination with its count.
 
-Raises StoreCorrupt.
+The returned records have only these members. Raises StoreCorrupt.
 """
 
 _decoder = msgspec.json.Decoder(JsonRecord)
 
 
 class RecordOfFile(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What every record says of its file: what is decoded of some kind alone has more."""
+    """The members of every record that identify its file. Decoders of single kinds extend it."""
 
     path: str | UnsetType = UNSET
     path_b64: str | UnsetType = UNSET
 
     @property
     def path_bytes(self) -> bytes:
-        """Raises StoreCorrupt."""
+        """The path of the file. Raises StoreCorrupt if the record has none."""
         try:
             return path_from_fields(self.path, self.path_b64)
         except ValueError as error:
@@ -44,31 +44,31 @@ class RecordOfFile(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def decode_records(lines: bytes) -> list[JsonRecord]:
-    """The records of some record lines. Raises StoreCorrupt."""
+    """Decode record lines. Raises StoreCorrupt."""
     return decode_lines(_decoder, lines)
 
 
 def tally_of(members: Iterable[str]) -> Tally:
-    """What tallies records by some members of their lines. Only these are decoded, and counted before anyone asks."""
+    """Return a function that counts records by some members of their lines. Only these members are decoded."""
     names = tuple(members)
     fields = [(f"at_{place}", _Value, None) for place in range(len(names))]
     renamed = {field: name for (field, *_), name in zip(fields, names, strict=True)}
     decoder = msgspec.json.Decoder(msgspec.defstruct("Some", fields, rename=renamed, frozen=True, gc=False))
 
     def tally(lines: bytes) -> Iterator[tuple[JsonRecord, int]]:
-        for some, number in Counter(decode_lines(decoder, lines)).items():
-            values = zip(names, msgspec.structs.astuple(some), strict=True)
-            yield {name: _as_read(value) for name, value in values if value is not None}, number
+        for partial_record, number in Counter(decode_lines(decoder, lines)).items():
+            values = zip(names, msgspec.structs.astuple(partial_record), strict=True)
+            yield {name: _as_json(value) for name, value in values if value is not None}, number
 
     return tally
 
 
-def _as_read(value: _Value) -> Json:
+def _as_json(value: _Value) -> Json:
     return list(value) if isinstance(value, tuple) else value
 
 
 def decode_lines(decoder: msgspec.json.Decoder[T], lines: bytes) -> list[T]:
-    """What some record lines are to a decoder. Raises StoreCorrupt."""
+    """Decode record lines with a decoder. Raises StoreCorrupt."""
     try:
         return decoder.decode_lines(lines)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -76,6 +76,6 @@ def decode_lines(decoder: msgspec.json.Decoder[T], lines: bytes) -> list[T]:
 
 
 def line_at(block: bytes, at: int) -> bytes:
-    """The line of a block in which a place is."""
+    """Return the line of a block that contains a position."""
     end = block.find(b"\n", at)
     return block[block.rfind(b"\n", 0, at) + 1 : end if end >= 0 else len(block)]

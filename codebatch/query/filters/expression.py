@@ -1,7 +1,8 @@
-"""`--where`: a condition on the fields of a record, written as a Python expression. Pure.
+"""Conditions on the fields of a record (`--where`), written as Python expressions. No I/O.
 
-Nothing of it is executed as Python: `ast` reads it, and it is compiled from the nodes named here; all others are
-refused. An absent field is None, of which only `==` and `!=` may be true; so is it with values that have no order.
+A condition is not executed as Python. It is parsed with `ast` and compiled from the node types in this module; all
+other node types are refused. An absent field is None. For None, only `==` and `!=` can be true. Values without a common
+order compare as false.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ EXPRESSION_CHARACTERS_MAX = 10_000
 EXPRESSION_DEPTH_MAX = 50
 
 ValueOf = Callable[[str], Json]
-"""Gives the value of a field."""
+"""A function that returns the value of a field."""
 _Part = Callable[[ValueOf], object]
 _Comparison = Callable[[object, object], bool]
 
@@ -33,7 +34,7 @@ _HINT = 'conditions consist of fields, texts, numbers, comparisons, `and`, `or`,
 
 
 class Expression(msgspec.Struct, frozen=True):
-    """A condition: which fields it asks for, and whether it holds for a record, whose values it is given."""
+    """A compiled condition: the fields that it reads, and a predicate on a function that returns their values."""
 
     fields: frozenset[str]
     holds: Callable[[ValueOf], bool]
@@ -42,10 +43,10 @@ class Expression(msgspec.Struct, frozen=True):
 def compile_expression(
     text: str, fields: Collection[str], values: Mapping[str, Values] = MappingProxyType({})
 ) -> Expression:
-    """A condition on some fields. `class_` stands for the field `class`, which is no name in Python.
+    """Compile a condition on some fields. `class_` denotes the field `class`, which is a Python keyword.
 
-    Raises InvalidInput for what is no such expression, is longer or deeper than anyone would write, names a field that
-    there is not, or compares what comes out the same for every record, by the `values` that fields have.
+    `values` are the possible values of fields. Raises InvalidInput if the text is not a condition, exceeds the limits
+    of length or depth, or names an unknown field. A comparison with the same result for every record is also refused.
     """
     compiler = _Compiler(fields, values)
     part = compiler.compile(_parse(text), 0)
@@ -71,7 +72,7 @@ def _too_deep() -> InvalidInput:
 
 
 class _Compiler:
-    """Makes closures of nodes, and remembers which fields they ask for."""
+    """A compiler from nodes to closures. It records the fields that they read."""
 
     def __init__(self, fields: Collection[str], values: Mapping[str, Values]) -> None:
         self._fields = fields
@@ -79,12 +80,12 @@ class _Compiler:
         self.named: set[str] = set()
 
     def compile(self, node: ast.expr, depth: int) -> _Part:
-        """What a node stands for. Raises InvalidInput."""
+        """Compile a node. Raises InvalidInput."""
         if depth > EXPRESSION_DEPTH_MAX:
             raise _too_deep()
         match node:
             case ast.BoolOp(op=op, values=values):
-                return _joined([self.compile(value, depth + 1) for value in values], isinstance(op, ast.And))
+                return _combine([self.compile(value, depth + 1) for value in values], isinstance(op, ast.And))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 negated = self.compile(operand, depth + 1)
                 return lambda value_of: not negated(value_of)
@@ -93,7 +94,7 @@ class _Compiler:
                 comparisons = [self._comparison(op) for op in ops]
                 if self._values:
                     reject_constant_comparison(node, self._values)
-                return _compared(operands, comparisons)
+                return _compare(operands, comparisons)
             case ast.Name(id=name):
                 return self._field(name)
             case ast.Call(
@@ -119,14 +120,14 @@ class _Compiler:
 
 
 def _literal(node: ast.expr) -> object:
-    """The value of a literal, or of a row of them. Raises InvalidInput for anything else."""
+    """Return the value of a literal or of a list of literals. Raises InvalidInput for any other node."""
     match node:
         case ast.Constant(value=str() | int() | float() | None as value):
             return value
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
             return -value
         case ast.Tuple(elts=elements) | ast.List(elts=elements) | ast.Set(elts=elements):
-            return [_literal(_no_row(each)) for each in elements]
+            return [_literal(_reject_nested_list(each)) for each in elements]
         case _:
             name = type(node).__name__
             raise InvalidInput(f"{_NAMES.get(name, name)} are not supported in conditions", hint=_HINT)
@@ -140,22 +141,22 @@ _NAMES = {
     "Lambda": "functions",
     "Subscript": "subscripts",
 }
-"""Of nodes, for people."""
+"""Descriptions of node types for error messages."""
 
 
-def _no_row(node: ast.expr) -> ast.expr:
+def _reject_nested_list(node: ast.expr) -> ast.expr:
     if isinstance(node, ast.Tuple | ast.List | ast.Set):
         raise InvalidInput("nested lists are not supported in conditions", hint=_HINT)
     return node
 
 
-def _joined(parts: list[_Part], is_and: bool) -> _Part:
+def _combine(parts: list[_Part], is_and: bool) -> _Part:
     if is_and:
         return lambda value_of: all(part(value_of) for part in parts)
     return lambda value_of: any(part(value_of) for part in parts)
 
 
-def _compared(operands: list[_Part], comparisons: list[_Comparison]) -> _Part:
+def _compare(operands: list[_Part], comparisons: list[_Comparison]) -> _Part:
     if len(comparisons) == 1:
         left, right, holds = *operands, comparisons[0]
         return lambda value_of: holds(left(value_of), right(value_of))
@@ -177,7 +178,7 @@ def _glob(field: _Part, pattern: str) -> _Part:
     return matches
 
 
-# What has no order raises TypeError, which is why the comparisons below may be given any two values.
+# Values without a common order raise TypeError. So the comparisons below accept any two values.
 def _ordered(compare: Callable[[object, object], bool]) -> _Comparison:
     def holds(left: object, right: object) -> bool:
         if left is None or right is None:

@@ -1,4 +1,4 @@
-"""Which records are asked for. Pure: of counts and lines alone, wherever they come from."""
+"""Filters of records. No I/O: they work on counts and on record lines from any source."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["JsonRecord", "RecordFilter", "decode_records", "last_name", "path_bytes", "record_path"]
 
-Test = Callable[[JsonRecord, Languages], bool]
+Predicate = Callable[[JsonRecord, Languages], bool]
 
 _OF_KIND = {
     "severities": "diagnostic",
@@ -45,23 +45,23 @@ _OF_KIND = {
     "metrics": "metric",
     "targets": "edge",
 }
-"""The one kind of records that has what a field of a filter asks for."""
+"""The only kind of record that has the field that an attribute of the filter tests."""
 _FIELDS = {
     "severities": "severity",
     "tools": "tool",
     "symbol_types": "symbol_type",
     "metrics": "metric",
 }
-"""Of what must be one of those asked for."""
+"""Attributes whose field must equal one of the values."""
 _TEXTS = {"codes": "code", "names": "name", "targets": "target", "languages": "lang"}
 
 
 class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """Which records are asked for; an empty field asks for all.
+    """A filter of records. An empty attribute does not restrict.
 
-    `path` is as in PathFilter. `names` and `codes` are exact, but for a `*` at the end; so are `targets`, the last
-    names of what edges lead to. `languages` are those of the records' files. `where` is a
-    condition on the fields of a record, as in expression.py.
+    `path` is as in PathFilter. `names` and `codes` match exactly, or by prefix if they end with `*`. `targets` match
+    the last name of the target of an edge in the same way. `languages` are those of the files. `where` is a condition
+    on the fields of a record, as in expression.py.
     """
 
     kinds: tuple[str, ...] = ()
@@ -77,19 +77,21 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     where: str = ""
 
     def check(self) -> RecordFilter:
-        """The same filter. Raises InvalidInput for what does not exist, a pattern that matches nothing, a condition
-        that cannot be read, and text where a tuple is meant.
+        """Return this filter if it is valid.
+
+        Raises InvalidInput for unknown values, patterns that match nothing, invalid conditions, and a text in place of
+        a tuple.
         """
         fields = ("kinds", *_OF_KIND, "languages")
         refuse_text(**{field: getattr(self, field) for field in fields})
         refuse_unknown("kind", self.kinds, KINDS)
         refuse_unknown("severity", self.severities, SEVERITIES)
         refuse_unknown("symbol type", self.symbol_types, get_args(SymbolType))
-        self._tests  # noqa: B018 - made, and so checked
+        self._predicates  # noqa: B018 - compiles and so validates the predicates
         return self
 
     def refuse_impossible(self) -> None:
-        """Raise InvalidInput where no record can have all that is asked for."""
+        """Raise InvalidInput if no record can pass all parts of the filter."""
         if not self.possible_kinds:
             asked = [field for field in _OF_KIND if getattr(self, field)]
             needed = ", ".join(f"{field} exist only in records of kind {_OF_KIND[field]}" for field in asked)
@@ -98,29 +100,29 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def possible_kinds(self) -> frozenset[str]:
-        """The kinds of which a record can be that is asked for."""
+        """The kinds of records that can pass."""
         kinds = frozenset(self.kinds or KINDS)
         return kinds.intersection(*({kind} for field, kind in _OF_KIND.items() if getattr(self, field)))
 
     @property
     def named_kinds(self) -> tuple[str, ...]:
-        """The kinds that it names, be it by asking for what one kind alone has; none where it is for all."""
+        """The kinds to which the filter restricts records, also through other attributes. Empty if it does not."""
         possible = self.possible_kinds
         return tuple(kind for kind in KINDS if kind in possible) if len(possible) < len(KINDS) else ()
 
     def needs_languages(self, fields: Collection[str] = ()) -> bool:
-        """Whether it must be known of what language files are, be it for what is asked of some fields besides."""
+        """Return whether the filter, or a field in `fields`, needs the languages of files."""
         named = {*fields, *(self._where.fields if self._where is not None else ())}
         return (bool(self.languages) or "lang" in named) and self.possible_kinds != {"file"}
 
     @property
     def tells_failures(self) -> bool:
-        """Whether it asks for all failures, but those at other paths; or for nothing else, for they are known."""
+        """Whether the filter selects all failures, apart from its path, or selects only failures."""
         possible = self.possible_kinds
         return possible == {"failure"} or ("failure" in possible and not self.languages and not self.where)
 
     def may_match(self, counts: Counts) -> bool:
-        """Whether a shard with these counts can hold anything asked for."""
+        """Return whether a shard with these counts can contain a matching record."""
         if not any(counts.kinds.get(kind) for kind in self.possible_kinds):
             return False
         if not self.severities and not self.codes:
@@ -128,50 +130,52 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return any(self.passing_codes(severity, codes) for severity, codes in counts.diagnostics.items())
 
     def passing_codes(self, severity: str, codes: Mapping[str, int]) -> dict[str, int]:
-        """Of counts by code of the diagnostics of a severity those that are asked for, as far as these two tell."""
+        """Return the part of the counts by code that the filters of severity and code let pass."""
         if self.severities and severity not in self.severities:
             return {}
         is_code = match_any(self.codes)
         return {code: number for code, number in codes.items() if not self.codes or is_code(code)}
 
     def matches(self, record: JsonRecord, languages: Languages = NO_LANGUAGES) -> bool:
-        """Whether a record is asked for. `languages` are there where it needs them."""
-        for test in self._tests:  # noqa: SIM110 - of every record, and `all` takes three times as long
-            if not test(record, languages):
+        """Return whether a record matches. `languages` must be set if `needs_languages` returns true."""
+        for predicate in self._predicates:  # noqa: SIM110 - called for every record; `all` is three times as slow
+            if not predicate(record, languages):
                 return False
         return True
 
     def fields_needed(self, others: Iterable[str] = ()) -> frozenset[str]:
-        """The members of a line that must be known to ask it, and to know some other fields."""
-        fields = {field for of, field in _FIELDS.items() if getattr(self, of)}
-        fields |= {field for of, field in _TEXTS.items() if getattr(self, of)}
+        """Return the members of a record line that are needed to apply the filter and to know the fields `others`."""
+        fields = {field for attribute, field in _FIELDS.items() if getattr(self, attribute)}
+        fields |= {field for attribute, field in _TEXTS.items() if getattr(self, attribute)}
         fields |= {"kind", *others, *(self._where.fields if self._where is not None else ())}
         if self.path or self.languages or fields.intersection(DERIVED):
             fields.add("path")
         return frozenset((*fields, *(f"{field}_b64" for field in fields.intersection(PATHS))))
 
     def iter_matching(self, blocks: Iterable[bytes], languages: Languages = NO_LANGUAGES) -> Iterator[JsonRecord]:
-        """The records that are asked for among blocks of whole record lines, in their order. Raises StoreCorrupt."""
-        marks = self._marks
+        """Yield the matching records of blocks of whole record lines, in their order. Raises StoreCorrupt."""
+        prefilter = self._prefilter
         for block in blocks:
-            for record in decode_records(marks.find(block)):
+            for record in decode_records(prefilter.find(block)):
                 if self.matches(record, languages):
                     yield record
 
     def iter_tallied(
         self, blocks: Iterable[bytes], tally: Tally, languages: Languages = NO_LANGUAGES
     ) -> Iterator[tuple[JsonRecord, int]]:
-        """As `iter_matching`, but records that are alike in what is tallied come as one, with how many there are."""
-        marks = self._marks
+        """Like `iter_matching`, but yield records that are equal in the counted members once, with their number."""
+        prefilter = self._prefilter
         for block in blocks:
-            for record, number in tally(marks.find(block)):
+            for record, number in tally(prefilter.find(block)):
                 if self.matches(record, languages):
                     yield record, number
 
     @cached_property
-    def _marks(self) -> LinePrefilter:
-        """What the line of a record that passes must hold."""
-        rows = [row_of(field, getattr(self, of)) for of, field in _FIELDS.items() if getattr(self, of)]
+    def _prefilter(self) -> LinePrefilter:
+        """The byte strings that the line of a matching record must contain."""
+        rows = [
+            row_of(field, getattr(self, attribute)) for attribute, field in _FIELDS.items() if getattr(self, attribute)
+        ]
         if self.codes:
             rows.append(row_of("code", self.codes, with_prefixes=True))
         if self.names:
@@ -182,63 +186,71 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             rows.append(row_of("lang", self.languages))
         if self._where is not None:
             rows += [row_of(field, (text,)) for field, text in self._required_texts() if self._is_written(field, text)]
-        told = tuple(row for row in rows if b"" not in row)  # Of a star alone: every line holds that.
-        return LinePrefilter(starts=starts_of(self.named_kinds), rows=told, part=PathFilter(self.path).part)
+        # An empty mark comes from a bare `*`. Every line contains it.
+        selective = tuple(row for row in rows if b"" not in row)
+        return LinePrefilter(starts=starts_of(self.named_kinds), rows=selective, part=PathFilter(self.path).part)
 
     def _required_texts(self) -> Iterator[tuple[str, str]]:
-        """The fields that are a text wherever the condition holds, each with it."""
-        from codebatch.query.filters.required import required_by  # with `ast`, as below
+        """Yield each field that equals a text whenever the condition holds, with this text."""
+        from codebatch.query.filters.required import required_by  # Imported late, like the compiler of conditions.
 
-        for each in required_by(self.where):
-            if each.comparison == "==" and isinstance(each.value, str):
-                yield each.field, each.value
+        for comparison in required_by(self.where):
+            if comparison.comparison == "==" and isinstance(comparison.value, str):
+                yield comparison.field, comparison.value
 
     def _is_written(self, field: str, text: str) -> bool:
-        """Whether each record of which a field is a text has both in its line as they stand."""
+        """Return whether the line of each record with this value contains both field and text literally."""
         if field not in fields_of(self.possible_kinds) or field in DERIVED or (field in PATHS and "\\" in text):
             return False
         return not any(value_of({"kind": kind}, field, NO_LANGUAGES) == text for kind in self.possible_kinds)
 
     @cached_property
-    def _tests(self) -> tuple[Test, ...]:
-        """What a record must pass, the cheapest first. Raises InvalidInput."""
-        tests = [_is_one_of(field, getattr(self, of)) for of, field in _FIELDS.items() if getattr(self, of)]
+    def _predicates(self) -> tuple[Predicate, ...]:
+        """The predicates that a matching record satisfies, the cheapest first. Raises InvalidInput."""
+        predicates = [
+            _is_one_of(field, getattr(self, attribute))
+            for attribute, field in _FIELDS.items()
+            if getattr(self, attribute)
+        ]
         if self.kinds:
-            tests.insert(0, _is_one_of("kind", self.kinds))
+            predicates.insert(0, _is_one_of("kind", self.kinds))
         if self.codes:
             is_code = match_any(self.codes)
-            tests.append(lambda record, _: is_code(record.get("code")))
+            predicates.append(lambda record, _: is_code(record.get("code")))
         if self.names:
             is_name = match_any(self.names)
-            tests.append(lambda record, _: is_name(record.get("name")))
+            predicates.append(lambda record, _: is_name(record.get("name")))
         if self.targets:
             is_target = match_any(self.targets)
-            tests.append(lambda record, _: is_target(last_name(record.get("target"))))
+            predicates.append(lambda record, _: is_target(last_name(record.get("target"))))
         if self.languages:
-            tests.append(lambda record, languages: value_of(record, "lang", languages) in self.languages)
+            predicates.append(lambda record, languages: value_of(record, "lang", languages) in self.languages)
         if self.path:
             paths = PathFilter(self.path)
-            tests.append(lambda record, _: paths.matches(path_bytes(record)))
+            predicates.append(lambda record, _: paths.matches(path_bytes(record)))
         if self._where is not None:
             holds = self._where.holds
-            tests.append(lambda record, languages: holds(lambda field: value_of(record, field, languages)))
-        return tuple(tests)
+            predicates.append(lambda record, languages: holds(lambda field: value_of(record, field, languages)))
+        return tuple(predicates)
 
     @cached_property
     def _where(self) -> Expression | None:
         if not self.where:
             return None
         from codebatch.query.filters.comparability import values_of_fields
-        from codebatch.query.filters.expression import compile_expression  # `ast` is 4 ms that other filters do without
+
+        # Imported late: it imports `ast`, which other filters do not need.
+        from codebatch.query.filters.expression import compile_expression
 
         kinds = self.possible_kinds
         return compile_expression(self.where, fields_of(kinds), values_of_fields(kinds))
 
 
 def path_bytes(record: JsonRecord) -> bytes:
-    """The path of a record's file. Raises StoreCorrupt where it has none."""
+    """Return the path of the file of a record. Raises StoreCorrupt if it has none."""
     path, path_b64 = record.get("path"), record.get("path_b64")
-    if isinstance(path, str) and path_b64 is None:  # All but a few, and asked of every record.
+    # The usual case comes first, because this function is called for every record.
+    if isinstance(path, str) and path_b64 is None:
         return path.encode()
     try:
         return path_from_fields(
@@ -249,19 +261,19 @@ def path_bytes(record: JsonRecord) -> bytes:
 
 
 def last_name(target: Json) -> Json:
-    """The last of the names of which the target of an edge is made: `c` of `a.b.c`, `a::c` and `a->c`."""
+    """Return the last name in the target of an edge: `c` for `a.b.c`, `a::c` and `a->c`."""
     return _NAME_ENDS.split(target)[-1] if isinstance(target, str) else None
 
 
-_NAME_ENDS = re.compile(r"[.:/\\]+|->(?=.)")  # `operator->` is a name.
+_NAME_ENDS = re.compile(r"[.:/\\]+|->(?=.)")  # `operator->` is a name, so a final arrow does not split.
 
 
 def match_any(wanted: Collection[str]) -> Callable[[object], bool]:
-    """What tells whether a value is one of some texts, of which those with a `*` at the end are how it may begin."""
+    """Return a predicate on values: true if a value equals one of some texts. A final `*` makes a text a prefix."""
     whole = frozenset(one for one in wanted if not one.endswith("*"))
     beginnings = tuple(one[:-1] for one in wanted if one.endswith("*"))
     return lambda value: isinstance(value, str) and (value in whole or value.startswith(beginnings))
 
 
-def _is_one_of(field: str, wanted: Collection[Json]) -> Test:
+def _is_one_of(field: str, wanted: Collection[Json]) -> Predicate:
     return lambda record, _: record.get(field) in wanted

@@ -1,7 +1,7 @@
-"""Marks: byte strings that the line of a record must hold, so that a line without them is never decoded. Pure.
+"""A prefilter of record lines by byte strings (marks), so that lines without them are never decoded. No I/O.
 
-They follow from how records are written (SPEC.md "Records"). A line that holds them is decoded and asked as all are
-without, so marks may find too much and never too little.
+Marks follow from the encoding of records (SPEC.md "Records"). Lines that pass are decoded and filtered like all others.
+So marks may let too many lines pass, but never too few.
 """
 
 from __future__ import annotations
@@ -13,15 +13,17 @@ from functools import cached_property
 import msgspec
 
 Row = tuple[bytes, ...]
-"""A line must hold any of them."""
+"""Alternatives: a line must contain at least one of them."""
 
 _Find = Callable[[bytes, int], int]
-"""Where a block holds any of a row at a place or behind it, the first; -1 where it does not."""
+"""A function that returns the first position, at or after a start, of any alternative in a block, or -1."""
 
 
 class LinePrefilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """What a line must hold: one of each row; begin with one of `starts`, where there are any; and `part`, be it in
-    capitals, or something for which a path may hold that without its line doing so.
+    """The marks of a filter.
+
+    A line must begin with one of `starts`, if there are any. It must contain an alternative of each row. It must
+    contain `part`, case ignored, or an encoding that may hide it.
     """
 
     starts: Row = ()
@@ -29,9 +31,12 @@ class LinePrefilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     part: bytes = b""
 
     def find(self, block: bytes) -> bytes:
-        """Of a block of whole lines those that hold all that, in their order."""
+        """Return the lines of a block that satisfy all conditions, in their order.
+
+        The block consists of whole lines.
+        """
         finds = self._finds
-        # That of the first row is looked for at once as lines are.
+        # The first row is searched only once, while lines are split.
         if any(find(block, 0) < 0 for find in finds[1:]) or not self._may_hold_part(block):
             return b""
         if not (self.starts or self.rows or self.part):
@@ -50,10 +55,10 @@ class LinePrefilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return tuple(map(_find_any, self.rows))
 
     def _may_hold_part(self, lines: bytes) -> bool:
-        """Whether a path in there may hold the part, case ignored.
+        """Return whether a path in some lines may contain `part`, case ignored.
 
-        Not all that is alike but for case is so byte by byte (the Kelvin sign is a k), and a path may be escaped, or in
-        base64.
+        Characters that are equal except for case can differ in their bytes (the Kelvin sign equals `k`). A path can
+        also be escaped or in base64.
         """
         if not self.part or self.part in lines.lower():
             return True
@@ -61,20 +66,24 @@ class LinePrefilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 def starts_of(kinds: Iterable[str]) -> Row:
-    """How the lines of records of some kinds begin."""
+    """Return the beginnings of the lines of records of some kinds."""
     return tuple(b'{"kind":%b,' % msgspec.json.encode(kind) for kind in kinds)
 
 
 def row_of(field: str, wanted: Iterable[str], *, with_prefixes: bool = False) -> Row:
-    """The row of a field that is one of some texts; `with_prefixes` one with a `*` at its end is how texts begin.
+    """Return the row for a field that equals one of some texts.
 
-    What is no Unicode is in no record.
+    With `with_prefixes`, a text that ends with `*` is a prefix. Texts that are not valid Unicode are skipped, because
+    no record contains them.
     """
     return tuple(b'"%b":%b' % (field.encode(), text) for text in _encoded(wanted, with_prefixes))
 
 
 def row_of_ends(wanted: Iterable[str]) -> Row:
-    """The row of a field that ends with one of some texts, of which one with a `*` may be anywhere in it."""
+    """Return the row for a field that ends with one of some texts.
+
+    A text that ends with `*` may occur anywhere in it.
+    """
     return tuple(text[1:] for text in _encoded(wanted, True))
 
 
@@ -92,23 +101,23 @@ def _find_any(row: Row) -> _Find:
     if len(row) == 1:
         (mark,) = row
         return lambda block, start: block.find(mark, start)
-    # One pass for all of them: marks of one field begin alike, which is what is looked for first.
+    # One pass searches all alternatives. Marks of a field have a common prefix, which the regular expression uses.
     search = re.compile(b"|".join(map(re.escape, row)) or b"(?!)").search
 
     def find(block: bytes, start: int) -> int:
-        found = search(block, start)
-        return -1 if found is None else found.start()
+        match = search(block, start)
+        return -1 if match is None else match.start()
 
     return find
 
 
 def _lines_with(find: _Find, block: bytes) -> list[bytes]:
-    """The lines in which something is found, in their order."""
+    """Return the lines that contain a match, in their order."""
     lines: list[bytes] = []
-    at = find(block, 0)
-    while at >= 0:
-        end = block.find(b"\n", at)
+    position = find(block, 0)
+    while position >= 0:
+        end = block.find(b"\n", position)
         end = end if end >= 0 else len(block)
-        lines.append(block[block.rfind(b"\n", 0, at) + 1 : end])
-        at = find(block, end)
+        lines.append(block[block.rfind(b"\n", 0, position) + 1 : end])
+        position = find(block, end)
     return lines

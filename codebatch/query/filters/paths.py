@@ -1,5 +1,7 @@
-"""Filters of paths: a gitignore pattern where there is one of `* ? [`, a file or directory where a `/` begins
-the text, else a part of the path.
+"""Filters of paths: gitignore patterns, paths from the root of the project, or parts of paths.
+
+A text with one of `* ? [` is a pattern. A text that begins with `/` is a file or directory. Any other text is a part of
+a path.
 """
 
 from __future__ import annotations
@@ -15,34 +17,34 @@ if TYPE_CHECKING:
     from codebatch.model.globs import GlobSet
 
 Paths = str | Sequence[str]
-"""One text or several: a path is asked for if any of them asks for it."""
+"""One text or several. A path matches if it matches any of them."""
 
-_OF_PATTERNS = frozenset("*?[")
+_WILDCARDS = frozenset("*?[")
 _WILD = str.maketrans("*?/ ", "////")
-_WRITTEN_OTHERWISE = frozenset('\\["')
-"""What a pattern or JSON has another way than a path."""
-_ESCAPED = str.maketrans({each: f"\\{each}" for each in "*?[\\"})
+_ESCAPED_IN_JSON = frozenset('\\["')
+"""Characters that are written differently in a pattern or in JSON than in a path."""
+_ESCAPED = str.maketrans({character: f"\\{character}" for character in "*?[\\"})
 
 
 def is_pattern(text: str) -> bool:
-    """Whether a text is a pattern."""
-    return not _OF_PATTERNS.isdisjoint(text)
+    """Return whether a text is a pattern."""
+    return not _WILDCARDS.isdisjoint(text)
 
 
 def text_of_path(path: bytes) -> str:
-    """Return the text that asks for a file, or for all below a directory, and for nothing else."""
+    """Return the text that matches only a file, or only a directory and everything below it."""
     text = "/" + path.decode("utf-8", "surrogateescape")
     return text.translate(_ESCAPED) if is_pattern(text) else text
 
 
 class PathFilter:
-    """The paths that some text, or any of several, asks for; all if the text is empty.
+    """A filter of paths by one text or several. A path must match one of them. An empty text matches all paths.
 
-    A text with a wildcard is a pattern as in gitignore(5): of a directory that matches, all below is asked for. A text
-    that begins with `/` asks for a file or directory, from the root of the project. Any other text asks for the paths
-    that hold it, case ignored, be it as people are shown them.
+    A text with a wildcard is a pattern as in gitignore(5). If it matches a directory, everything below matches. A text
+    that begins with `/` is a file or directory, from the root of the project. Any other text matches the paths that
+    contain it, case ignored. The form in which paths are displayed also matches.
 
-    Raises InvalidInput for a pattern that matches nothing or takes back what another one says.
+    Raises InvalidInput for a pattern that matches nothing or contains only exclusions.
     """
 
     def __init__(self, wanted: Paths) -> None:
@@ -52,21 +54,21 @@ class PathFilter:
 
     @property
     def part(self) -> bytes:
-        """What each path that is asked for holds, case ignored, in small letters of ASCII; empty where none is known.
+        """A lower-case ASCII text that each matching path contains, case ignored. Empty if none is known.
 
-        Nothing of it is escaped where it is written as JSON.
+        JSON does not escape any of its characters.
         """
         if len(self._texts) != 1:
             return b""
         (text,) = self._texts
-        if not (text.isascii() and text.isprintable()) or not _WRITTEN_OTHERWISE.isdisjoint(text):
+        if not (text.isascii() and text.isprintable()) or not _ESCAPED_IN_JSON.isdisjoint(text):
             return b""
         parts = text.translate(_WILD).split("/") if is_pattern(text) else [text.strip("/")]
         return max(parts, key=len).lower().encode()
 
     def matches(self, path: bytes) -> bool:
-        """Whether a path is asked for."""
-        if path != self._last[0]:  # Records come file by file.
+        """Return whether a path matches."""
+        if path != self._last[0]:  # Records of a file are adjacent, so the last result is reused.
             self._last = (path, any(test(path) for test in self._tests))
         return self._last[1]
 
@@ -76,26 +78,27 @@ def _test_of(wanted: str) -> Callable[[bytes], bool]:
         return _Pattern(wanted).matches
     if wanted.startswith("/"):
         return _is_at_or_below(wanted)
-    as_shown = display_path(wanted.encode("utf-8", "surrogateescape"))  # Of what is typed byte by byte.
-    parts = tuple(part.casefold() for part in (as_shown, *paths_shown_as(wanted)))
+    # The user may have typed the displayed form of a path, or its bytes.
+    displayed = display_path(wanted.encode("utf-8", "surrogateescape"))
+    parts = tuple(part.casefold() for part in (displayed, *paths_shown_as(wanted)))
 
     def holds_part(path: bytes) -> bool:
-        shown = display_path(path).casefold()
-        return any(part in shown for part in parts)
+        displayed_path = display_path(path).casefold()
+        return any(part in displayed_path for part in parts)
 
     return holds_part
 
 
 def _is_at_or_below(wanted: str) -> Callable[[bytes], bool]:
-    tops = {each.encode("utf-8", "surrogateescape").strip(b"/") for each in (wanted, *paths_shown_as(wanted))}
-    directories = tuple(top + b"/" if top else b"" for top in tops)
-    return lambda path: path in tops or path.startswith(directories)
+    roots = {text.encode("utf-8", "surrogateescape").strip(b"/") for text in (wanted, *paths_shown_as(wanted))}
+    directories = tuple(root + b"/" if root else b"" for root in roots)
+    return lambda path: path in roots or path.startswith(directories)
 
 
 class _Pattern:
     def __init__(self, wanted: str) -> None:
         from codebatch.model.gitignore import mistake_of, parse_pattern
-        from codebatch.model.globs import GlobSet  # 4 ms, with patterns, that all other filters do without
+        from codebatch.model.globs import GlobSet  # Imported late: other filters need no patterns.
 
         if wanted.startswith("!"):
             hint = f"use: --where 'not glob(path, \"{wanted[1:]}\")'"

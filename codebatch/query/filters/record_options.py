@@ -1,6 +1,6 @@
-"""What records are wanted, said by keywords: the filters of `query` under their names. Pure.
+"""Filters and order of records as keyword arguments, under the names that `query` uses. No I/O.
 
-A filter takes one value or several, of which any may be met; what is None is not asked for.
+A filter takes one value or several; any of them may match. None means no restriction.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T")
 Several = str | Collection[str] | None
 
 KINDS_FOR_PEOPLE = tuple(kind for kind in KINDS if kind != "fingerprints")
-"""Those that are not for machines alone."""
+"""The kinds of records that are meant for people."""
 
 _FIELDS = {
     "kind": "kinds",
@@ -35,17 +35,17 @@ _FIELDS = {
     "lang": "languages",
     "fields": "fields",
 }
-"""Of what may be several: what it is called in RecordFilter and in Shape."""
+"""Keyword arguments that accept several values, with their names in RecordFilter and Shape."""
 
 _NONE: Mapping[str, Several] = {}
 
 
 class Filters(TypedDict, total=False):
-    """By what every noun can be asked: the language of a record's file, its path, a condition, the task that said it.
+    """Filters of every kind of records: the language and path of the file, a condition, and the task.
 
-    `path` is a part of the path, case ignored, with one of `* ? [` a pattern as in gitignore(5), or with a `/` at its
-    beginning a file or directory of the project; or several of these. `where` is a Python expression of fields (SPEC.md
-    "Answers").
+    `path` is one or more of: a part of the path, case ignored; a pattern as in gitignore(5), if it contains one of
+    `* ? [`; a file or directory of the project, if it begins with `/`. `where` is a Python expression of fields
+    (SPEC.md "Answers").
     """
 
     lang: Several
@@ -55,10 +55,10 @@ class Filters(TypedDict, total=False):
 
 
 class RecordOptions(Filters, total=False):
-    """And in what order records are wanted, and which of them.
+    """Filters, and the order and range of the returned records.
 
-    `sort` is a field, with a `-` before it the greatest first. Then `offset` are left out, and at most `limit` taken.
-    `fields` are those that rows have, all where none is named.
+    `sort` is a field; a `-` before it selects descending order. Then the first `offset` records are skipped, and at
+    most `limit` are returned. `fields` are the returned fields; by default, all.
     """
 
     sort: str
@@ -68,7 +68,7 @@ class RecordOptions(Filters, total=False):
 
 
 class OutputFilters(Filters, total=False):
-    """By what records of every kind can be asked. `code` and `name` are exact, but for a `*` at the end."""
+    """Filters of records of any kind. `code` and `name` match exactly, or by prefix if they end with `*`."""
 
     kind: Several
     severity: Severity | Sequence[Severity] | None
@@ -80,40 +80,47 @@ class OutputFilters(Filters, total=False):
 
 
 class OutputRecordOptions(OutputFilters, RecordOptions, total=False):
-    """By what records of every kind can be asked, and in what order they are wanted, and which of them."""
+    """Filters of records of any kind, and the order and range of the returned records."""
 
 
 def filter_of(wanted: Filters, known: type = OutputFilters, own: Mapping[str, Several] = _NONE) -> RecordFilter:
-    """The filter of what is wanted. Raises InvalidInput for a name that is not `known`, and what no record can have."""
+    """Return the filter that some options describe.
+
+    `known` is the type of the accepted options. `own` has further filters. Raises InvalidInput for an unknown option
+    and for filters that no record can pass.
+    """
     refuse_unknown("filter", wanted, known.__annotations__)
     task = wanted.get("task")
     if not isinstance(task, str | None):
         raise InvalidInput(f"`task` must be one name, not {type(task).__name__}")
-    asked = _convert({**_given(wanted), **_given(own)}, RecordFilter).check()
+    asked = _convert({**_to_fields(wanted), **_to_fields(own)}, RecordFilter).check()
     asked.refuse_impossible()
     return asked
 
 
 def shape_of(wanted: Filters) -> Shape:
-    """In what order records are wanted, and which of them. Raises InvalidInput for what is of another type."""
-    return _convert(_given(wanted), Shape)
+    """Return the shape that some options describe. Raises InvalidInput for a value of the wrong type."""
+    return _convert(_to_fields(wanted), Shape)
 
 
-def _given(filters: Mapping[str, object]) -> dict[str, object]:
-    """The filters that were given, by the names that they have in RecordFilter and in Shape."""
-    found: dict[str, object] = {}
+def _to_fields(filters: Mapping[str, object]) -> dict[str, object]:
+    """Return the options that are set, under their names in RecordFilter and Shape."""
+    converted: dict[str, object] = {}
     for name, value in filters.items():
         if isinstance(value, Iterable) and (name in _FIELDS or (name == "path" and not isinstance(value, str))):
             value = as_tuple(name, value)
         for text in value if isinstance(value, tuple) else (value,):
-            _refuse_no_text(name, text)
+            _refuse_invalid_text(name, text)
         if value is not None:
-            found[_FIELDS.get(name, name)] = value
-    return found
+            converted[_FIELDS.get(name, name)] = value
+    return converted
 
 
-def _refuse_no_text(name: str, text: object) -> None:
-    """Refuse what no record holds: half a character. In a path it is a byte that is no UTF-8, as `os` has it."""
+def _refuse_invalid_text(name: str, text: object) -> None:
+    """Raise InvalidInput for a text with a lone surrogate, which no record contains.
+
+    In a path or condition, a surrogate from `os.fsdecode` is accepted; it represents a byte that is not UTF-8.
+    """
     if isinstance(text, str):
         try:
             text.encode("utf-8", "surrogateescape" if name in ("path", "where") else "strict")
@@ -122,11 +129,11 @@ def _refuse_no_text(name: str, text: object) -> None:
 
 
 def as_tuple(name: str, value: Iterable[str]) -> tuple[str, ...]:
-    """One or several as several. Raises InvalidInput for none."""
-    found = (value,) if isinstance(value, str) else tuple(value)
-    if not found:
+    """Return one value or several as a tuple. Raises InvalidInput if there is none."""
+    values = (value,) if isinstance(value, str) else tuple(value)
+    if not values:
         raise InvalidInput(f"`{name}` is empty", hint="to select all, omit the argument")
-    return found
+    return values
 
 
 def _convert(given: Mapping[str, object], type_: type[T]) -> T:

@@ -1,4 +1,4 @@
-"""What a condition asks for at once: comparisons of fields with literals that hold wherever it does. Pure."""
+"""Comparisons of fields with literals that hold whenever a condition holds. No I/O."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COMPARISONS: dict[type[ast.cmpop], Comparison] = {
 
 
 class Required(msgspec.Struct, frozen=True):
-    """A field that compares so with a text or a finite number."""
+    """A comparison of a field with a text or a finite number."""
 
     field: str
     comparison: Comparison
@@ -30,7 +30,10 @@ class Required(msgspec.Struct, frozen=True):
 
 
 def required_by(condition: str) -> tuple[Required, ...]:
-    """The comparison that a condition is, or those that it joins by `and`; none of one that cannot be read."""
+    """Return the comparison that a condition consists of, or all comparisons that it joins by `and`.
+
+    Return nothing for a condition that cannot be parsed.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

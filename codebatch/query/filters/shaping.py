@@ -1,4 +1,4 @@
-"""In what order records are wanted, which of them, and what of each; and how many have which value of a field. Pure."""
+"""Order and selection of records and of their fields, and counts of records by the value of a field. No I/O."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _SortKey = tuple[bool, int, Json]
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True):
-    """What of an answer is wanted.
+    """The requested order, range and fields of an answer.
 
-    `sort` is a field, with a `-` before it the greatest first; ties, and all where it is empty, stay in the order of
-    the answer, and records without the field are last. Then `offset` are left out, and at most `limit` taken. `fields`
-    are wanted of each record, all where none is named.
+    `sort` is a field; a `-` before it selects descending order. The sort is stable, and records without the field come
+    last. If `sort` is empty, the order of the answer is kept. Then the first `offset` records are skipped, and at most
+    `limit` are returned. `fields` are the returned fields, or all fields if it is empty.
     """
 
     sort: str = ""
@@ -34,16 +34,16 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sort_field(self) -> str:
-        """The field to sort by."""
+        """The name of the field to sort by."""
         return self.sort.removeprefix("-")
 
     @property
     def needed(self) -> frozenset[str]:
-        """The fields that must be known."""
+        """The fields whose values are needed."""
         return frozenset((*self.fields, *([self.sort_field] if self.sort else [])))
 
     def check(self, kinds: Collection[str]) -> Shape:
-        """The same shape. Raises InvalidInput for a field that no kind has, and numbers that are none of rows."""
+        """Return this shape if it is valid. Raises InvalidInput for an unknown field or a number out of range."""
         refuse_below_one(limit=self.limit)
         if self.offset < 0:
             raise InvalidInput(f"`offset` must be at least 0, not {self.offset}")
@@ -51,23 +51,26 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
         return self
 
     def arrange(self, records: Iterable[JsonRecord], languages: Languages) -> Iterator[JsonRecord]:
-        """The records that are wanted, in the order that is wanted. Sorted with a limit, no more are kept than that."""
+        """Yield the selected records in the requested order.
+
+        If a limit is set, sorting keeps only that many records.
+        """
         offset = min(self.offset, sys.maxsize)
         end = None if self.limit is None else min(offset + self.limit, sys.maxsize)
         if self.sort:
-            is_down = self.sort.startswith("-")
-            key = _key(self.sort_field, languages, is_down)
+            is_descending = self.sort.startswith("-")
+            key = _make_sort_key(self.sort_field, languages, is_descending)
             if end is None:
-                records = sorted(records, key=key, reverse=is_down)
+                records = sorted(records, key=key, reverse=is_descending)
             else:
                 import heapq
 
-                records = (heapq.nlargest if is_down else heapq.nsmallest)(end, records, key=key)
+                records = (heapq.nlargest if is_descending else heapq.nsmallest)(end, records, key=key)
         return islice(records, offset, end)
 
 
 AS_FOUND = Shape()
-"""All, as they come."""
+"""The shape that keeps all records in their order."""
 
 
 class Groups(msgspec.Struct, frozen=True):
@@ -83,12 +86,12 @@ class Groups(msgspec.Struct, frozen=True):
 
 
 def group(counted: Counter[str], absent: int) -> Groups:
-    """Counts in their order: most first, equal ones by name."""
+    """Return counts in order: largest first, then by name."""
     return Groups(tuple(sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))), absent)
 
 
 def group_records(records: Iterable[tuple[JsonRecord, int]], field: str, languages: Languages) -> Groups:
-    """Count records by a field; with each comes how many there are of it."""
+    """Count records by the value of a field. Each record comes with its number of occurrences."""
     counted: Counter[str] = Counter()
     absent = 0
     for record, number in records:
@@ -101,7 +104,7 @@ def group_records(records: Iterable[tuple[JsonRecord, int]], field: str, languag
 
 
 def cell(value: Json) -> str:
-    """A value as text: nothing where there is none, rows with commas between."""
+    """Return a value as text: empty for None, and list elements separated by commas."""
     match value:
         case None:
             return ""
@@ -113,25 +116,25 @@ def cell(value: Json) -> str:
             return str(value)
 
 
-def refuse_unknown_fields(asked: Collection[str], kinds: Collection[str]) -> None:
-    """Raise InvalidInput for a field that records of none of the kinds have."""
-    known = fields_of(kinds) if asked else ()  # To know them takes 5 ms.
-    for field in asked:
+def refuse_unknown_fields(fields: Collection[str], kinds: Collection[str]) -> None:
+    """Raise InvalidInput for a field that no record of the kinds has."""
+    known = fields_of(kinds) if fields else ()  # The fields are collected only if needed, because this is slow.
+    for field in fields:
         if field not in known:
             raise InvalidInput(f"unknown field {field!r}", hint=did_you_mean(field, known))
 
 
-def _key(field: str, languages: Languages, is_down: bool) -> Callable[[JsonRecord], _SortKey]:
-    """What to compare records by. Severities go by their weight, the gravest first; what is absent goes last."""
+def _make_sort_key(field: str, languages: Languages, is_descending: bool) -> Callable[[JsonRecord], _SortKey]:
+    """Return the sort key of records. Severities are ordered from most to least severe; absent values come last."""
 
     def key(record: JsonRecord) -> _SortKey:
         value = value_of(record, field, languages)
         if value is None:
-            return not is_down, 0, 0
+            return not is_descending, 0, 0
         if field == "severity" and value in SEVERITIES:
-            return is_down, 0, SEVERITIES.index(value)
+            return is_descending, 0, SEVERITIES.index(value)
         if isinstance(value, int | float):
-            return is_down, 0, value
-        return is_down, 1, cell(value)
+            return is_descending, 0, value
+        return is_descending, 1, cell(value)
 
     return key

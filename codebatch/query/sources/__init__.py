@@ -1,1 +1,1 @@
-"""Where records are read from."""
+"""Sources of the records of a batch."""

@@ -1,4 +1,4 @@
-"""What a filter looks for in an index, so that fewer records are read. The answer is the filter's all the same."""
+"""Index lookups derived from filters, so that fewer records are read. They do not change the answer."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 
 def lookups_of(asked: RecordFilter) -> tuple[Lookup, ...]:
-    """What a record that passes must hold any of, in the index. Empty: nothing that an index knows."""
-    if "*" in (*asked.names, *asked.codes):  # Any will do, and to look up all takes longer than to read them.
+    """Return index lookups. A matching record satisfies at least one of them. Empty if the index cannot help."""
+    # A bare `*` matches everything, so lookups would take longer than reading all records.
+    if "*" in (*asked.names, *asked.codes):
         return ()
     if asked.names:
         return tuple(keys.look_for(keys.SYMBOL, name) for name in asked.names)
@@ -28,19 +29,24 @@ def lookups_of(asked: RecordFilter) -> tuple[Lookup, ...]:
         return tuple(map(keys.look_for_code, asked.codes))
     if not asked.where:
         return ()
-    from codebatch.query.filters.required import required_by  # `ast` is 4 ms that other filters do without
+    # Imported late: it imports `ast`, which other filters do not need.
+    from codebatch.query.filters.required import required_by
 
     required = required_by(asked.where)
-    texts = {each.field: each.value for each in required if each.comparison == "==" and isinstance(each.value, str)}
+    texts = {
+        comparison.field: comparison.value
+        for comparison in required
+        if comparison.comparison == "==" and isinstance(comparison.value, str)
+    }
     if "name" in texts:
         return (Lookup(keys.make_key(keys.SYMBOL, _bytes(texts["name"])), is_prefix=False),)
     if "code" in texts:
         return (keys.look_for_prefix(keys.CODE, _bytes(texts["code"]) + b"\0"),)
-    return _of_edges(asked, texts) or _of_metrics(asked, texts, required)
+    return _edge_lookups(asked, texts) or _metric_lookups(asked, texts, required)
 
 
-def _of_edges(asked: RecordFilter, texts: Mapping[str, str]) -> tuple[Lookup, ...]:
-    """Of a `depends` it is posted whole where it leads, and its last name is not."""
+def _edge_lookups(asked: RecordFilter, texts: Mapping[str, str]) -> tuple[Lookup, ...]:
+    """For a `depends` edge, the index has the whole target and not its last name."""
     if "target" in texts:
         depends = Lookup(keys.make_key(keys.DEPENDENCY, _bytes(texts["target"])), is_prefix=False)
         return (keys.look_for_references(texts["target"]), depends)
@@ -48,9 +54,9 @@ def _of_edges(asked: RecordFilter, texts: Mapping[str, str]) -> tuple[Lookup, ..
     return tuple(map(keys.look_for_references, asked.targets)) if is_known else ()
 
 
-def _of_metrics(asked: RecordFilter, texts: Mapping[str, str], required: Sequence[Required]) -> tuple[Lookup, ...]:
-    """Where values are asked for. That it has a metric narrows nothing: most files have it."""
-    numbers = [(each.comparison, each.value) for each in required if each.field == "value"]
+def _metric_lookups(asked: RecordFilter, texts: Mapping[str, str], required: Sequence[Required]) -> tuple[Lookup, ...]:
+    """Return lookups for conditions on values. A metric without a bound does not narrow, because most files have it."""
+    numbers = [(comparison.comparison, comparison.value) for comparison in required if comparison.field == "value"]
     least = max(
         (value for sign, value in numbers if sign in ("==", ">", ">=") and not isinstance(value, str)), default=None
     )
@@ -68,31 +74,34 @@ def _bytes(text: str) -> bytes:
 
 
 class Narrowing:
-    """The index of a batch, opened when it is first asked, and what to do where there is none that is sound."""
+    """The index of a batch, opened on first use. Without a valid index, nothing is narrowed."""
 
-    def __init__(self, store: StoreDir, batch_id: str, note: Callable[[str], None]) -> None:
-        """`note` is told once that the index is unsound, and of what to do about it."""
+    def __init__(self, store: StoreDir, batch_id: str, warn: Callable[[str], None]) -> None:
+        """`warn` is called once with a message if the index is damaged."""
         self._store = store
         self._batch_id = batch_id
-        self._note = note
+        self._warn = warn
         self._is_open = False
         self._index: BatchIndex | None = None
 
     def narrow(self, output: TaskOutput, lookups: Sequence[Lookup]) -> Sequence[Sequence[int] | None]:
-        """As `Index.narrow`; nothing where there is no index, or none that is sound: then all of a task is read."""
+        """Return the frames to read, like `BatchIndex.narrow`.
+
+        Return an empty sequence if there is no valid index. Then all records of the task are read.
+        """
         try:
-            index = self._opened()
+            index = self._open_once()
             return () if index is None else index.narrow(output, lookups)
         except StoreError as error:
             self._index = None
             hint = f"; {error.hint}" if isinstance(error, CorruptFile) else ""
-            self._note(f"reading all results, because the index cannot be used: {error.message}{hint}")
+            self._warn(f"reading all results, because the index cannot be used: {error.message}{hint}")
             return ()
 
-    def _opened(self) -> BatchIndex | None:
+    def _open_once(self) -> BatchIndex | None:
         if not self._is_open:
             self._is_open = True
-            # The library is loaded by those alone who have an index.
+            # The LMDB library is imported only if the batch has an index.
             if self._store.files.listing(self._store.root / layout.INDEXES / self._batch_id):
                 from codebatch.index.read import open_index
 

@@ -1,4 +1,4 @@
-"""What `parse` tells of the files of a batch: of what language and class each is, and how far it was parsed."""
+"""Language, class and parse state of the files of a batch, from the `file` records of the task `parse`."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ from codebatch.query.filters.decoding import RecordOfFile, decode_lines
 from codebatch.query.secondary_files import Apart
 
 IN_PART = ("errors", "partial")
-"""The states of files that were parsed in part."""
+"""The parse states of partially parsed files and of files with syntax errors."""
 
-_TESTS = frozenset(("documentation", "fixture", "test", "example"))
-_PASSED_OVER = ("binary", "huge", "minified")
+_TEST_CLASSES = frozenset(("documentation", "fixture", "test", "example"))
+_UNPARSED_CLASSES = ("binary", "huge", "minified")
 _NO_CODE = ("gitattributes", "gitignore", "markdown")
-"""Languages in which nothing is written that is compiled or run."""
+"""Languages that contain no code that is compiled or run."""
 
 
 class ParsedFile(RecordOfFile, frozen=True, kw_only=True, gc=False):
-    """A file as its `file` record has it. Records of other kinds, which are decoded with these, have no class."""
+    """The decoded part of a `file` record.
+
+    Records of other kinds are decoded as this type, too; their class is empty.
+    """
 
     lang: str = ""
     class_: str = msgspec.field(name="class", default="")
@@ -35,21 +38,24 @@ def _decoder() -> msgspec.json.Decoder[ParsedFile]:
 
 
 def decode_files(blocks: Iterable[bytes]) -> list[ParsedFile]:
-    """The files of which some record lines of `parse` tell. Raises StoreCorrupt."""
+    """Return the files in some record lines of `parse`. Raises StoreCorrupt."""
     return [file for block in blocks for file in decode_lines(_decoder(), block) if file.class_]
 
 
 def files_apart(files: Iterable[ParsedFile]) -> dict[bytes, Apart]:
-    """How those files stand apart that do. Raises StoreCorrupt."""
+    """Return the category of each non-production file. Raises StoreCorrupt."""
     apart = (file for file in files if file.class_ in CLASSES_APART)
-    return {file.path_bytes: "test" if file.class_ in _TESTS else "foreign" for file in apart}
+    return {file.path_bytes: "test" if file.class_ in _TEST_CLASSES else "foreign" for file in apart}
 
 
 class FileStates(msgspec.Struct, frozen=True):
-    """How many files were parsed in part, how many have syntax errors, and how many are code and nothing else.
+    """The numbers of files by parse state.
 
-    `unparsed` counts those that were not parsed at all: binary, huge and minified ones as such, others by language, as
-    there is no grammar for it, or they are too much for that.
+    - `partial`: partially parsed files.
+    - `broken`: files with syntax errors.
+    - `plain`: files of class `text` without parse problems, in languages of code.
+    - `unparsed`: files that were not parsed, by class for binary, huge and minified files, otherwise by language. They
+      have no grammar or exceed a limit.
     """
 
     partial: int
@@ -59,14 +65,14 @@ class FileStates(msgspec.Struct, frozen=True):
 
 
 def file_states(files: Iterable[ParsedFile]) -> FileStates:
-    """How far some files were parsed."""
+    """Count files by parse state."""
     by_state = Counter((file.parse, file.class_, file.lang) for file in files)
     parsed: Counter[str] = Counter()
     unparsed: Counter[str] = Counter()
     for (parse, class_, language), number in by_state.items():
         parsed[parse] += number
         if parse in ("skipped", "unsupported"):
-            unparsed[class_ if class_ in _PASSED_OVER else language] += number
+            unparsed[class_ if class_ in _UNPARSED_CLASSES else language] += number
     plain = sum(
         number
         for (parse, class_, language), number in by_state.items()

@@ -1,4 +1,4 @@
-"""What was read for a question, counted while it was answered."""
+"""Counters of what was read to answer a question."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from codebatch.query.fields import JsonRecord
 
 
 class Reading(msgspec.Struct, kw_only=True):
-    """How much of the shards of a batch was read.
+    """The amount of reading that an answer needed.
 
-    Of the shards in question some are `told_by_counts`: that they hold nothing that is asked for, or how much of it.
-    `shards_read` were read, `shards_read_in_part` of them in part; the rest an index left out. `matched` counts the
-    records that passed, and none of those that tell the languages of files and what failed.
+    `shards` are the shards in question. For `told_by_counts` of them, the stored counts sufficed. `shards_read` were
+    read, `shards_read_in_part` of them partially. An index excluded the rest. `matched` is the number of matching
+    records, without records read for languages or failures.
     """
 
     shards: int = 0
@@ -25,18 +25,18 @@ class Reading(msgspec.Struct, kw_only=True):
 
     @property
     def left_out_by_index(self) -> int:
-        """Shards that no more needed to be read than those told by counts."""
+        """The number of shards that an index excluded."""
         return self.shards - self.told_by_counts - self.shards_read
 
     def note(self, parts: int | None) -> None:
-        """A shard is read: so many frames or items of it, all where it is None."""
+        """Count a shard as read. `parts` is the number of frames or items that are read, or None for all."""
         if parts != 0:
             self.shards_read += 1
         if parts:
             self.shards_read_in_part += 1
 
     def count_matched(self, records: Iterable[JsonRecord]) -> Iterator[JsonRecord]:
-        """The same records, each of which passed."""
+        """Yield the same records and count each as matched."""
         for record in records:
             self.matched += 1
             yield record

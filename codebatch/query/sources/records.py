@@ -1,4 +1,4 @@
-"""The records of a batch that are asked for, from whatever source there is of it."""
+"""Access to the records of a batch, from merged outputs or from live outcomes."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ from codebatch.store.snapshots.snapshots import Snapshot
 if TYPE_CHECKING:
     from codebatch.query.sources.parsed_files import ParsedFile
 
-# Items that are looked up one by one; where there are more, all entries are read.
+# Up to this number of paths, items are looked up one by one. For more paths, all entries are read.
 _FEW_PATHS = 500
 
 
-def _merged(found: Sequence[Iterable[JsonRecord]]) -> Iterable[JsonRecord]:
-    """Records that come by path each, by path."""
-    if len(found) <= 1:
-        return itertools.chain(*found)
+def _merged(sorted_records: Sequence[Iterable[JsonRecord]]) -> Iterable[JsonRecord]:
+    """Merge iterables of records that are each in path order. The result is in path order."""
+    if len(sorted_records) <= 1:
+        return itertools.chain(*sorted_records)
     import heapq
 
-    return heapq.merge(*found, key=path_bytes)
+    return heapq.merge(*sorted_records, key=path_bytes)
 
 
 class BatchRecords:
-    """Reads one batch."""
+    """A reader of the records of a batch."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class BatchRecords:
         *,
         source: RecordSource | None = None,
     ) -> None:
-        """With `note` its index is used where there is one, and `note` is told where that is not sound."""
+        """If `note` is set, the index of the batch is used. `note` is called with a message if the index is damaged."""
         self.store = store
         self.batch = batch
         self.reading = Reading()
@@ -63,74 +63,83 @@ class BatchRecords:
         self._files: Sequence[ParsedFile] | None = None
         self._objects = functools.cache(store.objects)
         narrow = None if note is None else Narrowing(store, batch.id, note).narrow
-        # Of what is read by a source nothing leads back to us: so all that is held goes with the last who asks.
+        # The source holds no reference to this object. So everything is freed with the last reference to it.
         self._plan = functools.cache(batch.plan)
         self.source = source or find_source(batch, self._plan, narrow)
 
     @property
     def plan(self) -> Plan:
-        """The batch's plan."""
+        """The plan of the batch."""
         return self._plan()
 
     @cached_property
     def snapshot(self) -> Snapshot:
-        """The batch's snapshot."""
+        """The snapshot of the batch."""
         return snapshot_of(self.store, self.batch)
 
     @cached_property
     def items(self) -> list[Entry]:
-        """What the batch works on, in path order."""
-        with self._look_again():
+        """The entries of the items of the batch, in path order."""
+        with self._checking_presence():
             return items_of(self.snapshot.entries, self.batch.about.paths)
 
     @property
     def task_names(self) -> tuple[str, ...]:
-        """The batch's tasks, in plan order."""
+        """The tasks of the batch, in plan order."""
         return self.source.task_names
 
-    def choose_tasks(self, asked: str | None) -> tuple[str, ...]:
-        """The tasks to read: the one asked for, or all. Raises InvalidInput for one that the batch has not."""
-        if asked is None:
+    def choose_tasks(self, name: str | None) -> tuple[str, ...]:
+        """Return the tasks to read: the requested task, or all.
+
+        Raises InvalidInput if the batch did not run the task.
+        """
+        if name is None:
             return self.task_names
-        if task_name(asked) not in self.task_names:
-            raise InvalidInput(f"the batch has no task {asked!r}", hint=did_you_mean(asked, self.task_names))
-        return (task_name(asked),)
+        if task_name(name) not in self.task_names:
+            raise InvalidInput(f"the batch has no task {name!r}", hint=did_you_mean(name, self.task_names))
+        return (task_name(name),)
 
     def counts(self, task: str) -> Counts:
-        """The counts of a task's records so far."""
+        """Return the counts of the existing records of a task."""
         return add_counts(piece.counts for piece in self.source.iter_pieces(task))
 
     def unkeyed(self, task: str) -> str:
-        """What a task's results rest on besides its key, for people; empty where nothing. Its batch alone has them."""
+        """Return a description of inputs of a task that its cache key does not cover, or an empty string.
+
+        A result with such inputs is used only in its own batch.
+        """
         return next((piece.unkeyed for piece in self.source.iter_pieces(task) if piece.unkeyed), "")
 
     def iter_records(self, task: str, asked: RecordFilter, *, is_beside: bool = False) -> Iterator[JsonRecord]:
-        """The records of a task that are asked for, in output order. Raises StoreCorrupt.
+        """Yield the matching records of a task, in output order. Raises StoreCorrupt.
 
-        Those that are needed beside the answer do not count as matched.
+        If `is_beside` is set, the records are not counted as matched, because they are not part of the answer.
         """
         for piece in self._wanted(self.source.iter_pieces(task, lookups_of(asked)), asked):
-            found = asked.iter_matching(self.read(piece), self.languages_for(asked))
-            yield from found if is_beside else self.reading.count_matched(found)
+            matching = asked.iter_matching(self.read(piece), self.languages_for(asked))
+            yield from matching if is_beside else self.reading.count_matched(matching)
 
     def iter_by_path(self, tasks: Iterable[str], asked: RecordFilter) -> Iterator[JsonRecord]:
-        """The records of some tasks that are asked for, by path, then in the order of the tasks and of their output.
+        """Yield the matching records of some tasks, by path, then by task, then in output order.
 
-        Nothing is read of a shard before the first of its records is wanted. Raises StoreCorrupt.
+        A shard is read only when its first record is needed. Raises StoreCorrupt.
         """
         lookups = lookups_of(asked)
         for pieces in zip(*(self.source.iter_pieces(task, lookups) for task in tasks), strict=True):
             wanted = list(self._wanted(pieces, asked))
             languages = self.languages_for(asked) if wanted else NO_LANGUAGES
-            found = [asked.iter_matching(self.read(piece), languages) for piece in wanted]
-            yield from self.reading.count_matched(_merged(found))
+            matching = [asked.iter_matching(self.read(piece), languages) for piece in wanted]
+            yield from self.reading.count_matched(_merged(matching))
 
     def pieces(self, task: str, asked: RecordFilter, lookups: Sequence[Lookup]) -> list[ShardRecords]:
-        """The pieces of a task that may hold what is asked for; of these what holds any of what is looked for."""
+        """Return the pieces of a task that can contain matching records.
+
+        `lookups` restrict the frames that are read.
+        """
         return list(self._wanted(self.source.iter_pieces(task, lookups), asked))
 
     def read(self, piece: ShardRecords) -> Iterator[bytes]:
-        """What a piece reads, which is counted as read."""
+        """Read a piece and count it as read."""
         self.reading.note(piece.frames)
         return piece.read()
 
@@ -144,7 +153,7 @@ class BatchRecords:
 
     @cached_property
     def languages(self) -> Languages:
-        """The languages of files, as `parse` tells them so far. Raises InvalidInput where the batch is without it."""
+        """The language of each file with a result of `parse`. Raises InvalidInput if the batch did not run `parse`."""
         if "parse" not in self.task_names:
             raise InvalidInput(
                 "the batch did not run the task parse", hint="to include this task, run: codebatch run PATH"
@@ -156,10 +165,10 @@ class BatchRecords:
 
     @property
     def files(self) -> Sequence[ParsedFile]:
-        """What `parse` tells of files so far, nothing where the batch is without it. Raises StoreCorrupt."""
+        """The files with a result of `parse`. Empty if the batch did not run `parse`. Raises StoreCorrupt."""
         if self._files is not None:
             return self._files
-        from codebatch.query.sources.parsed_files import decode_files  # 2 ms that few questions need
+        from codebatch.query.sources.parsed_files import decode_files  # Imported late: few questions need it.
 
         is_there, is_done = "parse" in self.task_names, self.source.is_done
         pieces = self.pieces("parse", RecordFilter(kinds=("file",)), ()) if is_there else ()
@@ -169,7 +178,7 @@ class BatchRecords:
         return files
 
     def item_records(self, task: str, item: int) -> list[JsonRecord] | None:
-        """The records of one item; None where the task has not come to it yet. Raises StoreCorrupt."""
+        """Return the records of a task for an item, or None if there is no outcome yet. Raises StoreCorrupt."""
         self.reading.shards += 1
         lines = self.source.item_lines(task, item)
         if lines is None:
@@ -178,28 +187,31 @@ class BatchRecords:
         return decode_records(lines)
 
     def find_items(self, paths: Iterable[bytes]) -> dict[bytes, int]:
-        """The items at those of some paths where there is one, in their order. Raises StoreCorrupt."""
+        """Return the item of each path that is an item, in path order. Raises StoreCorrupt."""
         wanted = list(paths)
         if not self.batch.about.paths and len(wanted) <= _FEW_PATHS:
-            with self._look_again():
+            with self._checking_presence():
                 return self.snapshot.find_items(wanted)
         items = {entry.path: item for item, entry in enumerate(self.items)}
         return {path: items[path] for path in wanted if path in items}
 
     def read_object(self, entry: Entry) -> bytes:
-        """The content of an entry; the last one is kept, for whoever shows a line shows more. Raises ObjectMissing."""
+        """Return the content of an entry. Raises ObjectMissing.
+
+        The last content is cached, because several lines of a file are often shown together.
+        """
         if self._last_object is None or self._last_object[0] != entry.object:
-            with self._look_again():
+            with self._checking_presence():
                 self._last_object = entry.object, self._objects().read(entry.object, entry.size)
         return self._last_object[1]
 
     def languages_for(self, asked: RecordFilter, fields: Collection[str] = ()) -> Languages:
-        """The languages of files where they must be known. Raises InvalidInput or StoreCorrupt."""
+        """Return the languages of files if the filter needs them. Raises InvalidInput or StoreCorrupt."""
         return self.languages if asked.needs_languages(fields) else NO_LANGUAGES
 
     @contextlib.contextmanager
-    def _look_again(self) -> Iterator[None]:
-        """Tell a snapshot or an object that went with the batch from one that is damaged."""
+    def _checking_presence(self) -> Iterator[None]:
+        """Convert StoreCorrupt to the error for a missing batch if the batch was deleted during the read."""
         try:
             yield
         except StoreCorrupt:

@@ -1,4 +1,4 @@
-"""The choice of where the records of a batch are read from."""
+"""Choice of the source of the records of a batch."""
 
 from __future__ import annotations
 
@@ -11,18 +11,22 @@ from codebatch.store.results.outputs import current_outputs, outputs_if_settled_
 
 
 def find_source(batch: BatchDir, plan: Callable[[], Plan], narrow: Narrow | None = None) -> RecordSource:
-    """What to read a batch from. `plan` gives its plan, and is asked where a question needs it. Raises StoreCorrupt."""
+    """Return the source of the records of a batch: merged outputs, or else outcomes.
+
+    `plan` reads the plan; it is called only when a question needs it. Raises StoreCorrupt.
+    """
     outputs = current_outputs(batch)
     if outputs is not None:
         return MergedSource(outputs, plan, narrow)
 
-    def look_again() -> MergedSource | None:
+    def read_settled() -> MergedSource | None:
         settled = outputs_if_settled_since(batch)
         return None if settled is None else MergedSource(settled, plan, narrow)
 
-    from codebatch.query.sources.unmerged import LiveSource  # 2 ms, with all that merging rests on
+    # Imported late: it imports the merging code, which merged batches do not need.
+    from codebatch.query.sources.unmerged import LiveSource
     from codebatch.store.results.outcomes import Outcomes
 
-    unmerged = LiveSource(Outcomes(batch.files, batch.root), plan, look_again)
+    unmerged = LiveSource(Outcomes(batch.files, batch.root), plan, read_settled)
     unmerged.look()
-    return look_again() or unmerged
+    return read_settled() or unmerged

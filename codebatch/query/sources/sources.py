@@ -1,6 +1,6 @@
-"""Where the records of a batch are read from: its merged outputs, or the outcomes so far where nothing is merged yet.
+"""Sources of the records of a batch: its merged outputs or, before the merge, the outcomes.
 
-Every source gives the same answers of the same batch, in the same order. Who asks does not know which one it is.
+All sources of a batch give the same answers in the same order, so callers need not distinguish them.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from codebatch.store.results.outputs import (
 
 
 class ShardRecords(msgspec.Struct, frozen=True):
-    """What a task says of a shard: its counts, and how to read the record lines, in blocks of whole lines.
+    """The records of a task in a shard: their counts, and a function that reads the lines in blocks of whole lines.
 
-    `unkeyed` is what it rests on besides its key. `frames` are how many an index left to be read, None where it is all.
+    `unkeyed` describes inputs that the cache key does not cover, or is empty. `frames` is the number of frames that an
+    index left to read, or None if all frames are read.
     """
 
     counts: Counts
@@ -37,7 +38,9 @@ class ShardRecords(msgspec.Struct, frozen=True):
 
 
 class ShardSoFar(msgspec.Struct, frozen=True):
-    """What a task said of a shard by now: how many items have an outcome, how many of them failed, its counts."""
+    """The progress of a task in a shard: the number of items with an outcome, how many of them failed, and their
+    counts.
+    """
 
     items: int
     failed: int
@@ -45,60 +48,60 @@ class ShardSoFar(msgspec.Struct, frozen=True):
 
 
 class RecordSource(Protocol):
-    """What questions need of a batch. Methods that take a task are asked for one of `task_names` alone.
+    """The source of the records of a batch. A task argument must be one of `task_names`.
 
-    What reads records raises StoreCorrupt where they are not what was written.
+    Methods that read records raise StoreCorrupt if records are damaged.
     """
 
     @property
     def place(self) -> str:
-        """Where it reads, for people."""
+        """A description of the source for display."""
 
     @property
     def outputs(self) -> Outputs | None:
-        """The merged outputs, None where nothing is merged yet."""
+        """The merged outputs, or None before the merge."""
 
     @property
     def task_names(self) -> tuple[str, ...]:
-        """The batch's tasks, in plan order."""
+        """The tasks of the batch, in plan order."""
 
     @property
     def project_tasks(self) -> tuple[str, ...]:
-        """Those of project scope."""
+        """The tasks of project scope."""
 
     @property
     def is_done(self) -> bool:
-        """Whether every task has a result of every item. False also where that would have to be looked for."""
+        """Whether every task has a result for every item. It is false if that is unknown without a scan."""
 
     @property
     def frames_read(self) -> FramesRead:
-        """What was read until now. Frames are those of merged outputs alone."""
+        """The amount read so far. Frames are counted only for merged outputs."""
 
     def tally(self, tasks: Collection[str]) -> OutcomeCounts:
-        """How much of some tasks ended how."""
+        """Count the outcomes of some tasks by type."""
 
     def files_done(self, tasks: Collection[str]) -> int | None:
-        """At how many files all of some tasks, and what they need, have come to an end; None where nothing runs."""
+        """Return the number of files for which some tasks, and the tasks that they need, have ended. None if merged."""
 
     def iter_shards(self, task: str) -> Iterator[ShardSoFar]:
-        """How far a task is with each shard of files, in path order."""
+        """Yield the progress of a task for each shard of files, in path order."""
 
     def iter_pieces(self, task: str, lookups: Sequence[Lookup] = ()) -> Iterator[ShardRecords]:
-        """All that a task says, shard by shard in path order. Nothing is read of a piece that nobody reads.
+        """Yield the records of a task, shard by shard in path order. A piece is read only when its `read` is called.
 
-        With `lookups` frames may be left out that hold none of them, where an index knows that.
+        With `lookups`, frames that match none of them may be left out if an index lists the matching frames.
         """
 
     def item_lines(self, task: str, item: int) -> bytes | None:
-        """The record lines of one item; None where the task has not come to it yet."""
+        """Return the record lines of an item, or None if the task has no outcome for it yet."""
 
 
 Narrow = Callable[[TaskOutput, Sequence[Lookup]], Sequence[Sequence[int] | None]]
-"""The frames of each shard of a task that may hold any of what is looked for, which ascend; None where all may."""
+"""A function that returns, for each shard of a task, the ascending frames that can match a lookup, or None for all."""
 
 
 class EmptySource:
-    """Of a tree that no task has looked at there are no records."""
+    """A source without records, for a tree on which no task has run."""
 
     def __init__(self, place: str) -> None:
         self.place = place
@@ -125,7 +128,7 @@ class EmptySource:
 
 
 class MergedSource:
-    """Reads merged outputs."""
+    """A source that reads merged outputs."""
 
     def __init__(self, outputs: Outputs, plan: Callable[[], Plan], narrow: Narrow | None = None) -> None:
         self._outputs = outputs

@@ -1,4 +1,4 @@
-"""What is said of a batch before anything of it is merged: read from its registers."""
+"""A source that reads the outcomes of a batch before they are merged."""
 
 from __future__ import annotations
 
@@ -22,20 +22,23 @@ from codebatch.store.results.outputs import FramesRead
 
 
 class LiveSource:
-    """Reads what the registers say now, looked at once."""
+    """A source that reads the registers of a batch. They are scanned once, on first use or by `look`."""
 
     def __init__(
-        self, outcomes: Outcomes, plan: Callable[[], Plan], look_again: Callable[[], MergedSource | None] = lambda: None
+        self,
+        outcomes: Outcomes,
+        plan: Callable[[], Plan],
+        read_settled: Callable[[], MergedSource | None] = lambda: None,
     ) -> None:
-        """`look_again` gives the outputs on which the batch rests where the outcomes went meanwhile."""
+        """`read_settled` returns the merged outputs if the outcomes were replaced by them in the meantime, or None."""
         self._outcomes = outcomes
         self._plan = plan
-        self._look_again = look_again
+        self._read_settled = read_settled
         self.frames_read = FramesRead()
 
     def look(self) -> None:
-        """Look now. Who does not is answered from what there is when the first question comes."""
-        self._ledger  # noqa: B018 - it is kept
+        """Scan the registers now. Otherwise the first question scans them."""
+        self._ledger  # noqa: B018 - the property caches the ledger
 
     @property
     def place(self) -> str:
@@ -85,7 +88,7 @@ class LiveSource:
         try:
             lines = self._outcomes.read_item(link.segment, link.outcome, place - link.start)
         except StoreCorrupt:
-            if (merged := self._look_again()) is None:
+            if (merged := self._read_settled()) is None:
                 raise
             lines = merged.item_lines(task, item)
         self.frames_read.record_bytes += len(lines)
@@ -106,11 +109,15 @@ class LiveSource:
         )
 
     def _read(self, task: str, index: int, links: Sequence[Link]) -> Iterator[bytes]:
-        """A shard's lines, read before the first is given: what is merged meanwhile can stand for none or all."""
+        """Yield the lines of a shard.
+
+        All lines are read before the first is yielded. So if a merge replaces the outcomes, the merged shard replaces
+        all lines.
+        """
         try:
             lines: Iterable[bytes] = [b"".join(self._outcomes.iter_items(link.segment, link.outcome)) for link in links]
         except StoreCorrupt:
-            if (merged := self._look_again()) is None:
+            if (merged := self._read_settled()) is None:
                 raise
             lines = next(islice(merged.iter_pieces(task), index, None)).read()
         for block in lines:

@@ -1,4 +1,4 @@
-"""Where a batch stands, derived from what is on disk."""
+"""The state of an analysis, derived from the files of its batch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codebatch.store.work.requests import is_cancelled
 
 
 class CurrentState(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a batch stands: its state, the counts behind it, and who is at work on it."""
+    """The state of a batch, the counts that determine it, and the processes that work on it."""
 
     state: BatchState
     tally: OutcomeCounts
@@ -24,17 +24,20 @@ class CurrentState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_over(self) -> bool:
-        """Nothing is open and the outputs are merged: `run` has nothing to do."""
+        """Whether no work is left and the outputs are merged, so that `run` has nothing to do."""
         return self.state.is_final and self.outputs is not None
 
     @property
     def is_stalled(self) -> bool:
-        """Work is open and nobody holds it."""
+        """Whether work is left and no process works on it."""
         return is_stalled(self.state, live_holders=len(self.holders))
 
 
 def read_current_state(batch: BatchDir) -> CurrentState:
-    """Where a batch stands, from its merged outputs, else from registers and requests. Raises StoreCorrupt."""
+    """Read the state of a batch from its merged outputs, or otherwise from registers and requests.
+
+    Raises StoreCorrupt.
+    """
     holders = LeaseReader(batch.files, batch.root).holders()
     live = tuple(holder for holder, is_live in holders if is_live)
     outputs = current_outputs(batch)

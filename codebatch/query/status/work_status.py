@@ -1,4 +1,4 @@
-"""Where a work batch stands, derived from what is on disk as whoever conducts it would (SPEC.md "Work batches")."""
+"""The state of a work batch, derived from its files by the scheduler of the runner (SPEC.md "Work batches")."""
 
 from __future__ import annotations
 
@@ -124,23 +124,25 @@ class WorkBatchStatus(msgspec.Struct, frozen=True, kw_only=True):
 def read_work_status(
     store: StoreDir, batch: BatchDir, attempts: Attempts | None = None, *, may_fork: bool = False
 ) -> WorkBatchStatus:
-    """Where a work batch stands. Raises WrongBatchKind where it is an analysis, StoreCorrupt.
+    """Read the state of a work batch. Raises WrongBatchKind if the batch is an analysis, or StoreCorrupt.
 
-    What somebody knows of its `attempts` is not read again. `may_fork` is as in `Attempts.read_all`.
+    `attempts` are outcomes that the caller has read already; they are not read again. `may_fork` is as in
+    `Attempts.read_all`.
     """
     with batch.files.keeping_open(batch.root / layout.OUTCOMES), collector_paused():
         known = attempts or Attempts(batch.plan(), Outcomes(batch.files, batch.root))
-        return _standing(store, batch, known, may_fork=may_fork)
+        return _read_status(store, batch, known, may_fork=may_fork)
 
 
-def _standing(store: StoreDir, batch: BatchDir, attempts: Attempts, *, may_fork: bool) -> WorkBatchStatus:
+def _read_status(store: StoreDir, batch: BatchDir, attempts: Attempts, *, may_fork: bool) -> WorkBatchStatus:
     work = read_work(batch)
     commands = commands_of(store, batch, work)
     reader = LeaseReader(batch.files, batch.root)
     listed = reader.listed()
     _, coordinator = reader.leader(listed)
     leased = read_leases(reader, attempts.places, listed)
-    concluded = attempts.read_all(may_fork=may_fork)  # After the leases: what the dead ended is all there.
+    # Outcomes are read after the leases. So an outcome of a holder that is seen as dead is complete.
+    concluded = attempts.read_all(may_fork=may_fork)
     asked = [
         (item, place, question)
         for place, question in Questions(batch.files, batch.root).read()
@@ -159,18 +161,22 @@ def _standing(store: StoreDir, batch: BatchDir, attempts: Attempts, *, may_fork:
         ],
     )
     items = {id_: item for item, id_ in enumerate(commands)}
-    costs = [each.said.cost for each in concluded.conclusions if each.said is not None and each.said.cost is not None]
+    costs = [
+        conclusion.said.cost
+        for conclusion in concluded.conclusions
+        if conclusion.said is not None and conclusion.said.cost is not None
+    ]
     states = conductor.states()
     holders = {item: leased.leases[item].holder for item in conductor.running}
     return WorkBatchStatus(
         state=conductor.verdict(states),
         work=work,
         commands=tuple(
-            _standing_of(conductor, states[item], attempts, item, holders.get(item))
+            _command_status(conductor, states[item], attempts, item, holders.get(item))
             for item in map(items.__getitem__, work.order)
         ),
         coordinator=coordinator,
-        workers=tuple({each.holder: each for each in holders.values()}.values()),
+        workers=tuple({holder_file.holder: holder_file for holder_file in holders.values()}.values()),
         is_paused=conductor.is_paused,
         is_expired=conductor.is_expired,
         closed=conductor.closed_pools,
@@ -181,10 +187,10 @@ def _standing(store: StoreDir, batch: BatchDir, attempts: Attempts, *, may_fork:
     )
 
 
-def _standing_of(
+def _command_status(
     conductor: Conductor, state: CommandState, attempts: Attempts, item: int, holder: HolderFile | None
 ) -> CommandStatus:
-    """Where a command stands that runs under a holder, if it runs."""
+    """Return the state of a command. `holder` is the process that runs it, or None."""
     commands = conductor.agenda.ids
     round_, epoch = conductor.attempt(item)
     last = conductor.conclusion(item)

@@ -1,4 +1,4 @@
-"""What a project task may go on from: an older batch of the same tasks, over another state of the tree."""
+"""The older batch from which a project task can continue: the same tasks on another state of the tree."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from codebatch.model.record import Record
 
 
 class FileChange(NamedTuple):
-    """A file that is not what it was, by content, executable bit or contexts: then and now, None where it is not there.
+    """A file whose content, executable bit or contexts changed: the old and the new entry, or None if it does not
+    exist.
 
-    A file that was moved is two.
+    A moved file counts as two changes.
     """
 
     before: Entry | None
@@ -20,24 +21,31 @@ class FileChange(NamedTuple):
 
 
 class Before(Protocol):
-    """The older batch: it is whole, and its task was the very same. In neither is a failure of what the task needs.
+    """An older batch that is complete and has the same version and configuration of the task.
 
-    Whatever the task does not ask about is as it was, or of no matter.
+    In neither batch has a needed task failed. Everything that this interface does not offer is unchanged or irrelevant.
     """
 
     @property
     def changes(self) -> Sequence[FileChange]:
-        """Every file that differs, by path. Of others file tasks say what they said; tasks of project scope may not."""
+        """All changed files, by path.
+
+        For other files, records of file tasks are unchanged; those of project tasks may not be.
+        """
 
     def records_of(self, file: Entry, task: str, *kinds: str) -> list[Record]:
-        """What a needed task said then of a file that was there, and is another now; only some kinds where any are
-        named.
+        """Return the old records of a changed file from a task that is needed.
 
-        Raises ValueError for another task or file, StoreCorrupt.
+        With `kinds`, only records of these kinds.
+
+        Raises ValueError for another task or file, or StoreCorrupt.
         """
 
     def own_records(self) -> Iterator[tuple[Entry, list[Record]]]:
-        """Each file of which the task itself said something then, with all that, in path order. Raises StoreCorrupt."""
+        """Yield each file with old records of the task itself, with all these records, in path order.
+
+        Raises StoreCorrupt.
+        """
 
     def read(self, file: Entry) -> bytes:
-        """The content that a file had then. Raises ObjectMissing."""
+        """Return the old content of a file. Raises ObjectMissing."""

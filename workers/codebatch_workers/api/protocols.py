@@ -1,9 +1,9 @@
-"""What a task's implementation is, seen from the worker that runs it.
+"""The interfaces of tasks, as the worker that runs them uses them.
 
-`TaskDeclaration.implementation` names a factory, called once per worker process: `factory(environment)` makes a
-FileTask, a BatchedFileTask, or a ProjectTask where the declaration's scope is `project`. Each has a verb of its own.
-A worker takes each file through the tasks of its unit in plan order, sharing one `SourceFile`, so that a syntax tree is
-made once and never touches the disk. Which tasks run together is no business of a task: it must answer the same alone.
+`TaskDeclaration.implementation` names a factory that is called once per worker process. `factory(environment)` returns
+a FileTask, a BatchedFileTask or, if the declared scope is `project`, a ProjectTask. Each interface has its own method.
+A worker runs the tasks of a unit on each file in plan order. They share a `SourceFile`, so that a syntax tree is made
+once and never stored on disk. A task must not depend on which other tasks run with it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
 from codebatch_workers.syntax.source import SourceFile
 
-# Covariant, for nothing is put in: who takes an environment of any configuration takes this one.
+# Covariant because an environment is read-only: a factory for any configuration accepts this one.
 Config = TypeVar("Config", bound=msgspec.Struct, covariant=True)
 
 
@@ -34,10 +34,10 @@ class MemoryDirectory(Protocol):
 
     @property
     def path(self) -> Path:
-        """Where it is."""
+        """The path of the directory."""
 
     def remove(self) -> None:
-        """Remove it; a second call does nothing."""
+        """Remove the directory. A second call has no effect."""
 
 
 def _without_store(_digest: str) -> bytes:
@@ -99,24 +99,25 @@ class ProjectTask(Protocol):
 
 @runtime_checkable
 class ReportingTask(ProjectTask, Protocol):
-    """A built-in project task that has something to tell of what it did that is no record. The journal keeps it."""
+    """A built-in project task that reports facts about its run besides records. The journal stores the report."""
 
     @property
-    def told(self) -> str:
-        """What it tells of the last call of `run_project`."""
+    def report(self) -> str:
+        """The report of the last call of `run_project`."""
 
 
 @runtime_checkable
 class IncrementalTask(ProjectTask, Protocol):
-    """A built-in project task that can go on from what it said of an older state of the tree.
+    """A built-in project task that can update its results from an older state of the tree.
 
-    It must come to the very same as `run_project`, which is called where there is no such batch, and where it fails.
+    The result must equal the result of `run_project`, which is called if there is no older batch or if the update
+    fails.
     """
 
     def update(self, project: Project, before: Before) -> Iterable[tuple[Entry, list[Record]]] | None:
-        """Each file of which something else may be said now, with all that is; what was said of any other stands.
+        """Return each file whose records may differ, with all its records. Records of other files are unchanged.
 
-        None: so much has changed that all is to be done again.
+        Return None if too much has changed for an update.
         """
 
 

@@ -1,1 +1,1 @@
-"""The process that runs commands of work batches, one after another, and outlives its coordinator for each."""
+"""The worker of a work batch. It executes one command after another, and an attempt outlives the coordinator."""

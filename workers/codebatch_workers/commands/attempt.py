@@ -1,7 +1,7 @@
-"""One attempt: a command from its start to its end, its output, its limits, and whoever wants it to end earlier.
+"""One attempt: the execution of a command from start to end, with its output, limits and requests to stop.
 
-The end is that of the process. What it had written by then is in the pipe, and read; who else holds the pipe open is
-not waited for.
+The attempt ends when the process ends. Output that is in the pipe at that time is read. Other processes that hold the
+pipe open are not waited for.
 """
 
 from __future__ import annotations
@@ -34,10 +34,12 @@ Cause = Literal["timeout", "stall", "memory", "cancelled", "stopped"]
 
 
 class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of an attempt. `type` is None where nothing is to be committed of it. `left` runs on, for people.
+    """The result of an attempt.
 
-    `asked` is what it ended with; `said`, `until_ns` and `is_final` are as in `Outcome`. Some of its `seconds` it
-    waited for answers, and spent the others.
+    If `type` is None, nothing is committed. `left` describes processes that keep running.
+
+    `asked` is the question with which the command ended. `said`, `until_ns` and `is_final` are as in `Outcome`.
+    `spent_seconds` are `seconds` without the time spent waiting for answers.
     """
 
     type: OutcomeType | None
@@ -55,45 +57,47 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_ended_by_itself(self) -> bool:
-        """Whether nothing but its own end ended it."""
+        """Whether the command ended without being stopped."""
         return self.type == "result" or self.reason in ("exit", "signal")
 
 
 class PeriodicChecks(Protocol):
-    """What is to be done besides, while a command runs."""
+    """Periodic work of the worker while a command runs."""
 
     def seconds_left(self) -> float | None:
-        """In how many seconds it is to be looked at; None where it need not be."""
+        """Return the number of seconds until the work is due, or None if there is none."""
 
     def look(self, now_ns: int) -> None:
-        """Do it, where its time has come."""
+        """Do the work if it is due."""
 
 
 class Attempt:
-    """A command that runs."""
+    """An attempt with a running process."""
 
     def __init__(
         self,
         command: Command,
         running: Running,
         log: AttemptLogWriter,
-        ears: CoordinatorListener,
-        tell: Callable[[Child], None],
+        listener: CoordinatorListener,
+        report_child: Callable[[Child], None],
         now_ns: Callable[[], int],
         *,
         questions: LiveQuestions,
         run: PeriodicChecks,
         spent_seconds: float = 0.0,
     ) -> None:
-        """`tell` is told of the command whenever something changed; `now_ns` is a clock that stops in suspend.
+        """`report_child` is called whenever the state of the process changes.
 
-        `spent_seconds` of its time were spent before.
+        `now_ns` is a clock that stops in suspend.
+
+        `spent_seconds` of the time limit were already used.
         """
         self._command = command
         self._running = running
         self._log = log
-        self._ears = ears
-        self._tell = tell
+        self._listener = listener
+        self._report_child = report_child
         self._now_ns = now_ns
         self._watch: Stopwatch[str] = Stopwatch()
         self._began_ns = self._output_ns = self._seen_ns = now_ns()
@@ -103,26 +107,26 @@ class Attempt:
         self._questions = questions
         self._run = run
         self._spent_seconds = spent_seconds
-        self._waited_seconds = self._turned_seconds = 0.0
+        self._waited_seconds = self._seconds_at_last_check = 0.0
         self._sampled = 0
         self._memory_peak_bytes = 0
         self._cause: Cause | None = None
         self._grace = command.grace_seconds
 
     def run(self) -> AttemptResult:
-        """Wait for its end, and bring it about where it is due."""
-        self._tell_of_it()
-        while not self._turn():
+        """Wait for the end of the process, and end it if a limit is exceeded or a request arrives."""
+        self._report_progress()
+        while not self._wait_and_check():
             pass
         seconds = (self._seen_ns - self._began_ns) / 1e9
-        left: list[str] = []
+        orphans: list[str] = []
         if self._cause is not None or self._command.leftovers == "kill":
-            left = self._running.end(everything=self._cause is not None, seconds=DEATH_SECONDS)
+            orphans = self._running.end(everything=self._cause is not None, seconds=DEATH_SECONDS)
         deadline_ns = self._now_ns() + round(DRAIN_SECONDS * 1e9)
         while self._pump() and self._now_ns() < deadline_ns:
             pass
         ended = self._running.close()
-        type_, reason = self._judge(ended)
+        type_, reason = self._result_type(ended)
         return AttemptResult(
             type=type_,
             reason=reason,
@@ -130,16 +134,16 @@ class Attempt:
             seconds=seconds,
             cpu_seconds=0.0 if ended is None else ended.cpu_seconds,
             memory_peak_bytes=max(self._memory_peak_bytes, 0 if ended is None else ended.memory_peak_bytes),
-            left=tuple(left),
+            left=tuple(orphans),
             spent_seconds=seconds - self._waited_seconds,
         )
 
-    def _turn(self) -> bool:
-        """Wait for something, and act on it; whether it is over."""
+    def _wait_and_check(self) -> bool:
+        """Wait for an event and handle it. Return whether the attempt is over."""
         seconds = TICK_SECONDS if self._cause is None else _ENDING_TICK_SECONDS
         if (left := self._run.seconds_left()) is not None:
             seconds = min(seconds, left)
-        self._running.wait(seconds, self._ears.channel)
+        self._running.wait(seconds, self._listener.channel)
         self._seen_ns = self._now_ns()
         self._watch.look(self._seen_ns / 1e9)
         self._pump()
@@ -148,36 +152,36 @@ class Attempt:
         has_ended = self._running.poll()
         if has_ended and (self._cause is None or not self._running.has_company()):
             return True
-        wish = self._ears.hear(self._seen_ns)
-        if wish is not None:
-            grace = self._command.grace_seconds if wish.grace_seconds is None else wish.grace_seconds
-            self._bring_about(wish.why, grace)
+        request = self._listener.poll(self._seen_ns)
+        if request is not None:
+            grace = self._command.grace_seconds if request.grace_seconds is None else request.grace_seconds
+            self._request_end(request.why, grace)
         elif self._cause is None and (limit := self._limit_passed()) is not None:
-            self._bring_about(limit, self._command.grace_seconds)
+            self._request_end(limit, self._command.grace_seconds)
         return self._cause is not None and self._watch.seconds("grace", 0) >= self._grace
 
-    def _bring_about(self, cause: Cause, grace_seconds: float) -> None:
-        """Ask it to end. What first gave cause to it stands, the shortest grace holds."""
+    def _request_end(self, cause: Cause, grace_seconds: float) -> None:
+        """Ask the process to end. The first cause and the shortest grace period apply."""
         if self._cause is not None:
             self._grace = min(self._grace, grace_seconds)
             return
-        if self._running.poll():  # It was sooner: its end is its own.
+        if self._running.poll():  # The process ended before, so its end counts as its own.
             return
         self._cause, self._grace = cause, grace_seconds
         self._running.signal(signal.SIGTERM)
-        self._running.signal(signal.SIGCONT)  # Who is stopped hears nothing.
+        self._running.signal(signal.SIGCONT)  # A stopped process does not receive SIGTERM until it continues.
 
     def _limit_passed(self) -> Cause | None:
         command = self._command
         passed = self._watch.seconds("timeout", 0)
-        if self._questions.is_open:  # Nobody's time runs while it waits for an answer.
-            self._waited_seconds += passed - self._turned_seconds
-        self._turned_seconds = passed
-        spent = self._spent_seconds + passed - self._waited_seconds
-        if command.timeout_seconds is not None and spent >= command.timeout_seconds:
+        if self._questions.is_open:  # The time limit does not run while the command waits for an answer.
+            self._waited_seconds += passed - self._seconds_at_last_check
+        self._seconds_at_last_check = passed
+        spent_seconds = self._spent_seconds + passed - self._waited_seconds
+        if command.timeout_seconds is not None and spent_seconds >= command.timeout_seconds:
             return "timeout"
-        silent = self._watch.seconds("stall", (self._log.bytes, self._waited_seconds))
-        if command.stall_seconds is not None and silent >= command.stall_seconds:
+        silent_seconds = self._watch.seconds("stall", (self._log.bytes, self._waited_seconds))
+        if command.stall_seconds is not None and silent_seconds >= command.stall_seconds:
             return "stall"
         if self._watch.seconds("memory", self._sampled) >= _MEMORY_TICK_SECONDS:
             self._sampled += 1
@@ -189,18 +193,18 @@ class Attempt:
         return None
 
     def _pump(self) -> bool:
-        """Take what it has written; whether there was anything."""
+        """Read available output. Return whether there was any."""
         data = self._running.read()
         if data:
             self._log.write(data)
             self._output_ns = self._seen_ns
-            self._tell_of_it()
+            self._report_progress()
         return bool(data)
 
-    def _tell_of_it(self) -> None:
-        self._tell(Child(self._running.pid, self._running.start_ticks, self._log.bytes, self._output_ns))
+    def _report_progress(self) -> None:
+        self._report_child(Child(self._running.pid, self._running.start_ticks, self._log.bytes, self._output_ns))
 
-    def _judge(self, ended: ProcessEnded | None) -> tuple[OutcomeType | None, CommandReason | None]:
+    def _result_type(self, ended: ProcessEnded | None) -> tuple[OutcomeType | None, CommandReason | None]:
         match self._cause:
             case "timeout" | "stall" | "memory":
                 return "failed", self._cause

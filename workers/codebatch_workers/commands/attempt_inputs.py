@@ -1,4 +1,4 @@
-"""What an attempt is given besides its command: files in a directory for its time, and the values of placeholders."""
+"""Inputs of an attempt besides its command: files in its directory, and the values of placeholders."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from codebatch_workers.commands.scratch import EMPTY, NO_ROWS, Scratch
 
 
 class AnswerRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One of CODEBATCH_ANSWERS: what the command asked before, in order, and what was answered."""
+    """A row of CODEBATCH_ANSWERS: an earlier question of the command with its answer. Rows are in order."""
 
     question: str
     answer: str
@@ -33,7 +33,7 @@ class AnswerRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NeedRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One of CODEBATCH_NEEDS: where a command stands that this one needs, and what it says of itself."""
+    """A row of CODEBATCH_NEEDS: the state and the report of a task that this task needs."""
 
     id: str
     state: str
@@ -46,9 +46,9 @@ class NeedRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Materials(msgspec.Struct, frozen=True, kw_only=True):
-    """Files of an attempt, which may be empty. `question` is to be written by the command.
+    """The files of an attempt, each of which may be empty. The command writes `question`.
 
-    `words` is the text with all that belongs to it, `number` which try it is, `session` how the one before would go on.
+    `words` is the complete text, `number` the number of the try, `session` the session of the previous attempt.
     """
 
     words: str
@@ -61,7 +61,7 @@ class Materials(msgspec.Struct, frozen=True, kw_only=True):
     session: str
 
     def values(self, command: Command) -> dict[str, str]:
-        """What placeholders stand for."""
+        """Return the values of placeholders."""
         return {
             "id": command.id,
             "title": command.title,
@@ -75,7 +75,7 @@ class Materials(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def variables(self) -> dict[str, str]:
-        """What stands in the environment."""
+        """Return the environment variables."""
         return {
             "CODEBATCH_TEXT": str(self.text),
             "CODEBATCH_QUESTION": str(self.question),
@@ -87,25 +87,25 @@ class Materials(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def answers_of(questions: Sequence[Question], requests: Requests) -> list[AnswerRow]:
-    """What was answered to each of some questions: the first answer to it."""
+    """Return the first answer to each question that has one."""
     first: dict[str, str] = {}
     for request in requests.read():
         if isinstance(request.body, Answer):
             first.setdefault(request.body.question, request.body.text)
     return [
-        AnswerRow(question=each.text, answer=first[each.digest], round=each.round)
-        for each in questions
-        if each.digest in first
+        AnswerRow(question=question.text, answer=first[question.digest], round=question.round)
+        for question in questions
+        if question.digest in first
     ]
 
 
 class MaterialsMaker:
-    """Makes the materials of attempts of one batch."""
+    """A factory of the materials of attempts of one batch."""
 
     def __init__(
         self, files: Files, batch_root: Path, scratch: Scratch, questions: Questions, requests: Requests
     ) -> None:
-        """`scratch` is this worker's."""
+        """`scratch` belongs to this worker."""
         self._files = files
         self._root = batch_root
         self._scratch = scratch
@@ -113,30 +113,30 @@ class MaterialsMaker:
         self._requests = requests
 
     def make(self, command: Command, assign: Assign, directory: Path) -> Materials:
-        """Write them into a directory. Raises NotStarted, StoreUnwritable."""
+        """Write the files into a directory. Raises NotStarted or StoreUnwritable."""
         brief, unit = assign.brief, assign.unit
-        # Under its first lease nothing of it was ever begun that might have asked.
+        # Under its first lease, no earlier attempt can have asked a question.
         answers = self._answers(unit) if assign.epoch > 1 else []
         self._scratch.make(directory)
         previous = self._root / layout.LOGS / brief.previous_log if brief.previous_log else directory / EMPTY
-        said = self._said(unit.shard, unit.start, brief.previous_round)
-        needs = [self._need(each) for each in brief.needs]
-        nothing = directory / NO_ROWS
-        made = Materials(
+        report = self._read_report(unit.shard, unit.start, brief.previous_round)
+        needs = [self._need(need) for need in brief.needs]
+        no_rows = directory / NO_ROWS
+        materials = Materials(
             words="",
             text=directory / EMPTY,
             question=directory / "question",
-            answers=self._write(directory / "answers", answers) if answers else nothing,
-            needs=self._write(directory / "needs", needs) if needs else nothing,
+            answers=self._write(directory / "answers", answers) if answers else no_rows,
+            needs=self._write(directory / "needs", needs) if needs else no_rows,
             previous_log=previous,
             number=brief.tried + 1,
-            session=said.session,
+            session=report.session,
         )
-        words = _words(command, made, answers)
-        if not words:
-            return made
-        self._files.write_volatile(directory / "text", words.encode())
-        return msgspec.structs.replace(made, words=words, text=directory / "text")
+        full_text = _build_text(command, materials, answers)
+        if not full_text:
+            return materials
+        self._files.write_volatile(directory / "text", full_text.encode())
+        return msgspec.structs.replace(materials, words=full_text, text=directory / "text")
 
     def _answers(self, unit: Unit) -> list[AnswerRow]:
         try:
@@ -150,28 +150,28 @@ class MaterialsMaker:
         return path
 
     def _need(self, need: NeedState) -> NeedRow:
-        said = self._said(need.shard, need.start, need.round)
+        report = self._read_report(need.shard, need.start, need.round)
         return NeedRow(
             id=need.id,
             state=need.state,
             round=need.round,
             exit_status=need.exit_status,
             log=str(self._root / layout.LOGS / need.log) if need.log else "",
-            text=said.text,
-            cost=said.cost,
-            session=said.session,
+            text=report.text,
+            cost=report.cost,
+            session=report.session,
         )
 
-    def _said(self, shard: ShardId, start: int, round_: int) -> CommandReport:
+    def _read_report(self, shard: ShardId, start: int, round_: int) -> CommandReport:
         outcome = read_attempt(self._files, self._root, shard, start, round_) if round_ else None
         return (outcome and outcome.result) or CommandReport()
 
 
-def _words(command: Command, made: Materials, answers: Sequence[AnswerRow]) -> str:
-    """The text of an attempt: what stands in the definition, what this try adds, and what was answered."""
-    suffix = command.escalation(made.number - 1).text_suffix
+def _build_text(command: Command, materials: Materials, answers: Sequence[AnswerRow]) -> str:
+    """Return the text of an attempt: the text of the definition, the suffix for this try, and answered questions."""
+    suffix = command.escalation(materials.number - 1).text_suffix
     try:
-        values = {**made.values(command), "text": command.text} if suffix else {}
+        values = {**materials.values(command), "text": command.text} if suffix else {}
         parts = [command.text, *expand_arguments([suffix], values)]
     except PlaceholderError as error:
         raise NotStarted(f"cannot build its text: {error}") from error

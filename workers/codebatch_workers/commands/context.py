@@ -1,4 +1,4 @@
-"""What a command is started with: its arguments, environment, directory and standard input, all values put in."""
+"""The start of a command: arguments, environment, directory and standard input, with placeholders replaced."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def process_start(
     mark: str,
     reads: bool = True,
 ) -> ProcessStart:
-    """How to start a command, or its check: what is to `run`. Raises NotStarted.
+    """Return how to start a command or its check. Raises NotStarted.
 
-    `root` is what its paths are relative to, `given` the caller's environment, without our own marks. It has its
-    standard input if it `reads`.
+    `run` is the command line. Paths are relative to `root`. `given` is the caller's environment without codebatch's
+    marks. If `reads` is set, the process has the standard input of the command.
     """
     directory = root if command.cwd == "." else root / command.cwd
     ours = {
@@ -52,7 +52,7 @@ def process_start(
     }
     values = materials.values(command)
     try:
-        arguments, variables = _expanded(run, values, command.files)
+        arguments, variables = _expand_arguments(run, values, command.files)
         environment = _environment(command, root, given, values)
     except PlaceholderError as error:
         raise NotStarted(f"cannot build its arguments: {error}") from error
@@ -65,13 +65,13 @@ def process_start(
     )
 
 
-def _expanded(
+def _expand_arguments(
     run: str | tuple[str, ...], values: Mapping[str, str], files: Sequence[str]
 ) -> tuple[list[str], dict[str, str]]:
-    """The arguments of a command, and the variables that a script has its values in. Raises PlaceholderError."""
-    longest = longest_argument(run, values)
-    if longest > ARGUMENT_BYTES_MAX:
-        raise PlaceholderError(f"an argument has {longest:,} bytes, more than {ARGUMENT_BYTES_MAX:,}")
+    """Return the arguments of a command, and the variables that pass values to a script. Raises PlaceholderError."""
+    longest_bytes = longest_argument(run, values)
+    if longest_bytes > ARGUMENT_BYTES_MAX:
+        raise PlaceholderError(f"an argument has {longest_bytes:,} bytes, more than {ARGUMENT_BYTES_MAX:,}")
     if isinstance(run, str):
         arguments = ["/bin/sh", "-c", shell_script(run)]
         return [*arguments, "sh", *files] if files else arguments, shell_variables(values)
@@ -79,31 +79,37 @@ def _expanded(
 
 
 def _environment(command: Command, root: Path, given: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
-    """Return the caller's environment, or a little of it, under the layers of the command. Raises NotStarted."""
+    """Return the caller's environment, or a minimal part of it, overlaid by the layers of the command.
+
+    Raises NotStarted.
+    """
     if command.clean_env:
-        found = {name: given[name] for name in _KEPT_IF_CLEAN if name in given}
+        variables_by_name = {name: given[name] for name in _KEPT_IF_CLEAN if name in given}
     else:
-        found = dict(given)
+        variables_by_name = dict(given)
     layers = [*(command.env_under or ()), EnvLayer(env=command.env)]
-    read: list[dict[str, str]] = []
+    layer_variables: list[dict[str, str]] = []
     scope = dict(given)
     for layer in layers:
-        read.append({})
+        layer_variables.append({})
         for file in layer.files:
             try:
-                read[-1] |= read_env_file(root / file.path, file.path, scope, is_required=file.required)
+                layer_variables[-1] |= read_env_file(root / file.path, file.path, scope, is_required=file.required)
             except EnvFileError as error:
                 raise NotStarted(f"cannot build its environment: {error}") from error
-            scope |= read[-1]
-    for layer, variables in zip(layers, read, strict=True):
-        found |= variables
+            scope |= layer_variables[-1]
+    for layer, variables in zip(layers, layer_variables, strict=True):
+        variables_by_name |= variables
         for name, value in layer.env.items():
-            found[name] = _expanded_value(name, value, scope, values)
-    return found
+            variables_by_name[name] = _expand_value(name, value, scope, values)
+    return variables_by_name
 
 
-def _expanded_value(name: str, value: str, scope: Mapping[str, str], values: Mapping[str, str]) -> str:
-    """Return the value of a variable: its variables and placeholders are replaced, each in the text as written."""
+def _expand_value(name: str, value: str, scope: Mapping[str, str], values: Mapping[str, str]) -> str:
+    """Return the value of a variable with its variables and placeholders replaced.
+
+    Replacements are not expanded again.
+    """
     try:
         return expand_value(value, scope, lambda text: expand_arguments([text], values)[0])
     except (PlaceholderError, VariableError) as error:

@@ -1,4 +1,4 @@
-"""What a worker hears while it has a command at hand: its coordinator, while that lives, and requests of people."""
+"""Messages from the coordinator and requests of users that a worker observes during an attempt."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _REQUESTS_EVERY_NS = 200_000_000
 
 
 class CoordinatorListener:
-    """Hears for one worker. A coordinator that is gone does not come back; another one sends requests alone."""
+    """The messages and requests for one worker.
+
+    A coordinator that has ended does not return. A new coordinator communicates only through requests.
+    """
 
     def __init__(self, batch: BatchDir, channel: Channel) -> None:
         self._batch = batch
@@ -27,46 +30,50 @@ class CoordinatorListener:
         leader, _ = LeaseReader(batch.files, batch.root).leader()
         self._next_lead = batch.root / layout.LEASES / layout.coordinator_lease_name(leader + 1)
         self._later: deque[ToWorker] = deque()
-        self._heeded = self._round = self._epoch = 0
+        self._requests_seen = self._round = self._epoch = 0
         self._task = CommandId("")
-        self._looked_ns = 0
+        self._polled_ns = 0
         self.is_alone = False
         self.is_recalled = False
         self.may_proceed = False
 
     @property
     def channel(self) -> int | None:
-        """The descriptor on which more may come; None where nobody is left to send it."""
+        """The descriptor on which messages arrive, or None if the coordinator has ended."""
         return None if self.is_alone else self._channel.fileno()
 
     def receive(self) -> ToWorker:
-        """The next message, for who has no command at hand. Raises CoordinatorGone."""
+        """Return the next message while no command runs. Raises CoordinatorGone."""
         return self._later.popleft() if self._later else self._channel.receive()
 
-    def look(self, assigned: int, task: CommandId, round_: int, epoch: int) -> Terminate | None:
-        """What was said before an attempt was begun that was assigned with so many requests in mind. Raises StoreError.
+    def check_before_start(self, assigned: int, task: CommandId, round_: int, epoch: int) -> Terminate | None:
+        """Return a request to end that arrived before the attempt started. Raises StoreError.
 
-        Whether another coordinator has come since decides too, but only after the lease was taken: a coordinator takes
-        its own before it reads those of workers, so one of the two sees the other.
+        `assigned` is the number of requests that the coordinator had seen. A new coordinator also prevents the start.
+        This is checked after the lease was taken. A coordinator takes its own lease before it reads the leases of
+        workers, so one of the two sees the other.
         """
-        self._heeded, self._task, self._round, self._epoch = assigned, task, round_, epoch
+        self._requests_seen, self._task, self._round, self._epoch = assigned, task, round_, epoch
         self.may_proceed = False
         if self._batch.files.stat(self._next_lead) is not None:
             self.is_alone = True
-        return self._hear_coordinator() or self._hear_requests()
+        return self._read_messages() or self._read_requests()
 
-    def hear(self, now_ns: int) -> Terminate | None:
-        """What was said since, by requests every 0.2 s. One that cannot be read changes nothing of what runs."""
-        heard = self._hear_coordinator()
-        if heard is None and now_ns - self._looked_ns >= _REQUESTS_EVERY_NS:
-            self._looked_ns = now_ns
+    def poll(self, now_ns: int) -> Terminate | None:
+        """Return a request to end that arrived since the last call. Requests on disk are read every 0.2 s.
+
+        A request that cannot be read does not affect the running command.
+        """
+        request = self._read_messages()
+        if request is None and now_ns - self._polled_ns >= _REQUESTS_EVERY_NS:
+            self._polled_ns = now_ns
             try:
-                heard = self._hear_requests()
+                request = self._read_requests()
             except StoreError:
                 return None
-        return heard
+        return request
 
-    def _hear_coordinator(self) -> Terminate | None:
+    def _read_messages(self) -> Terminate | None:
         try:
             while not self.is_alone and (message := self._channel.try_receive()) is not None:
                 if isinstance(message, Terminate):
@@ -82,9 +89,9 @@ class CoordinatorListener:
             self.is_alone = True
         return None
 
-    def _hear_requests(self) -> Terminate | None:
-        for request in self._requests.read()[self._heeded :]:
-            self._heeded = request.n
+    def _read_requests(self) -> Terminate | None:
+        for request in self._requests.read()[self._requests_seen :]:
+            self._requests_seen = request.n
             self.is_recalled = True
             match request.body:
                 case Cancel(grace_seconds=grace):

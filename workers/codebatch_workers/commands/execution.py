@@ -1,4 +1,4 @@
-"""What an attempt does: the command, then its check, and what both leave to be asked."""
+"""The execution of an attempt: the command, then its check, then the questions of both."""
 
 from __future__ import annotations
 
@@ -21,54 +21,57 @@ from codebatch_workers.commands.run import PrefetchedRun
 NOTHING = Child(0, 0, 0, 0)
 
 StartOf = Callable[[str | tuple[str, ...], bool], ProcessStart]
-"""How to start what is to run, and whether that has the command's standard input. Raises NotStarted."""
+"""A function that returns how to start a command line, with or without the command's standard input.
+
+Raises NotStarted.
+"""
 
 
 class AttemptExecution:
-    """One attempt, from its start to its end."""
+    """One attempt, from start to end."""
 
     def __init__(
         self,
         command: Command,
         materials: Materials,
         log: AttemptLogWriter,
-        ears: CoordinatorListener,
+        listener: CoordinatorListener,
         questions: LiveQuestions,
         *,
         files: Files,
         commands: Commands,
         start_of: StartOf,
-        tell: Callable[[Child], None],
+        report_child: Callable[[Child], None],
         run: PrefetchedRun,
         wall_ns: Callable[[], int],
         has_written: Callable[[], bool],
         now_ns: Callable[[], int],
     ) -> None:
-        """`command` is as this try has it. `tell` and `now_ns` are as in `Attempt`.
+        """`command` is the definition for this try. `report_child` and `now_ns` are as in `Attempt`.
 
-        Whether the command `has_written` anything into the directory of its attempt is perhaps known.
+        `has_written` returns whether the command may have written to the directory of the attempt.
         """
         self._command = command
         self._materials = materials
         self._log = log
-        self._ears = ears
+        self._listener = listener
         self._questions = questions
         self._files = files
         self._commands = commands
         self._start_of = start_of
-        self._tell = tell
+        self._report_child = report_child
         self._run = run
         self._wall_ns = wall_ns
         self._has_written = has_written
         self._now_ns = now_ns
 
     def run(self) -> AttemptResult:
-        """Do it, wait for the end, and say what follows if it failed."""
+        """Run the attempt until it ends, and apply the rules for failures to the result."""
         result = self._attempt()
         has_rules = self._command.retry_if is not None or self._command.wait_if
         if result.type != "failed" or result.reason == "start" or not has_rules:
             return result
-        from codebatch_workers.commands.failures import judge_failure  # Few commands have such rules.
+        from codebatch_workers.commands.failures import judge_failure  # Imported late: few commands have such rules.
 
         verdict = judge_failure(self._command, result, self._log.end, self._wall_ns)
         if verdict.note:
@@ -89,27 +92,27 @@ class AttemptExecution:
             result = msgspec.structs.replace(result, said=ending.said)
             if ending.asked is not None:
                 return msgspec.structs.replace(result, type="blocked", reason=None, asked=ending.asked)
-        return self._checked(result) if result.type == "result" and self._command.check else result
+        return self._run_check(result) if result.type == "result" and self._command.check else result
 
-    def _checked(self, ran: AttemptResult) -> AttemptResult:
-        """What its check makes of a command that succeeded."""
+    def _run_check(self, command_result: AttemptResult) -> AttemptResult:
+        """Run the check of a command that succeeded. Return the combined result."""
         try:
             command = msgspec.structs.replace(self._command, exit_ok=(0,))
             start = self._start_of(command.check, False)
-            checked = self._watch(command, start, spent_seconds=ran.spent_seconds)
+            check_result = self._watch(command, start, spent_seconds=command_result.spent_seconds)
         except NotStarted as error:
             self._log.write(f"codebatch: check not started: {error}\n".encode("utf-8", "surrogateescape"))
-            checked = AttemptResult(type="failed", reason="exit")
+            check_result = AttemptResult(type="failed", reason="exit")
         result = msgspec.structs.replace(
-            checked,
-            reason="check" if checked.reason in ("exit", "signal") else checked.reason,
-            seconds=ran.seconds + checked.seconds,
-            cpu_seconds=ran.cpu_seconds + checked.cpu_seconds,
-            memory_peak_bytes=max(ran.memory_peak_bytes, checked.memory_peak_bytes),
-            left=(*ran.left, *checked.left),
-            said=ran.said,
+            check_result,
+            reason="check" if check_result.reason in ("exit", "signal") else check_result.reason,
+            seconds=command_result.seconds + check_result.seconds,
+            cpu_seconds=command_result.cpu_seconds + check_result.cpu_seconds,
+            memory_peak_bytes=max(command_result.memory_peak_bytes, check_result.memory_peak_bytes),
+            left=(*command_result.left, *check_result.left),
+            said=command_result.said,
         )
-        asked = read_asked(self._files, self._materials.question) if checked.has_ended_by_itself else None
+        asked = read_asked(self._files, self._materials.question) if check_result.has_ended_by_itself else None
         return result if asked is None else msgspec.structs.replace(result, type="blocked", reason=None, asked=asked)
 
     def _watch(self, command: Command, start: ProcessStart, *, spent_seconds: float) -> AttemptResult:
@@ -118,13 +121,13 @@ class AttemptExecution:
             command,
             running,
             self._log,
-            self._ears,
-            self._tell,
+            self._listener,
+            self._report_child,
             self._now_ns,
             questions=self._questions,
             run=self._run,
             spent_seconds=spent_seconds,
         )
         result = attempt.run()
-        self._tell(NOTHING)
+        self._report_child(NOTHING)
         return result

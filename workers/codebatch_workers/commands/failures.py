@@ -1,4 +1,4 @@
-"""What follows a failure, by its exit status and output: another try, none, or a wait for a rate limit to end."""
+"""Rules for failures: retry, final failure, or waiting for a rate limit, depending on exit status and output."""
 
 from __future__ import annotations
 
@@ -15,44 +15,47 @@ from codebatch.system.regex_timeout import MATCH_SECONDS_MAX, MatchTimeout, cpu_
 from codebatch_workers.commands.attempt import AttemptResult
 
 WAIT_SECONDS = 60.0
-"""How long a rate limit is waited for that names no time, or one that is over."""
+"""The waiting time for a rate limit whose end is not given or in the past."""
 WAIT_SECONDS_MAX = 7 * 24 * 3600.0
 
 _SHOWN_MAX = 100
-"""Characters of a text without a time that the log names."""
+"""The maximum number of characters of an invalid time that the log shows."""
 
-_EXITS_BY_ITSELF = ("exit", "signal", "check")
+_RETRYABLE_REASONS = ("exit", "signal", "check")
 
 
 class FailureVerdict(msgspec.Struct, frozen=True):
-    """A result, and what is to be said about it in the log."""
+    """The result after applying the rules, and a note for the log."""
 
     result: AttemptResult
     note: str = ""
 
 
 def judge_failure(command: Command, result: AttemptResult, output: bytes, wall_ns: Callable[[], int]) -> FailureVerdict:
-    """Return what follows a failed result, by the end of its output. A pattern that takes too long is ignored."""
+    """Apply the rules of a command to a failed result and the end of its output.
+
+    A pattern that takes too long is ignored.
+    """
     text, problem = output.decode("utf-8", "replace"), ""
     if command.wait_if:
         try:
             with cpu_time_limit():
                 match = _last(re.finditer(command.wait_if, text, re.MULTILINE))
             if match is not None:
-                return _limited(result, match, wall_ns())
+                return _wait_for_rate_limit(result, match, wall_ns())
         except MatchTimeout:
             problem = _too_slow("wait_if")
-    if command.retry_if is None or result.reason not in _EXITS_BY_ITSELF:
+    if command.retry_if is None or result.reason not in _RETRYABLE_REASONS:
         return FailureVerdict(result, problem)
     try:
-        is_final = not _holds(command.retry_if, result, text)
+        is_final = not _matches_rule(command.retry_if, result, text)
     except MatchTimeout:
         is_final, problem = True, _too_slow("retry_if")
     return FailureVerdict(msgspec.structs.replace(result, is_final=is_final), problem)
 
 
 def _last(matches: Iterable[re.Match[str]]) -> re.Match[str] | None:
-    """Return the last match: a program that waited for a limit itself, and met another one, printed both."""
+    """Return the last match. If a program waited for a limit itself and met another one, it printed both."""
     return next(iter(collections.deque(matches, maxlen=1)), None)
 
 
@@ -60,8 +63,8 @@ def _too_slow(key: str) -> str:
     return f"the pattern of {key} took longer than {MATCH_SECONDS_MAX:g} s and was ignored"
 
 
-def _holds(rule: RetryRule, result: AttemptResult, text: str) -> bool:
-    """Whether a rule says that what failed is tried again. Raises MatchTimeout."""
+def _matches_rule(rule: RetryRule, result: AttemptResult, text: str) -> bool:
+    """Return whether a rule permits a retry of a failure. Raises MatchTimeout."""
     status = result.exit_status
     if status is not None and (status if status >= 0 else 128 - status) in rule.exits:
         return True
@@ -71,17 +74,17 @@ def _holds(rule: RetryRule, result: AttemptResult, text: str) -> bool:
         return re.search(rule.pattern, text, re.MULTILINE) is not None
 
 
-def _limited(result: AttemptResult, match: re.Match[str], now_ns: int) -> FailureVerdict:
+def _wait_for_rate_limit(result: AttemptResult, match: re.Match[str], now_ns: int) -> FailureVerdict:
     now = datetime.datetime.fromtimestamp(now_ns / 1e9).astimezone()
-    seconds, problem = _seconds(match, now)
+    seconds, problem = _seconds_to_wait(match, now)
     until = now + datetime.timedelta(seconds=min(seconds, WAIT_SECONDS_MAX))
     note = f"rate limited: retried after {until.isoformat(sep=' ', timespec='seconds')} (does not count as an attempt)"
     limited = msgspec.structs.replace(result, reason="limited", until_ns=round(until.timestamp() * 1e9))
     return FailureVerdict(limited, f"{note}; {problem}" if problem else note)
 
 
-def _seconds(match: re.Match[str], now: datetime.datetime) -> tuple[float, str]:
-    """Return how long is to be waited, by the groups of a match, and what is wrong with what they hold."""
+def _seconds_to_wait(match: re.Match[str], now: datetime.datetime) -> tuple[float, str]:
+    """Return the number of seconds to wait, from the groups of a match, and a description of an invalid group."""
     groups = match.groupdict()
     seconds, problem = 0.0, ""
     if groups.get("seconds"):

@@ -1,7 +1,7 @@
-"""Questions of a command that goes on to run: files that `codebatch ask --wait` makes beside CODEBATCH_QUESTION.
+"""Questions of a running command: files that `codebatch ask --wait` creates next to CODEBATCH_QUESTION.
 
-One at a time is made known, durably, so that whoever looks sees it; the next once that is answered. An answer is a
-request: it is handed over when the coordinator says that there is room, or at once where none lives.
+One question at a time is published durably; the next one follows after its answer. An answer is a request. It is
+delivered when the coordinator permits it, or at once if there is no coordinator.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _LOOK_EVERY_NS = 200_000_000
 
 
 class LiveQuestions:
-    """What the command of one attempt asks."""
+    """The questions of the command of one attempt."""
 
     def __init__(
         self,
         files: Files,
         questions: Questions,
         requests: Requests,
-        ears: CoordinatorListener,
+        listener: CoordinatorListener,
         *,
         task: CommandId,
         unit: Unit,
@@ -44,11 +44,14 @@ class LiveQuestions:
         directory: Path,
         sync_lease: Callable[[], None],
     ) -> None:
-        """`directory` is that of the attempt. Its lease is to be on disk before what it asks is."""
+        """`directory` is the directory of the attempt.
+
+        `sync_lease` makes the lease durable, which must precede a question.
+        """
         self._files = files
         self._questions = questions
         self._requests = requests
-        self._ears = ears
+        self._listener = listener
         self._task = task
         self._unit = unit
         self._epoch = epoch
@@ -57,7 +60,7 @@ class LiveQuestions:
         self._number = 0
         self._done: set[str] = set()
         self._open: tuple[Path, Question] | None = None
-        self._looked_ns: int | None = None
+        self._checked_ns: int | None = None
 
     @property
     def is_open(self) -> bool:
@@ -65,20 +68,20 @@ class LiveQuestions:
         return self._open is not None
 
     def look(self, now_ns: int) -> None:
-        """See, every 0.2 s, what is asked and what is answered. What the disk refuses is tried again."""
-        if self._looked_ns is None:  # Most that are over at once ask nothing.
-            self._looked_ns = now_ns
-        if now_ns - self._looked_ns < _LOOK_EVERY_NS:
+        """Check for a new question or an answer, every 0.2 s. A failed write is retried."""
+        if self._checked_ns is None:  # The first check is delayed, because most short commands ask nothing.
+            self._checked_ns = now_ns
+        if now_ns - self._checked_ns < _LOOK_EVERY_NS:
             return
-        self._looked_ns = now_ns
+        self._checked_ns = now_ns
         with contextlib.suppress(StoreError):
             if self._open is None:
                 self._look_for_question()
-            elif self._ears.may_proceed or self._ears.is_alone:
+            elif self._listener.may_proceed or self._listener.is_alone:
                 self._look_for_answer(*self._open)
 
     def ask(self, asked: AskedQuestionText, *, is_live: bool) -> Question:
-        """Make a question known. On return it is on disk. Raises StoreUnwritable."""
+        """Publish a question. On return it is on disk. Raises StoreUnwritable."""
         question = Question(
             task=self._task,
             round=self._unit.round,
@@ -111,5 +114,5 @@ class LiveQuestions:
             if isinstance(request.body, Answer) and request.body.question == question.digest:
                 self._files.write_volatile(path.with_suffix(ANSWER_SUFFIX), request.body.text.encode())
                 self._open = None
-                self._ears.may_proceed = False  # Of the next it may be told while that is still being asked.
+                self._listener.may_proceed = False  # The coordinator must permit the delivery of each answer again.
                 return

@@ -1,4 +1,4 @@
-"""The log of an attempt: what a command wrote, byte by byte, the beginning and the end of it where it is too much."""
+"""The log of an attempt: the output of a command, byte by byte. The middle of a large output is left out."""
 
 from __future__ import annotations
 
@@ -15,31 +15,32 @@ _TAILS = ("tail-0", "tail-1")
 
 
 class AttemptLogWriter:
-    """Half of what a log may hold is its beginning. Of what follows two files in turn keep the end, a quarter each,
-    beside the log until `close` appends them to it. Nothing is synced.
+    """The writer of a log. The first half of the size limit keeps the beginning of the output.
 
-    A command is not to suffer from a full disk: what cannot be written is left out, and counted.
+    The end is kept in two files that are used in turn, a quarter of the limit each, until `close` appends them to the
+    log. Nothing is synced. A full disk must not disturb the command, so output that cannot be written is dropped and
+    counted.
     """
 
     def __init__(
         self, files: Files, path: Path | str, scratch: Path, bytes_max: int, *, end_bytes: int = EVIDENCE_BYTES
     ) -> None:
-        """`scratch` is a directory for the time of the attempt; `end_bytes` of the output's end are kept at hand.
+        """`scratch` is the directory of the attempt. The last `end_bytes` bytes of the output are kept in memory.
 
         Raises StoreUnwritable.
         """
         self._files = files
         self._scratch = scratch
         try:
-            self._head = files.open_append(path, directory_mode=PRIVATE_MODE)  # People may have removed it.
-        except FileExistsError:  # Of a start under our lease's name that was forgotten when the machine died.
+            self._head = files.open_append(path, directory_mode=PRIVATE_MODE)  # A user may have removed the directory.
+        except FileExistsError:  # A start under this lease name was lost in a machine crash.
             files.remove(path)
             self._head = files.open_append(path, directory_mode=PRIVATE_MODE)
         self._room = bytes_max // 2
         self._tail_bytes = bytes_max // 4
         self._tails: list[tuple[Path, Appender, int]] = []
-        self._turns = 0
-        self._last = b""
+        self._tails_started = 0
+        self._recent = b""
         self._end_bytes = end_bytes
         self._left_out = 0
         self._ends_line = True
@@ -47,19 +48,19 @@ class AttemptLogWriter:
 
     @property
     def evidence(self) -> str:
-        """The last that was written."""
-        return self._last[-EVIDENCE_BYTES:].decode("utf-8", "replace")
+        """The last output, as text."""
+        return self._recent[-EVIDENCE_BYTES:].decode("utf-8", "replace")
 
     @property
     def end(self) -> bytes:
-        """As much as is at hand of it."""
-        return self._last
+        """The end of the output that is kept in memory."""
+        return self._recent
 
     def write(self, data: bytes) -> None:
-        """Add output."""
+        """Write output."""
         self.bytes += len(data)
-        self._last = (
-            (self._last + data)[-self._end_bytes :] if len(data) < self._end_bytes else data[-self._end_bytes :]
+        self._recent = (
+            (self._recent + data)[-self._end_bytes :] if len(data) < self._end_bytes else data[-self._end_bytes :]
         )
         head, rest = data[: self._room], data[self._room :]
         if head:
@@ -69,15 +70,16 @@ class AttemptLogWriter:
             rest = self._add_to_tail(rest)
 
     def close(self) -> None:
-        """Complete the log: behind the beginning a line that says how much is left out, and the end."""
-        with contextlib.suppress(StoreError, FileNotFoundError):  # The disk is full, or somebody removed the scratch.
+        """Complete the log: append a line with the number of omitted bytes, and the end of the output."""
+        # The disk may be full, or the scratch directory may have been removed.
+        with contextlib.suppress(StoreError, FileNotFoundError):
             if self._left_out:
                 line = f"… {self._left_out:,} bytes omitted …\n"
                 self._head.append((line if self._ends_line else f"\n{line}").encode())
             for path, _, size in self._tails:
                 for offset in range(0, size, _COPY_BYTES):
                     self._head.append(self._files.read_range(path, offset, min(_COPY_BYTES, size - offset)))
-        for appender in (self._head, *(each for _, each, _ in self._tails)):
+        for appender in (self._head, *(tail for _, tail, _ in self._tails)):
             appender.close()
 
     def _add(self, data: bytes) -> None:
@@ -88,9 +90,9 @@ class AttemptLogWriter:
             self._left_out += len(data)
 
     def _add_to_tail(self, data: bytes) -> bytes:
-        """Add what fits to the file whose turn it is; returns the rest."""
+        """Append as much as fits to the current file of the end. Return the rest."""
         is_full = not self._tails or self._tails[-1][2] >= self._tail_bytes
-        if is_full and not self._turn():
+        if is_full and not self._start_tail():
             self._left_out += len(data)
             return b""
         path, appender, size = self._tails[-1]
@@ -103,17 +105,17 @@ class AttemptLogWriter:
             self._tails[-1] = (path, appender, size + len(part))
         return data[len(part) :]
 
-    def _turn(self) -> bool:
-        """Begin the next file of the end; the one before the last is given up. False where the disk refuses it."""
+    def _start_tail(self) -> bool:
+        """Start the next file of the end and drop the older one. Return false if the disk refuses it."""
         if len(self._tails) == len(_TAILS):
             path, appender, size = self._tails.pop(0)
             appender.close()
             self._left_out += size
-        path = self._scratch / _TAILS[self._turns % len(_TAILS)]
+        path = self._scratch / _TAILS[self._tails_started % len(_TAILS)]
         try:
             self._files.remove(path)
             self._tails.append((path, self._files.open_append(path), 0))
         except StoreUnwritable:
             return False
-        self._turns += 1
+        self._tails_started += 1
         return True

@@ -1,9 +1,10 @@
 """Commands as processes of this machine.
 
-A command leads a session of its own. Its worker is a subreaper (prctl(2), Linux): what a command starts and leaves
-becomes the worker's child, however it detached itself. So the attempt's processes are the children that the worker did
-not have before, but for those that an earlier attempt started, which their mark tells. Only children are killed by
-their id: nobody else reaps them, so none can be another's. Elsewhere there are process group and mark.
+A command leads its own session. Its worker is a subreaper (prctl(2), Linux), so a process that the command leaves
+behind becomes a child of the worker, however it detached itself. The processes of an attempt are therefore the children
+that the worker did not have before, except those of earlier attempts, which have another mark. Only children are killed
+by process id: no other process reaps them, so their ids cannot be reused. On other systems, process group and mark are
+used.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from codebatch.system.processes.memory import kill_marked
 from codebatch.system.processes.processes import bequeath_no_descriptors, is_dead_child
 
 READ_BYTES = 1 << 16
-# How often is looked for the end where no descriptor tells it, and for that of what was killed.
+# The interval at which the end of a process is polled for if no descriptor reports it, and after a kill.
 _POLL_SECONDS = 0.05
 _DEATH_SECONDS = 0.001
 _SHEBANG_BYTES_MAX = 256
-"""Of a script, what Linux looks at (BINPRM_BUF_SIZE, execve(2))."""
+"""The length of the first line of a script that Linux reads (BINPRM_BUF_SIZE, execve(2))."""
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
@@ -40,13 +41,13 @@ _RUSAGE_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 class RealCommands:
-    """The operating system's processes. While one is started its directory is ours: there is to be one thread.
+    """Processes of the operating system. A start changes the working directory, so the process must have one thread.
 
-    What each start needs is kept open, and no program inherits it.
+    Descriptors that every start needs are kept open; no program inherits them.
     """
 
     def __init__(self) -> None:
-        self._clock_is_theirs = False
+        self._has_kernel_clock = False
 
     def start(self, start: ProcessStart) -> RealRunning:
         before = _children_before()
@@ -57,38 +58,38 @@ class RealCommands:
                 pid = _spawn(start, stdin, write)
         except (OSError, ValueError) as error:
             os.close(read)
-            raise NotStarted(_why(start, error)) from error
+            raise NotStarted(_describe_failure(start, error)) from error
         finally:
             os.close(write)
         os.set_blocking(read, False)
         return RealRunning(pid, self._start_ticks(pid, ticks), read, start.mark, before)
 
     def _start_ticks(self, pid: int, before: int) -> int:
-        """When a process was started that was not yet there `before`, in clock ticks after boot.
+        """Return when a process was started that did not exist `before`, in clock ticks after boot.
 
-        Where no tick lies between, there is no other answer. To be told takes a tenth of what starting it does.
+        If no tick has passed since then, the time is known without reading /proc, which takes a tenth of a start.
         """
-        if self._clock_is_theirs and before == _ticks_now():
+        if self._has_kernel_clock and before == _ticks_now():
             return before
-        told = proc.start_ticks(pid) or 0
-        self._clock_is_theirs = before <= told <= _ticks_now()
-        return told
+        start_ticks = proc.start_ticks(pid) or 0
+        self._has_kernel_clock = before <= start_ticks <= _ticks_now()
+        return start_ticks
 
     @contextlib.contextmanager
     def _directory(self, path: Path) -> Iterator[None]:
-        """Be in a directory, which a child then begins in."""
-        ours = self._ours
+        """Change to a directory, so that a child starts in it, and back."""
+        own_directory = self._own_directory
         os.chdir(path)
         try:
             yield
         finally:
-            os.fchdir(ours)
+            os.fchdir(own_directory)
 
     @contextlib.contextmanager
     def _stdin(self, path: Path | None) -> Iterator[int]:
-        """What a command reads. A FIFO without a writer is at its end, and not waited for."""
+        """Open the standard input of a command. A FIFO without a writer is at its end and not waited for."""
         if path is None:
-            yield self._nothing
+            yield self._dev_null
             return
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
@@ -98,19 +99,19 @@ class RealCommands:
             os.close(descriptor)
 
     @cached_property
-    def _ours(self) -> int:
+    def _own_directory(self) -> int:
         return os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     @cached_property
-    def _nothing(self) -> int:
+    def _dev_null(self) -> int:
         return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
 
 class RealRunning:
-    """A process, its output, and what else it started."""
+    """A running process, its output, and other processes that it started."""
 
     def __init__(self, pid: int, start_ticks: int, output: int, mark: str, before: frozenset[int]) -> None:
-        """`before` are the children that this process had when it was started."""
+        """`before` are the children that this process had before the start."""
         self.pid = pid
         self.start_ticks = start_ticks
         self._output: int | None = output
@@ -118,21 +119,21 @@ class RealRunning:
         self._before = before
         self._ended: ProcessEnded | None = None
         self._end = _open_pidfd(self.pid)
-        self._heard = select.poll()
-        self._heard.register(output, select.POLLIN)
+        self._poller = select.poll()
+        self._poller.register(output, select.POLLIN)
         if self._end is not None:
-            self._heard.register(self._end, select.POLLIN)
+            self._poller.register(self._end, select.POLLIN)
 
     def wait(self, seconds: float, channel: int | None) -> None:
         if channel is not None:
-            self._heard.register(channel, select.POLLIN)
+            self._poller.register(channel, select.POLLIN)
         try:
-            heard = self._heard.poll(1000 * (seconds if self._end is not None else min(seconds, _POLL_SECONDS)))
+            ready = self._poller.poll(1000 * (seconds if self._end is not None else min(seconds, _POLL_SECONDS)))
         finally:
             if channel is not None:
-                self._heard.unregister(channel)
-        if self._end is not None and any(descriptor == self._end for descriptor, _ in heard):
-            self._heard.unregister(self._end)  # It is heard once: who waits on waits for something else.
+                self._poller.unregister(channel)
+        if self._end is not None and any(descriptor == self._end for descriptor, _ in ready):
+            self._poller.unregister(self._end)  # The end is reported once, because later waits are for other events.
 
     def read(self) -> bytes:
         if self._output is None:
@@ -153,10 +154,10 @@ class RealRunning:
             os.killpg(self.pid, number)
 
     def has_company(self) -> bool:
-        return any(self._is_of_session(pid) for pid in self._left())
+        return any(self._is_of_session(pid) for pid in self._orphans())
 
     def resident_bytes(self) -> int:
-        tree = [self.pid, *self._left()]
+        tree = [self.pid, *self._orphans()]
         for pid in tree:
             tree += proc.children(pid)
         return sum(proc.resident_bytes(pid) or 0 for pid in tree)
@@ -165,21 +166,21 @@ class RealRunning:
         self.signal(signal.SIGKILL)
         if not everything and self.poll():
             self._reap()
-            if not _has_children():  # What it left would be: so it left nothing.
+            if not _has_children():  # Orphaned processes would be children, so there are none.
                 return []
         deadline = time.monotonic() + seconds
-        # The kernel's list of children may miss one while others end (proc_pid_task_children(5)).
+        # The kernel's list of children may miss a process while others end (proc_pid_task_children(5)).
         quiet_looks = 2 if everything else 1
         while True:
-            left = self._left()
-            killed = left if everything else [pid for pid in left if self._is_of_session(pid)]
+            orphans = self._orphans()
+            killed = orphans if everything else [pid for pid in orphans if self._is_of_session(pid)]
             for pid in killed:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
             if not killed and not (everything and kill_marked(ATTEMPT_VARIABLE, {self._mark})):
                 quiet_looks -= 1
             if quiet_looks == 0 or time.monotonic() > deadline:
-                return [f"{pid} {proc.name(pid)}" for pid in left]
+                return [f"{pid} {proc.name(pid)}" for pid in orphans]
             time.sleep(_DEATH_SECONDS)
 
     def close(self) -> ProcessEnded | None:
@@ -191,7 +192,7 @@ class RealRunning:
         return self._ended
 
     def _reap(self) -> None:
-        """Take note of how it ended, which it has. Its id may be another's from then on."""
+        """Record how the process ended. The process must have ended; its id may be reused afterwards."""
         if self._ended is None:
             _, status, usage = os.wait4(self.pid, 0)
             self._ended = ProcessEnded(
@@ -200,29 +201,29 @@ class RealRunning:
                 memory_peak_bytes=_own_peak(usage),
             )
 
-    def _left(self) -> list[int]:
-        """What became our child of all that the command started."""
+    def _orphans(self) -> list[int]:
+        """Return the children of this process that the command started."""
         others = self._before | {self.pid}
-        return [pid for pid in _live_children(others) if not self._is_of_another(pid)]
+        return [pid for pid in _live_children(others) if not self._is_of_earlier_attempt(pid)]
 
-    def _is_of_another(self, pid: int) -> bool:
-        """Whether an earlier attempt started it, which let it run on."""
+    def _is_of_earlier_attempt(self, pid: int) -> bool:
+        """Return whether an earlier attempt started a process and left it running."""
         name = ATTEMPT_VARIABLE.encode()
         return any(variable == name and value != self._mark.encode() for variable, value in proc.environment(pid))
 
     def _is_of_session(self, pid: int) -> bool:
-        found = proc.stat(pid)
-        return found is not None and found.session == self.pid
+        stat = proc.stat(pid)
+        return stat is not None and stat.session == self.pid
 
     def _close_output(self) -> None:
         if self._output is not None:
-            self._heard.unregister(self._output)
+            self._poller.unregister(self._output)
             os.close(self._output)
             self._output = None
 
 
 def _ticks_now() -> int:
-    """The time since boot in clock ticks, as /proc/PID/stat counts; 0 where there is no such clock."""
+    """Return the time since boot in clock ticks, as in /proc/PID/stat, or 0 if there is no such clock."""
     try:
         return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // _TICK_NS
     except (AttributeError, OSError):
@@ -230,24 +231,30 @@ def _ticks_now() -> int:
 
 
 def _own_peak(usage: resource.struct_rusage) -> int:
-    """The most memory that a child had resident, in bytes; 0 where that is ours: it starts from its parent's peak."""
-    ours = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return usage.ru_maxrss * _RUSAGE_UNIT if usage.ru_maxrss > ours else 0
+    """Return the peak memory of a child in bytes, or 0 if unknown.
+
+    A child starts with the peak of its parent, so a smaller peak is not visible.
+    """
+    own_peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return usage.ru_maxrss * _RUSAGE_UNIT if usage.ru_maxrss > own_peak else 0
 
 
 def _spawn(start: ProcessStart, stdin: int, output: int) -> int:
-    """Start a command in this directory, in a session of its own; returns its id. Raises OSError, ValueError.
+    """Start a command in the current directory, in its own session.
 
-    It is looked for as execvpe(3) does, on the PATH that it is given. posix_spawn(3) takes a third of what Popen does.
+    Return its process id. Raises OSError or ValueError.
+
+    The program is searched like in execvpe(3), on the PATH of its environment. posix_spawn(3) takes a third of the time
+    of `subprocess.Popen`.
     """
     name = start.arguments[0]
-    places = [name] if "/" in name else _places(name, start.environment)
+    candidates = [name] if "/" in name else _candidate_paths(name, start.environment)
     bequeath_no_descriptors()
-    refused = OSError(errno.ENOENT, os.strerror(errno.ENOENT), name)
-    for place in places:
+    failure = OSError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+    for candidate in candidates:
         try:
             return os.posix_spawn(
-                place,
+                candidate,
                 list(start.arguments),
                 start.environment,
                 file_actions=[(os.POSIX_SPAWN_DUP2, stdin, 0), *((os.POSIX_SPAWN_DUP2, output, to) for to in (1, 2))],
@@ -255,16 +262,16 @@ def _spawn(start: ProcessStart, stdin: int, output: int) -> int:
                 setsigdef=_IGNORED_BY_PYTHON,
             )
         except OSError as error:
-            if refused.errno in _NOT_THERE:
-                why = _missing_interpreter(place) if error.errno == errno.ENOENT else ""
-                refused = OSError(error.errno, why or error.strerror, name)
-    raise refused
+            if failure.errno in _NOT_THERE:
+                reason = _missing_interpreter(candidate) if error.errno == errno.ENOENT else ""
+                failure = OSError(error.errno, reason or error.strerror, name)
+    raise failure
 
 
-def _missing_interpreter(place: str) -> str:
-    """Return why a script that is there cannot be started: its interpreter is missing. Empty for any other file."""
+def _missing_interpreter(candidate: str) -> str:
+    """Return why an existing script cannot be started if its interpreter is missing, otherwise an empty text."""
     try:
-        with open(place, "rb") as script:
+        with open(candidate, "rb") as script:
             line = script.readline(_SHEBANG_BYTES_MAX)
     except OSError:
         return ""
@@ -272,14 +279,17 @@ def _missing_interpreter(place: str) -> str:
     if not line.startswith(b"#!") or os.path.exists(interpreter):
         return ""
     reason = f"its interpreter {os.fsdecode(interpreter)!r} does not exist"
-    is_of_windows = interpreter.endswith(b"\r")
-    return f"{reason}: the script has CR LF line endings instead of LF" if is_of_windows else reason
+    has_crlf = interpreter.endswith(b"\r")
+    return f"{reason}: the script has CR LF line endings instead of LF" if has_crlf else reason
 
 
-def _places(name: str, environment: Mapping[str, str]) -> list[str]:
-    """Where a program may be that is looked for. To try one that is not there takes as long as to start it."""
-    places = [os.path.join(directory, name) for directory in os.get_exec_path(environment)]
-    return [place for place in places if not _is_missing(place)]
+def _candidate_paths(name: str, environment: Mapping[str, str]) -> list[str]:
+    """Return the existing files that may be the program.
+
+    Missing files are skipped, because each failed start is slow.
+    """
+    candidates = [os.path.join(directory, name) for directory in os.get_exec_path(environment)]
+    return [candidate for candidate in candidates if not _is_missing(candidate)]
 
 
 def _is_missing(path: str) -> bool:
@@ -287,18 +297,18 @@ def _is_missing(path: str) -> bool:
         os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         return True
-    except OSError:  # Whoever starts it says what is wrong.
+    except OSError:  # The start reports this error.
         return False
     return False
 
 
 def _children_before() -> frozenset[int]:
-    """The children that we have. Who has none, be it dead, has started nothing that still runs: all would be ours."""
+    """Return the live children of this process. Without any child, also a dead one, there can be no orphans."""
     return frozenset(_live_children()) if _has_children() else frozenset()
 
 
 def _has_children() -> bool:
-    """Whether we have any, be they dead: one system call, where to list them takes a dozen."""
+    """Return whether this process has children, also dead ones. This takes one system call."""
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -306,19 +316,19 @@ def _has_children() -> bool:
     return True
 
 
-def _live_children(but: Set[int] = frozenset()) -> list[int]:
-    """Our children but some; the others that are dead are reaped."""
-    found = []
+def _live_children(except_for: Set[int] = frozenset()) -> list[int]:
+    """Return the live children of this process, except some. Dead children are reaped."""
+    live = []
     for pid in proc.children(os.getpid()):
-        if pid not in but:
+        if pid not in except_for:
             with contextlib.suppress(ChildProcessError):
                 if os.waitpid(pid, os.WNOHANG)[0] == 0:
-                    found.append(pid)
-    return found
+                    live.append(pid)
+    return live
 
 
-def _why(start: ProcessStart, error: OSError | ValueError) -> str:
-    """Why a command was not started, for people."""
+def _describe_failure(start: ProcessStart, error: OSError | ValueError) -> str:
+    """Return why a command was not started, for display."""
     if isinstance(error, OSError):
         return f"{os.fsdecode(error.filename or start.arguments[0])}: {error.strerror}"
     return f"{start.arguments[0]}: {error}"

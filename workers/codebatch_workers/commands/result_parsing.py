@@ -1,4 +1,4 @@
-"""What a command says as it ends: a question that it leaves, and what the JSON that it prints last says of it."""
+"""The report of a command at its end: its question, and the last JSON object in its output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from codebatch.system.files.files import Files
 from codebatch.system.regex_timeout import MATCH_SECONDS_MAX, MatchTimeout, cpu_time_limit
 
 RESULT_BYTES_MAX = 256 * 1024
-"""The end of the output in which the last JSON object, and patterns of `retry_if` and `wait_if`, are looked for."""
+"""The maximum size of the end of the output that is searched for JSON and for the patterns of `retry_if` and
+`wait_if`.
+"""
 
 TEXT_MAX = 2_000
 _SESSION_MAX = 200
@@ -28,7 +30,7 @@ _STEP = re.compile("/([^/]*)")
 
 
 class Ending(msgspec.Struct, frozen=True):
-    """What a command asked as it ended, None where it did not; and what it said. `problem` is for its log."""
+    """The question of a command at its end, or None, and its report, or None. `problem` is a message for its log."""
 
     asked: AskedQuestionText | None
     said: CommandReport | None
@@ -36,29 +38,29 @@ class Ending(msgspec.Struct, frozen=True):
 
 
 def read_ending(command: Command, files: Files, question: Path | None, exit_status: int, output: bytes) -> Ending:
-    """What the file of its question, where there is one, and the end of its output say. Colours are no part of that."""
+    """Read the question file, if there is one, and the end of the output. Color codes are ignored."""
     output = without_colors(output)
-    found = _last_object(output) if command.result is not None else None
-    said = None
-    if command.result is not None and found is not None:
-        said = CommandReport(
-            text=_text(_at(found, command.result.text))[:TEXT_MAX],
-            cost=_number(_at(found, command.result.cost)),
-            session=_text(_at(found, command.result.session))[:_SESSION_MAX],
+    last_object = _last_object(output) if command.result is not None else None
+    report = None
+    if command.result is not None and last_object is not None:
+        report = CommandReport(
+            text=_as_text(_resolve_pointer(last_object, command.result.text))[:TEXT_MAX],
+            cost=_as_number(_resolve_pointer(last_object, command.result.cost)),
+            session=_as_text(_resolve_pointer(last_object, command.result.session))[:_SESSION_MAX],
         )
     asked, problem = None if question is None else read_asked(files, question), ""
     if asked is None:
-        asked, problem = _printed(command, exit_status, output)
-    if asked is None and command.result is not None and found is not None:
-        text = cut(_text(_at(found, command.result.question)))
+        asked, problem = _question_in_output(command, exit_status, output)
+    if asked is None and command.result is not None and last_object is not None:
+        text = cut(_as_text(_resolve_pointer(last_object, command.result.question)))
         asked = AskedQuestionText(text=text) if text else None
-    return Ending(asked, None if said == CommandReport() else said, problem)
+    return Ending(asked, None if report == CommandReport() else report, problem)
 
 
 def read_asked(files: Files, path: Path) -> AskedQuestionText | None:
-    """The question in a file, as `codebatch ask` writes it or as mere text; None where there is none.
+    """Return the question in a file, as JSON of `codebatch ask` or as plain text, or None if there is none.
 
-    What the command made instead of a file, a directory or a link, is none.
+    If the command created a directory or a link, there is no question.
     """
     try:
         data = files.read_range(path, 0, QUESTION_TEXT_BYTES_MAX + 1)
@@ -69,24 +71,24 @@ def read_asked(files: Files, path: Path) -> AskedQuestionText | None:
     except (msgspec.DecodeError, ValueError, RecursionError):
         asked = AskedQuestionText(text=data.decode("utf-8", "replace"))
     text = cut(asked.text)
-    choices = tuple(each[:TEXT_MAX] for each in asked.choices[:CHOICES_MAX] if each.strip())
+    choices = tuple(choice[:TEXT_MAX] for choice in asked.choices[:CHOICES_MAX] if choice.strip())
     return AskedQuestionText(text=text, choices=choices, is_human=asked.is_human) if text else None
 
 
 def cut(text: str) -> str:
-    """A question's text: as much of it as is kept, and such as JSON can hold."""
+    """Return the text of a question, shortened to the limit and with invalid characters replaced."""
     data = text.strip().encode("utf-8", "replace")[:QUESTION_TEXT_BYTES_MAX]
     return data.decode("utf-8", "ignore")
 
 
-def _printed(command: Command, exit_status: int, output: bytes) -> tuple[AskedQuestionText | None, str]:
-    """What its `question` finds in the end of the output, and what was wrong with that."""
+def _question_in_output(command: Command, exit_status: int, output: bytes) -> tuple[AskedQuestionText | None, str]:
+    """Return the question that the rule `question` finds at the end of the output, and a description of a problem."""
     rule, problem = command.question, ""
     if rule is None:
         return None, problem
     end = "\n".join(output.decode("utf-8", "replace").splitlines()[-rule.last_lines :])
     try:
-        if rule.pattern and (text := _matched(rule.pattern, end)):
+        if rule.pattern and (text := _first_match(rule.pattern, end)):
             return AskedQuestionText(text=text), problem
     except MatchTimeout:
         problem = f"the pattern of its question took longer than {MATCH_SECONDS_MAX:g} s and was ignored"
@@ -95,30 +97,30 @@ def _printed(command: Command, exit_status: int, output: bytes) -> tuple[AskedQu
     return None, problem
 
 
-def _matched(pattern: str, text: str) -> str:
-    """What the first match says that says something; `^` and `$` are the ends of any line. Raises MatchTimeout."""
+def _first_match(pattern: str, text: str) -> str:
+    """Return the text of the first match that is not empty. `^` and `$` match at each line. Raises MatchTimeout."""
     with cpu_time_limit():
         matches = re.finditer(pattern, text, re.MULTILINE)
         return next(filter(None, (cut(match.groupdict().get("text") or match[0]) for match in matches)), "")
 
 
 def _last_object(output: bytes) -> object:
-    """The last JSON object that begins a line."""
+    """Return the last JSON object that starts at the beginning of a line, or None."""
     text = output.decode("utf-8", "replace")
     decoder = json.JSONDecoder()
-    at = len(text)
+    position = len(text)
     for _ in range(_OBJECTS_LOOKED_AT_MAX):
-        at = max(text.rfind("\n{", 0, at) + 1, 0) if "\n{" in text[:at] else 0
-        if text.startswith("{", at):
+        position = max(text.rfind("\n{", 0, position) + 1, 0) if "\n{" in text[:position] else 0
+        if text.startswith("{", position):
             with contextlib.suppress(ValueError, RecursionError):
-                return decoder.raw_decode(text, at)[0]
-        if at == 0:
+                return decoder.raw_decode(text, position)[0]
+        if position == 0:
             return None
     return None
 
 
-def _at(document: object, pointer: str) -> object:
-    """What a JSON pointer points at; None where there is nothing."""
+def _resolve_pointer(document: object, pointer: str) -> object:
+    """Return the value at a JSON pointer, or None."""
     if not pointer:
         return None
     for step in _STEP.findall(pointer):
@@ -132,13 +134,13 @@ def _at(document: object, pointer: str) -> object:
     return document
 
 
-def _number(value: object) -> float | None:
-    """A number; None for what is none, and for one that no float can be."""
+def _as_number(value: object) -> float | None:
+    """Return a value as a finite float, or None."""
     with contextlib.suppress(OverflowError):
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
             return float(value)
     return None
 
 
-def _text(value: object) -> str:
+def _as_text(value: object) -> str:
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""

@@ -1,9 +1,9 @@
-"""A run: the commands that a worker was given at once, and what it has to tell of them.
+"""Runs: the commands that a worker received in one assignment, and the messages about them.
 
-One behind the other is begun without a word of the coordinator's. How they ended is made durable together, in one
-commit, and told in one message: once nothing is left to begin, or something else than success came of one, or so much
-time has passed; what is not begun by then is returned. So a command that takes long keeps nobody waiting, and what had
-ended before it is known while it runs.
+Commands are started one after the other, without a message of the coordinator in between. Their outcomes are made
+durable in one commit and reported in one message: when no command is left, when a command does not succeed, or after
+RUN_SECONDS. Commands that are not started by then are returned. So a long command delays no other command, and earlier
+results are known while it runs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ COMMIT_SECONDS = 60.0
 _COMMIT_EVERY_SECONDS = 1.0
 
 
-class _Ended:
+class _FinishedAttempt:
     __slots__ = ("assign", "question", "questions", "result")
 
     def __init__(self, assign: Assign, result: AttemptResult, questions: LiveQuestions) -> None:
@@ -41,12 +41,12 @@ class _Ended:
 
 
 class PrefetchedRun:
-    """The runs of one worker, one after the other."""
+    """The successive runs of one worker."""
 
     def __init__(
         self,
         channel: Channel,
-        ears: CoordinatorListener,
+        listener: CoordinatorListener,
         committer: Committer,
         journal: Journal,
         *,
@@ -55,80 +55,83 @@ class PrefetchedRun:
     ) -> None:
         """`now_ns` is a clock that stops in suspend."""
         self._channel = channel
-        self._ears = ears
+        self._listener = listener
         self._committer = committer
         self._journal = journal
         self._now_ns = now_ns
         self._sleep = sleep
         self._rest: deque[Assign] = deque()
-        self._ended: list[_Ended] = []
+        self._finished: list[_FinishedAttempt] = []
         self._due_ns: int | None = None
-        self._is_begun = self._is_told = self._is_delayed = False
+        self._is_begun = self._is_returned = self._is_delayed = False
         self._seconds = 0.0
 
     def begin(self, assign: Assign) -> None:
-        """Something was assigned."""
+        """Start a run with the commands of an assignment."""
         self._rest = deque((assign, *assign.then))
         self._due_ns = self._now_ns() + round(RUN_SECONDS * 1e9)
-        self._is_begun = self._is_told = self._is_delayed = False
+        self._is_begun = self._is_returned = self._is_delayed = False
         self._seconds = 0.0
 
     def next(self) -> Assign | None:
-        """What is to be begun now; None where the run is over."""
-        if not self._rest or (self._is_begun and not self._goes_on()):
+        """Return the next command to start, or None if the run is over."""
+        if not self._rest or (self._is_begun and not self._may_continue()):
             return None
         self._is_begun = True
         return self._rest.popleft()
 
-    def _goes_on(self) -> bool:
-        return not (self._is_told or self._ears.is_recalled or self._ears.is_alone) and bool(self.seconds_left())
+    def _may_continue(self) -> bool:
+        return not (self._is_returned or self._listener.is_recalled or self._listener.is_alone) and bool(
+            self.seconds_left()
+        )
 
     def seconds_left(self) -> float | None:
-        """In how many seconds it is to be told of what runs; None where it was."""
+        """Return the number of seconds until a report is due, or None if it was sent."""
         return None if self._due_ns is None else max(0.0, (self._due_ns - self._now_ns()) / 1e9)
 
     def note(self, event: JournalEvent) -> None:
-        """Have something in the journal, once it is told of the rest."""
+        """Add an event to the journal. It is written with the next report."""
         self._journal.add(event)
 
     def add(self, assign: Assign, result: AttemptResult, questions: LiveQuestions) -> None:
-        """An attempt is over, and this is to be committed of it."""
-        self._ended.append(_Ended(assign, result, questions))
+        """Add a finished attempt that is to be committed."""
+        self._finished.append(_FinishedAttempt(assign, result, questions))
         self._seconds += result.seconds
 
     def look(self, now_ns: int) -> None:
-        """A command runs: where it takes long, say so, and what had ended before; later what the disk refuses."""
+        """If the running command takes long, report this and the earlier results. Retry commits that failed."""
         if self._due_ns is None or now_ns < self._due_ns:
             return
         self._due_ns = None
-        messages: list[FromWorker] = [self._return()] if self._rest or not self._is_told else []
+        messages: list[FromWorker] = [self._return()] if self._rest or not self._is_returned else []
         try:
-            while self._ended:
+            while self._finished:
                 messages.insert(-1, self._commit())
         except StoreUnwritable as error:
             self._due_ns = now_ns + round(_COMMIT_EVERY_SECONDS * 1e9)
-            self._tell_delay(error)
+            self._report_delay(error)
         self._flush_journal()
-        with contextlib.suppress(CoordinatorGone):  # What runs is not to suffer where nobody is left to hear it.
+        # The running command must not be disturbed if the coordinator has ended.
+        with contextlib.suppress(CoordinatorGone):
             self._channel.send(*messages)
 
     def end(self, then: Refused | Literal["is idle", "ends"]) -> None:
-        """Nothing runs: make durable how all ended, and tell of it, and what this worker does then.
+        """Commit and report all finished attempts while no command runs, and report the next state of this worker.
 
-        While the disk refuses it, it is tried again: how a command ended nobody can ask twice. Raises StoreUnwritable
-        after COMMIT_SECONDS, or once the coordinator wants an end; CoordinatorGone.
+        A failed commit is retried, because the result of a command cannot be obtained again. Raises StoreUnwritable
+        after COMMIT_SECONDS, or when the coordinator requests the end. Raises CoordinatorGone.
         """
         self._due_ns = None
         messages: list[FromWorker] = []
         deadline_ns = self._now_ns() + round(COMMIT_SECONDS * 1e9)
-        while self._ended:
+        while self._finished:
             try:
                 messages.append(self._commit())
                 continue
             except StoreUnwritable as error:
-                self._tell_delay(error)
-                wish = self._ears.hear(self._now_ns())
-                if self._now_ns() > deadline_ns or (wish is not None and wish.why == "stopped"):
+                self._report_delay(error)
+                request = self._listener.poll(self._now_ns())
+                if self._now_ns() > deadline_ns or (request is not None and request.why == "stopped"):
                     raise
             self._sleep(_COMMIT_EVERY_SECONDS)
         self._flush_journal()
@@ -139,60 +142,64 @@ class PrefetchedRun:
         if messages:
             self._channel.send(*messages)
 
-    def _tell_delay(self, error: StoreUnwritable) -> None:
-        """Once of a run: whoever waits may be the one who can free some space."""
+    def _report_delay(self, error: StoreUnwritable) -> None:
+        """Report once per run that the disk refuses a commit, so that a user can free space."""
         if not self._is_delayed:
             self._is_delayed = True
             with contextlib.suppress(CoordinatorGone):
                 self._channel.send(Delayed(message=error.message, seconds=COMMIT_SECONDS))
 
     def _return(self) -> Returned:
-        self._is_told = True
+        self._is_returned = True
         returned = Returned(count=len(self._rest))
         self._rest.clear()
         return returned
 
     def _flush_journal(self) -> None:
-        with contextlib.suppress(StoreUnwritable):  # What is committed is told of, be it not in the journal.
+        # Committed outcomes are reported even if the journal cannot be written.
+        with contextlib.suppress(StoreUnwritable):
             self._journal.flush()
 
     def _commit(self) -> Committed:
-        """Make durable how the first of what ended did, and those with it that may share its commit; before that what
-        they ask. Raises StoreUnwritable.
+        """Commit the first finished attempt together with those that can share its commit.
+
+        Their questions are published first.
+
+        On return the outcomes are durable. Raises StoreUnwritable.
         """
-        key = _key(self._ended[0])
-        together = list(takewhile(lambda one: _key(one) == key, self._ended))
-        for one in together:
-            if one.result.asked is not None and not one.question:
-                one.question = one.questions.ask(one.result.asked, is_live=False).digest
-        commit = self._committer.commit(list(map(_encoded, together)), epoch=key[0], round_=key[1])
-        del self._ended[: len(together)]
-        return Committed(commit=commit, lost=len(together) - len(commit.outcomes), used=_used(commit, together))
+        key = _key(self._finished[0])
+        shared = list(takewhile(lambda attempt: _key(attempt) == key, self._finished))
+        for attempt in shared:
+            if attempt.result.asked is not None and not attempt.question:
+                attempt.question = attempt.questions.ask(attempt.result.asked, is_live=False).digest
+        commit = self._committer.commit(list(map(_encode, shared)), epoch=key[0], round_=key[1])
+        del self._finished[: len(shared)]
+        return Committed(commit=commit, lost=len(shared) - len(commit.outcomes), used=_usage(commit, shared))
 
 
-def _key(one: _Ended) -> tuple[int, int]:
-    return one.assign.epoch, one.assign.unit.round
+def _key(attempt: _FinishedAttempt) -> tuple[int, int]:
+    return attempt.assign.epoch, attempt.assign.unit.round
 
 
-def _encoded(one: _Ended) -> EncodedOutcome:
-    result = one.result
+def _encode(attempt: _FinishedAttempt) -> EncodedOutcome:
+    result = attempt.result
     assert result.type is not None, "nothing is committed of what was stopped"
     return attempt_outcome(
-        one.assign.unit,
+        attempt.assign.unit,
         result.type,
         result.reason,
         result.exit_status,
-        question=one.question,
+        question=attempt.question,
         said=result.said,
         until_ns=result.until_ns,
         is_final=result.is_final,
     )
 
 
-def _used(commit: Commit, ended: list[_Ended]) -> tuple[Used, ...]:
-    """What the attempt of each outcome used."""
-    results = {(one.assign.unit.shard, one.assign.unit.start): one.result for one in ended}
+def _usage(commit: Commit, finished: list[_FinishedAttempt]) -> tuple[Used, ...]:
+    """Return the resources that the attempt of each outcome used."""
+    results = {(attempt.assign.unit.shard, attempt.assign.unit.start): attempt.result for attempt in finished}
     return tuple(
         Used(seconds=result.seconds, cpu_seconds=result.cpu_seconds, memory_peak_bytes=result.memory_peak_bytes)
-        for result in (results[each.shard, each.start] for each in commit.outcomes)
+        for result in (results[outcome.shard, outcome.start] for outcome in commit.outcomes)
     )

@@ -1,11 +1,11 @@
-"""The directories of a worker's attempts: one at a time, in its own.
+"""Directories of a worker's attempts, one at a time, inside the worker's own directory.
 
-One that its command left as it was, with nothing behind that runs, is the next one's too: to make and remove one each
-time costs more than it seems, for every inode that is given back slows down whoever looks for a free one within the
-next minute (ext4, `recently_deleted`).
+A directory that a command left unchanged, and that no process uses, is reused for the next attempt. Creating and
+removing one for each attempt is expensive: on ext4, each freed inode slows down searches for a free one within the next
+minute (`recently_deleted`).
 
-That it is as it was is told by its time of change (st_ctime), which nobody can set. A file system takes that from a
-clock that stands still for up to 10 ms: so it tells nothing of what happened so soon after the change before.
+Whether a directory is unchanged follows from its status change time (st_ctime), which programs cannot set. File systems
+take this time from a clock with a resolution of up to 10 ms. So a change shortly after the last one is not detectable.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from codebatch.system.files.files import Files
 TICK_NS = 20_000_000
 EMPTY = "empty"
 NO_ROWS = "no-rows"
-_GIVEN = {EMPTY: b"", NO_ROWS: b"[]\n"}
-"""Files of each attempt's own, by name: a command may truncate or remove them, or their directory, without harm."""
+_INITIAL_FILES = {EMPTY: b"", NO_ROWS: b"[]\n"}
+"""The initial files of each attempt, by name. A command may change or remove them, or their directory, without harm."""
 
 
 class Scratch:
-    """What a worker's attempts have for their time."""
+    """The directories of a worker's attempts."""
 
     def __init__(self, files: Files, root: Path, wall_ns: Callable[[], int]) -> None:
         """`root` is the worker's own directory."""
@@ -34,54 +34,55 @@ class Scratch:
         self._wall_ns = wall_ns
         self.root = root
         self._spare: Path | None = None
-        self._mode = self._changed_ns = self._given_ns = 0
+        self._mode = self._changed_ns = self._made_ns = 0
 
     def directory(self, attempt: int) -> Path:
-        """That of an attempt, which `make` makes."""
+        """Return the directory of an attempt, which `make` creates."""
         return self._spare or self.root / str(attempt)
 
     def make(self, directory: Path) -> None:
-        """Make the directory of an attempt, which holds nothing but EMPTY and NO_ROWS. Raises StoreUnwritable."""
+        """Create the directory of an attempt with the files EMPTY and NO_ROWS only. Raises StoreUnwritable."""
         is_spare, self._spare = directory == self._spare, None
-        found = self._files.stat(directory) if is_spare else None
-        if found is None or found.st_ctime_ns != self._changed_ns:  # Somebody removed the one, or made the other.
+        stat = self._files.stat(directory) if is_spare else None
+        # The spare directory was removed, or another process created it.
+        if stat is None or stat.st_ctime_ns != self._changed_ns:
             self._files.remove_tree(directory)
             self._files.make_directory(directory)
-            for name, data in _GIVEN.items():
+            for name, data in _INITIAL_FILES.items():
                 self._files.write_volatile(directory / name, data)
-            found = self._files.stat(directory)
-        self._mode, self._changed_ns = (0, 0) if found is None else (found.st_mode, found.st_ctime_ns)
-        self._given_ns = self._wall_ns()
+            stat = self._files.stat(directory)
+        self._mode, self._changed_ns = (0, 0) if stat is None else (stat.st_mode, stat.st_ctime_ns)
+        self._made_ns = self._wall_ns()
 
     def is_untouched(self, directory: Path) -> bool:
-        """Whether it is sure that nothing was made in the directory of the attempt at hand."""
+        """Return whether it is certain that nothing was created in the directory of the current attempt."""
         with contextlib.suppress(StoreError, OSError):
-            found = self._files.stat(directory)
-            return found is not None and self._is_as_it_was(found)
+            stat = self._files.stat(directory)
+            return stat is not None and self._is_unchanged(stat)
         return False
 
-    def end(self, directory: Path, *, is_left_alone: bool) -> None:
-        """An attempt is over; where it `is_left_alone`, nothing of it runs any more."""
-        with contextlib.suppress(StoreError, OSError):  # Whatever the command has made of it.
-            found = self._files.stat(directory)
-            if found is None:
+    def end(self, directory: Path, *, has_no_processes: bool) -> None:
+        """End an attempt. If `has_no_processes` is set, no process of the attempt is running."""
+        with contextlib.suppress(StoreError, OSError):  # The command may have changed the directory in any way.
+            stat = self._files.stat(directory)
+            if stat is None:
                 return
-            is_clean = is_left_alone and found.st_mode == self._mode and self._holds_what_was_given(directory)
-            if is_clean and (self._is_as_it_was(found) or self._files.has_only(directory, _GIVEN.keys())):
-                self._spare, self._changed_ns = directory, found.st_ctime_ns
+            is_clean = has_no_processes and stat.st_mode == self._mode and self._has_initial_contents(directory)
+            if is_clean and (self._is_unchanged(stat) or self._files.has_only(directory, _INITIAL_FILES.keys())):
+                self._spare, self._changed_ns = directory, stat.st_ctime_ns
             else:
                 self._files.remove_tree(directory)
 
     def remove(self) -> None:
-        """Remove all of it, where nobody else does."""
+        """Remove all directories of the worker."""
         with contextlib.suppress(StoreError):
             self._files.remove_tree(self.root)
 
-    def _holds_what_was_given(self, directory: Path) -> bool:
+    def _has_initial_contents(self, directory: Path) -> bool:
         with contextlib.suppress(StoreError, OSError):
-            return all(self._files.read(directory / name) == data for name, data in _GIVEN.items())
+            return all(self._files.read(directory / name) == data for name, data in _INITIAL_FILES.items())
         return False
 
-    def _is_as_it_was(self, found: os.stat_result) -> bool:
-        is_known = 0 < self._changed_ns < self._given_ns - TICK_NS
-        return is_known and found.st_ctime_ns == self._changed_ns
+    def _is_unchanged(self, stat: os.stat_result) -> bool:
+        is_known = 0 < self._changed_ns < self._made_ns - TICK_NS
+        return is_known and stat.st_ctime_ns == self._changed_ns

@@ -1,8 +1,8 @@
-"""A worker of a work batch: does one attempt after another, and outlives its coordinator for the one at hand.
+"""A worker of a work batch. It executes one attempt after another; a running attempt outlives the coordinator.
 
-An attempt: the lease, durable; then a look at who else says something (SPEC.md "Attempts"); the command, until its end;
-its outcome, durable. Between the lease and the outcome the command is known by the lease, the progress cell and its
-mark, so that whoever comes next finds it.
+An attempt consists of: a durable lease; a check for requests and other coordinators (SPEC.md "Attempts"); the command,
+until it ends; a durable outcome. Between lease and outcome, the lease, the progress cell and the mark identify the
+command, so that a new coordinator finds it.
 """
 
 from __future__ import annotations
@@ -62,11 +62,13 @@ from codebatch_workers.runtime.channel import Channel, CoordinatorGone, give_up
 _BLOCK = 256
 
 _Then = Literal["goes on", "is over", "refused", "ends"]
-"""What follows an attempt: the next of the run, nothing of it, its refusal, or the end of this worker."""
+"""The next action after an attempt: the next command of the run, the end of the run, a refusal, or the end of this
+worker.
+"""
 
 
 class Supervisor:
-    """One worker process's life in one work batch."""
+    """The life of one worker process in one work batch."""
 
     def __init__(
         self,
@@ -81,7 +83,7 @@ class Supervisor:
         now_ns: Callable[[], int] = running_ns,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`environment` is the caller's. What is not given is made: the system's files, its processes, a progress cell.
+        """`environment` is the caller's. Defaults are the system's files, its processes and a new progress cell.
 
         `now_ns` is a clock that stops in suspend.
         """
@@ -109,7 +111,7 @@ class Supervisor:
         root = self._batch.root
         self._holder = Holder(files, root, about, is_durable=True)
         self._cell = cell or ProgressCell(files, root / layout.HOLDERS / layout.cell_name(launch.holder), create=True)
-        self._ears = CoordinatorListener(self._batch, channel)
+        self._listener = CoordinatorListener(self._batch, channel)
         self._committer = Committer(files, root, launch.holder)
         self._journal = journal.Journal(files, root, launch.holder, wall_ns)
         self._questions, self._requests = Questions(files, root), Requests(files, root)
@@ -118,48 +120,48 @@ class Supervisor:
         self._logs = root / layout.LOGS
         files.make_directory(self._logs, PRIVATE_MODE)
         self._commands: Commands = commands or RealCommands()
-        self._run = PrefetchedRun(channel, self._ears, self._committer, self._journal, now_ns=now_ns, sleep=sleep)
+        self._run = PrefetchedRun(channel, self._listener, self._committer, self._journal, now_ns=now_ns, sleep=sleep)
         self._attempts = 0
         self._now_ns = now_ns
 
     def run(self) -> None:
-        """Work until told to end. Raises CoordinatorGone."""
+        """Work until the coordinator requests the end. Raises CoordinatorGone."""
         root = self._batch.root
-        kept = (root / name for name in (layout.OUTCOMES, layout.LEASES, layout.HOLDERS, layout.LOGS))
+        directories = (root / name for name in (layout.OUTCOMES, layout.LEASES, layout.HOLDERS, layout.LOGS))
         with (
             contextlib.nullcontext() if self._launch.store_lock is not None else self._store.writing(),
-            self._files.keeping_open(root, *kept, self._scratch.root),
+            self._files.keeping_open(root, *directories, self._scratch.root),
         ):
             try:
-                self._converse()
+                self._handle_messages()
             except CoordinatorGone:
                 self._scratch.remove()
                 raise
 
-    def _converse(self) -> None:
+    def _handle_messages(self) -> None:
         self._channel.send(Hello(version=PROTOCOL_VERSION, holder=self._holder.id))
-        goes_on = True
-        while goes_on:
-            match self._ears.receive():
+        is_continuing = True
+        while is_continuing:
+            match self._listener.receive():
                 case Assign() as assign:
                     try:
-                        goes_on = self._do(assign)
+                        is_continuing = self._do(assign)
                     except StoreError as error:
                         give_up(self._channel, error)
                         return
                 case Stop():
                     return
                 case _:
-                    pass  # Of an attempt that is over.
+                    pass  # The message refers to an attempt that is over.
 
     def _do(self, assign: Assign) -> bool:
-        """Do what was assigned, one after the other; False where this worker is to end with it."""
+        """Execute assigned commands one after the other. Return false if this worker must end."""
         self._run.begin(assign)
-        self._ears.is_recalled = False
+        self._listener.is_recalled = False
         then: _Then = "goes on"
         try:
-            while then == "goes on" and (one := self._run.next()) is not None:
-                assign, then = one, self._attempt(one)
+            while then == "goes on" and (next_assign := self._run.next()) is not None:
+                assign, then = next_assign, self._attempt(next_assign)
         except StoreError:
             with contextlib.suppress(StoreError):
                 self._run.end("ends")
@@ -176,31 +178,31 @@ class Supervisor:
         self._step(unit, PHASE_LEASE)
         listed = self._command(unit)
         directory = self._scratch.directory(self._attempts)
-        is_left_alone = False
+        has_no_processes = False
         try:
             if not self._holder.try_lease(unit.shard, unit.start, epoch, may_be_forgotten=assign.is_repeatable):
                 return "refused"
             try:
-                wish = self._ears.look(assign.requests, listed.id, unit.round, epoch)
-                if self._ears.is_alone or (wish is not None and wish.why == "stopped"):
-                    self._leave_unbegun(unit, epoch)
+                request = self._listener.check_before_start(assign.requests, listed.id, unit.round, epoch)
+                if self._listener.is_alone or (request is not None and request.why == "stopped"):
+                    self._record_not_started(unit, epoch)
                     return "ends"
                 self._run.note(_began(unit, epoch))
-                command = self._reloaded(listed, unit.round).at_try(assign.brief.tried)
+                command = self._current_definition(listed, unit.round).at_try(assign.brief.tried)
                 questions = self._questions_of(command, unit, epoch, directory)
-                log = None if wish is not None else self._log(command, unit, epoch, directory)
+                log = None if request is not None else self._log(command, unit, epoch, directory)
             except StoreError:
                 with contextlib.suppress(StoreError):
-                    self._leave_unbegun(unit, epoch)
+                    self._record_not_started(unit, epoch)
                 raise
             if log is None:
-                return self._over(assign, AttemptResult(type="cancelled"), None, questions)
+                return self._finish(assign, AttemptResult(type="cancelled"), None, questions)
             result = self._execute(command, assign, directory, log, questions)
-            is_left_alone = command.leftovers == "kill" and not result.left
+            has_no_processes = command.leftovers == "kill" and not result.left
             log.close()
-            return self._over(assign, result, log, questions)
+            return self._finish(assign, result, log, questions)
         finally:
-            self._scratch.end(directory, is_left_alone=is_left_alone)
+            self._scratch.end(directory, has_no_processes=has_no_processes)
 
     def _log(self, command: Command, unit: Unit, epoch: int, scratch: Path) -> AttemptLogWriter:
         is_searched = command.result is not None or command.retry_if is not None or command.wait_if
@@ -213,7 +215,7 @@ class Supervisor:
             self._files,
             self._questions,
             self._requests,
-            self._ears,
+            self._listener,
             task=command.id,
             unit=unit,
             epoch=epoch,
@@ -221,8 +223,11 @@ class Supervisor:
             sync_lease=self._holder.sync,
         )
 
-    def _leave_unbegun(self, unit: Unit, epoch: int) -> None:
-        """Say that what was leased was not begun, so that nobody takes it for interrupted. Raises StoreUnwritable."""
+    def _record_not_started(self, unit: Unit, epoch: int) -> None:
+        """Record that a leased command was not started, so that it does not count as interrupted.
+
+        Raises StoreUnwritable.
+        """
         self._committer.commit([attempt_outcome(unit, "cancelled", "unbegun")], epoch=epoch, round_=unit.round)
 
     def _execute(
@@ -236,7 +241,7 @@ class Supervisor:
             log.write(f"codebatch: not started: {error}\n".encode("utf-8", "surrogateescape"))
             return AttemptResult(type="failed", reason="start")
 
-        def start_of_it(run: str | tuple[str, ...], reads: bool) -> ProcessStart:
+        def start_of(run: str | tuple[str, ...], reads: bool) -> ProcessStart:
             return process_start(
                 command,
                 run,
@@ -253,12 +258,12 @@ class Supervisor:
             command,
             materials,
             log,
-            self._ears,
+            self._listener,
             questions,
             files=self._files,
             commands=self._commands,
-            start_of=start_of_it,
-            tell=self._cell.write_child,
+            start_of=start_of,
+            report_child=self._cell.write_child,
             run=self._run,
             wall_ns=wall_ns,
             has_written=lambda: not self._scratch.is_untouched(directory),
@@ -266,18 +271,18 @@ class Supervisor:
         )
         return execution.run()
 
-    def _over(
+    def _finish(
         self, assign: Assign, result: AttemptResult, log: AttemptLogWriter | None, questions: LiveQuestions
     ) -> _Then:
-        """Take note of what became of an attempt."""
+        """Record the result of an attempt."""
         self._run.note(_event_of(assign, result, log))
         if result.type is None:
-            return "ends"  # While its lease is alive the attempt seems to run.
+            return "ends"  # The lease stays, so the attempt appears to run until this process ends.
         self._run.add(assign, result, questions)
         return "goes on" if result.type == "result" else "is over"
 
     def _command(self, unit: Unit) -> Command:
-        """The definition of a unit's command in the work list. Raises StoreCorrupt."""
+        """Return the definition of a unit's command from the task list. Raises StoreCorrupt."""
         entry = self._entry(self._shards[unit.shard], unit.start)
         try:
             return decode_command(self._objects.read(entry.object, entry.size))
@@ -285,13 +290,16 @@ class Supervisor:
             hint = "this batch cannot be recovered: make a new one with: codebatch work run"
             raise CorruptFile(str(self._batch.root), f"has a damaged task {entry.text}: {error}", hint=hint) from error
 
-    def _reloaded(self, command: Command, round_: int) -> Command:
+    def _current_definition(self, command: Command, round_: int) -> Command:
         """Return the definition that a command has in a round. Raises StoreCorrupt."""
-        reloads = [each.body for each in self._requests.read() if isinstance(each.body, Reload)]
+        reloads = [request.body for request in self._requests.read() if isinstance(request.body, Reload)]
         return reloaded_command(reloads, command.id, round_) or command
 
     def _entry(self, shard: Shard, item: int) -> Entry:
-        """The entry of an item. Those beside it are kept: to read one takes as long as to read some."""
+        """Return the entry of an item.
+
+        Entries are read in blocks, because reading one takes as long as reading several.
+        """
         place = shard.start + item
         start, entries = self._entries
         if not start <= place < start + len(entries):
@@ -316,7 +324,7 @@ def _log_of(unit: Unit, epoch: int) -> str:
 
 
 def _event_of(assign: Assign, result: AttemptResult, log: AttemptLogWriter | None) -> journal.Ran:
-    """What the journal says of an attempt that is over."""
+    """Return the journal event of an attempt that is over."""
     unit, epoch, status = assign.unit, assign.epoch, result.exit_status
     return journal.Ran(
         shard=unit.shard,

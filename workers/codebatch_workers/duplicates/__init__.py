@@ -1,1 +1,1 @@
-"""Blocks of code that stand at several places."""
+"""Duplicate blocks: blocks of code that occur in several places."""

@@ -1,4 +1,4 @@
-"""Code in which no copies are looked for: translations, and tests inside of a file with other code."""
+"""Code in which no duplicates are searched: translations, and tests within a file with other code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codebatch_workers.syntax.source import SourceFile
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# ISO 639-1, and some of ISO 639-2 and 639-3 that projects translate into.
+# ISO 639-1, and codes of ISO 639-2 and 639-3 that projects translate into.
 _CODES = frozenset(
     b"aa ab ae af ak am an ar as ast av ay az ba be bg bh bi bm bn bo br bs ca ce ceb ch ckb co cr cs cu cv cy da de "
     b"dsb dv dz ee el en eo es et eu fa ff fi fil fj fo fr fy ga gd gl gn gu gv ha haw he hi ho hr hsb ht hu hy hz "
@@ -23,7 +23,8 @@ _DIRECTORIES = frozenset(
     b"i18n l10n lang langs language languages locale locales localization localizations nls translation "
     b"translations".split()
 )
-# Behind a code stand a script, a region, a variant: `zh-Hans-CN`; before it, in the name of a file, what it is of.
+# A code may be followed by a script, a region or a variant, as in `zh-Hans-CN`. In a file name, a prefix may precede
+# it.
 _NAME = re.compile(
     rb"(?:[^/]*?[-_.])??([a-z]{2,3})(?:[-_@](?:[A-Z]{2}|[a-z]{2}|[A-Z][a-z]{3}|[a-z]{3,8}|\d{3})){0,2}(?:\.[a-z]+)?"
 )
@@ -32,30 +33,37 @@ _C_TESTS = re.compile(rb"^[ \t]*#[ \t]*ifdef[ \t]+(?:\w*_)?(?:UNIT_?|SELF_?)?TES
 
 
 def is_translation(path: bytes) -> bool:
-    """Return whether a file holds the texts of a program in one language.
+    """Return whether a file contains the texts of a program in one language.
 
-    Its directory holds translations, and its name, or that of a directory below, is the code of a language.
+    One of its directories is named for translations. Its name, or the name of a directory below that one, is a language
+    code.
     """
     names = path.split(b"/")
-    above = next((at for at, name in enumerate(names[:-1]) if name.lower() in _DIRECTORIES), len(names))
-    codes = (_NAME.fullmatch(name) for name in names[above + 1 :])
+    directory_index = next((index for index, name in enumerate(names[:-1]) if name.lower() in _DIRECTORIES), len(names))
+    codes = (_NAME.fullmatch(name) for name in names[directory_index + 1 :])
     return any(code is not None and code[1] in _CODES for code in codes)
 
 
 def inline_tests(file: SourceFile) -> list[Node]:
-    """Return what of a file of Rust, C or C++ is compiled for tests alone, by place: modules, groups of `#ifdef`."""
+    """Return the nodes of a Rust, C or C++ file that are compiled only for tests: modules, and `#ifdef` groups.
+
+    By position.
+    """
     if file.tree is None:
         return []
     if file.language == "rust":
-        found = (_attributed(_around(file, match, "attribute_item")) for match in _RUST_TESTS.finditer(file.utf8))
-        return [node for node in found if node is not None and node.type == "mod_item"]
+        nodes = (
+            _attribute_target(_enclosing_node(file, match, "attribute_item"))
+            for match in _RUST_TESTS.finditer(file.utf8)
+        )
+        return [node for node in nodes if node is not None and node.type == "mod_item"]
     if file.language in ("c", "cpp"):
-        found = (_around(file, match, "preproc_ifdef") for match in _C_TESTS.finditer(file.utf8))
-        return [node for node in found if node is not None and node.child_by_field_name("alternative") is None]
+        nodes = (_enclosing_node(file, match, "preproc_ifdef") for match in _C_TESTS.finditer(file.utf8))
+        return [node for node in nodes if node is not None and node.child_by_field_name("alternative") is None]
     return []
 
 
-def _around(file: SourceFile, match: re.Match[bytes], node_type: str) -> Node | None:
+def _enclosing_node(file: SourceFile, match: re.Match[bytes], node_type: str) -> Node | None:
     """Return the innermost node of a type around a match."""
     assert file.tree is not None
     node = file.tree.root_node.descendant_for_byte_range(match.start(), match.end())
@@ -64,8 +72,8 @@ def _around(file: SourceFile, match: re.Match[bytes], node_type: str) -> Node | 
     return node
 
 
-def _attributed(node: Node | None) -> Node | None:
-    """Return what an attribute of Rust stands before."""
+def _attribute_target(node: Node | None) -> Node | None:
+    """Return the node to which a Rust attribute applies."""
     while node is not None and node.type in ("attribute_item", "line_comment", "block_comment"):
         node = node.next_named_sibling
     return node

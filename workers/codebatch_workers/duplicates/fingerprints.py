@@ -1,11 +1,11 @@
-"""Fingerprints: by what equal blocks of code are looked for across files (workers/TASKS.md "Duplicates").
+"""Fingerprints, by which equal blocks of code are found in different files (workers/TASKS.md "Duplicates").
 
-A code line is a line without comments and white space, where something is left of it. A gram is GRAM lines; it is
-chosen where the hash of its middle line is less than that of the next line and not greater than that of the one before,
-or where neither it nor one of the three right before it is such. So two places with the same LINES_MIN lines have
-chosen the same gram, whatever is around them. This is winnowing (Schleimer, Wilkerson, Aiken: Local Algorithms for
-Document Fingerprinting, 2003) by the hashes of lines, so that only the grams that are chosen need a hash of their own,
-and by local minima, for which no line needs Python code.
+A code line is a non-empty line after removal of comments and white space. A gram consists of GRAM lines. A gram is
+chosen if the hash of its middle line is less than the hash of the next line and not greater than the hash of the
+previous one. It is also chosen if neither it nor any of the three grams before it satisfies this. So two places with
+the same LINES_MIN lines share a chosen gram, regardless of the code around them. This is winnowing (Schleimer,
+Wilkerson, Aiken: Local Algorithms for Document Fingerprinting, 2003), with line hashes and local minima. So only chosen
+grams need their own hash, and no line needs Python code.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 
 LINES_MIN = 10
 GRAM = 7
-# A file above this has none: nobody wrote it, and it would take 100 bytes of memory for each of its lines.
+# A larger file has no fingerprints. It is not written by hand and would need 100 bytes of memory per line.
 FINGERPRINTED_BYTES_MAX = 2 * 1024 * 1024
-# So many grams begin in any LINES_MIN lines.
+# The number of grams that begin in any LINES_MIN lines.
 _GRAMS = LINES_MIN - GRAM + 1
 _HASH_BYTES = 4
-# Nobody merges what a program, others, or one moment in the history of a database made.
+# Duplicates in such files cannot be merged: they were generated, written by others, or are database history.
 _WITHOUT = frozenset({"generated", "vendored", "migration"})
 
 
 def fingerprints(file: SourceFile) -> Fingerprints | None:
-    """The record of a file; None where it has none.
+    """Return the fingerprints of a file, or None if it has none.
 
-    Files have none that are not parsed, generated, vendored, migrations, above 2 MiB, data, translations, or shorter
-    than LINES_MIN code lines. Tests inside of a file with other code count as comments.
+    Files have none if they are not parsed, generated, vendored, migrations, larger than 2 MiB, data, translations, or
+    shorter than LINES_MIN code lines. Tests within a file with other code count as comments.
     """
     if file.tree is None or file.language in LANGUAGES_OF_DATA or file.file_class in _WITHOUT:
         return None
@@ -61,7 +61,7 @@ def fingerprints(file: SourceFile) -> Fingerprints | None:
 
 
 def written(file: SourceFile) -> list[bytes]:
-    """The code lines of a file, without white space."""
+    """Return the code lines of a file, without white space."""
     return _without_white_space(code(file))
 
 
@@ -70,12 +70,12 @@ def _without_white_space(text: bytes) -> list[bytes]:
 
 
 def code(file: SourceFile) -> bytes:
-    """The source with its comments cut out and their line ends left in."""
+    """Return the source without comments. Line ends within comments are kept."""
     return without_comments(file.utf8, file.derived(comments))
 
 
 def comments(file: SourceFile) -> list[int]:
-    """Where the comments are: bytes to the first, its bytes, bytes to the second, its bytes, …"""
+    """Return the locations of comments, as alternating byte lengths: of the code before a comment, of the comment."""
     return _gaps(file.captures.get("comment", ()))
 
 
@@ -89,36 +89,40 @@ def _gaps(comments: Iterable[Node]) -> list[int]:
     for node in comments:
         start, end = node.start_byte, node.end_byte
         if start < position:
-            continue  # A comment inside a comment, as Rust's documentation has it.
+            continue  # Rust's documentation comments are nested in comments.
         gaps += (start - position, end - start)
         position = end
     return gaps
 
 
 def _winnow(lines: Sequence[bytes]) -> tuple[bytes, bytes]:
-    """The grams chosen of LINES_MIN lines or more: their hashes, and how many lines each begins behind the one before.
+    """Return the hashes of the chosen grams of at least LINES_MIN lines, and the distance of each from the one before.
 
-    The first of the file's lines is counted as one behind.
+    Distances are in lines. The distance of the first gram is counted from the line before the file.
     """
     hashes = list(map(adler32, lines))
-    marks = _chosen(hashes)
+    marks = _mark_chosen(hashes)
     data = array("I", hashes).tobytes()
     size = _HASH_BYTES * GRAM
     begins = compress(range(0, _HASH_BYTES * len(marks), _HASH_BYTES), marks)
-    # No more than three grams that begin one behind the other are not chosen.
+    # At most three consecutive grams are not chosen, so these patterns cover all distances.
     gaps = marks.rstrip(b"\0").replace(b"\0\0\0\1", b"\4").replace(b"\0\0\1", b"\3").replace(b"\0\1", b"\2")
     return array("I", [crc32(data[begin : begin + size]) for begin in begins]).tobytes(), gaps
 
 
-def _chosen(hashes: Sequence[int]) -> bytes:
-    """For each gram 1 where it is chosen, else 0. A number holds a byte for each line or gram: all at once, in C."""
+def _mark_chosen(hashes: Sequence[int]) -> bytes:
+    """Return a byte for each gram: 1 if it is chosen, otherwise 0.
+
+    An integer holds a byte for each line or gram, so that all are computed at once in C.
+    """
     grams = len(hashes) - GRAM + 1
-    every = int.from_bytes(b"\1" * grams, "little")
+    all_marks = int.from_bytes(b"\1" * grams, "little")
     rises = int.from_bytes(bytes(map(lt, hashes, islice(hashes, 1, None))), "little")
-    least = rises >> 8 & ~rises  # Of the line after the first; the line in the middle of a gram is GRAM // 2 behind.
-    least = least >> 8 * (GRAM // 2 - 1) & every
-    near = least
-    for behind in range(1, _GRAMS):
-        near |= least << 8 * behind
-    lulls = every << 8 * (_GRAMS - 1) & ~near
-    return ((least | lulls) & every).to_bytes(grams, "little")
+    # The bytes refer to the line after the first one. The middle line of a gram is GRAM // 2 lines after its first.
+    least = rises >> 8 & ~rises
+    least = least >> 8 * (GRAM // 2 - 1) & all_marks
+    at_or_after_least = least
+    for distance in range(1, _GRAMS):
+        at_or_after_least |= least << 8 * distance
+    far_from_least = all_marks << 8 * (_GRAMS - 1) & ~at_or_after_least
+    return ((least | far_from_least) & all_marks).to_bytes(grams, "little")

@@ -1,18 +1,18 @@
-"""Whether a block of code lines is worth telling: copies of data, or of imports, are nothing that anybody merges."""
+"""Detection of blocks that are not worth reporting: duplicate data or imports are not merged by developers."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-# Of ten lines nine.
+# The share of lines that must be values or imports.
 _SHARE = 0.9
-# One token: code lines have no white space. A key may stand before a value, as in `width:80,`.
+# One token. Code lines have no white space. A key may precede a value, as in `width:80,`.
 _DATA = re.compile(
     rb"(?:\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[-+]?(?:0[xX][0-9a-fA-F_]+|\d[\d_.]*(?:[eE][-+]?\d+)?)[a-zA-Z]{0,3}"
     rb"|(?:true|false|null|NULL|nil|None|True|False|undefined)(?!\w)|[A-Za-z_$][\w$]*:(?!:)|=>|[\[\]{}(),;:])"
 )
-# A key of a table of Lua's, or of a keyword argument, before a value; the line ends as those of a list do.
+# A key of a Lua table or of a keyword argument before a value. The line ends like a line of a list.
 _KEY = re.compile(rb"(?<![\w.\])])[A-Za-z_]\w*=(?=[\"'{\[\d.-]|(?:true|false|nil|None|True|False)\W)")
 _LISTED = (b",", b"{", b"[", b"(")
 _IMPORT = re.compile(
@@ -21,7 +21,7 @@ _IMPORT = re.compile(
 )
 
 
-# Names that an import lists on lines of their own, and the brackets around them.
+# The start of an import whose names are on separate lines in brackets.
 _IMPORT_LIST = re.compile(
     rb"(?:from[\w.]+import\(|import(?:\w+,)?\{|importtype\{|import\(|use[\w\\:]+\{|export(?:type)?\{)[\w,*:]*\Z"
 )
@@ -42,7 +42,7 @@ def _is_value(line: bytes) -> bool:
 
 
 def _count_imports(lines: Sequence[bytes]) -> int:
-    """Count the lines of imports that are no values, those between the brackets of an import too."""
+    """Count the lines of imports that are not values, including lines between the brackets of an import."""
     count = 0
     is_in_list = False
     for line in lines:

@@ -1,1 +1,1 @@
-"""Tasks to copy into a project and to change; workers/TASKS.md "Custom tasks" says how they are called."""
+"""Example tasks to copy into a project and adapt. workers/TASKS.md "Custom tasks" describes their interface."""

@@ -1,6 +1,6 @@
-"""An example of an own task: words that shall not be in the source.
+"""An example of a custom task: it reports words that must not occur in the source.
 
-Copy it to `tools/banned_words.py` of your project, and say in its `codebatch.toml`:
+Copy it to `tools/banned_words.py` of your project, and add this to its `codebatch.toml`:
 
     [tasks.banned-words]
     python = "tools/banned_words.py:task"
@@ -18,7 +18,7 @@ from codebatch_workers.api import Diagnostic, SourceFile
 
 
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The configuration of this task: every field has a default, and is checked before anything runs."""
+    """The configuration of this task. Every field has a default, and values are checked before the task runs."""
 
     words: tuple[str, ...] = ("foo",)
 

@@ -1,7 +1,7 @@
-"""An example of an own task of project scope: layers, of which the lower must not import the upper.
+"""An example of a custom task of project scope: lower layers must not import upper layers.
 
-Copy it to `tools/layers.py` of your project, and say in its `codebatch.toml` which directories they are, the upper
-first:
+Copy it to `tools/layers.py` of your project, and add the directories of the layers to its `codebatch.toml`, the upper
+layers first:
 
     [tasks.layers]
     python = "tools/layers.py:task"

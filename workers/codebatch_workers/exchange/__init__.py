@@ -1,1 +1,1 @@
-"""What other programs report, read from the files that they write."""
+"""Readers of the reports of other programs."""

@@ -1,8 +1,7 @@
-"""Checkstyle's XML, which many programs write. No document type is taken, so there are no entities of its own.
+"""A reader of Checkstyle XML, which many programs write. Document types are refused, so no entities can be defined.
 
-expat is asked by itself, as it comes with Python: what defusedxml adds to it is the refusal of a document type, which
-is one handler; and a document is not held as a tree. Attributes of the namespace NAMESPACE are ours: what the format
-has no word for.
+The reader uses expat, which is part of Python. Compared to it, defusedxml adds only the refusal of document types,
+which is one handler. No document tree is built. Attributes of the namespace NAMESPACE are extensions of codebatch.
 """
 
 from __future__ import annotations
@@ -19,28 +18,28 @@ _DISMISSED = "ignore"
 
 
 def read_checkstyle(data: bytes) -> Report:
-    """What the file says. Raises Unreadable."""
-    reading = _CheckstyleReading()
+    """Read a Checkstyle report. Raises Unreadable."""
+    handler = _CheckstyleHandler()
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
     parser.StartDoctypeDeclHandler = _refuse_doctype
-    parser.StartElementHandler = reading.start
-    parser.EndElementHandler = reading.end
+    parser.StartElementHandler = handler.start
+    parser.EndElementHandler = handler.end
     try:
         parser.Parse(data, True)
     except expat.ExpatError as error:
         raise Unreadable(str(error)) from error
-    except (LookupError, ValueError) as error:  # Of an encoding that there is not, or that is no encoding of bytes.
+    except (LookupError, ValueError) as error:  # The encoding is unknown, or not an encoding of bytes.
         raise error if isinstance(error, Unreadable) else Unreadable(str(error)) from error
-    return Report(reading.findings, dismissed=reading.dismissed, has_failed=reading.has_failed)
+    return Report(handler.findings, dismissed=handler.dismissed, has_failed=handler.has_failed)
 
 
 def _refuse_doctype(*_: object) -> None:
     raise Unreadable("it has a document type (DTD), which is not supported")
 
 
-class _CheckstyleReading:
-    """What was read so far."""
+class _CheckstyleHandler:
+    """The findings that were read so far."""
 
     def __init__(self) -> None:
         self.findings: list[Reported] = []
@@ -50,7 +49,7 @@ class _CheckstyleReading:
         self._path = ""
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        """An element begins. Raises Unreadable."""
+        """Handle the start of an element. Raises Unreadable."""
         name = name.rpartition(" ")[2]
         if not self._depth and name != "checkstyle":
             raise Unreadable(f"it starts with <{name[:80]}> instead of <checkstyle>")
@@ -65,39 +64,39 @@ class _CheckstyleReading:
             case "error":
                 if len(self.findings) >= REPORTED_MAX:
                     raise Unreadable(f"it has more than {REPORTED_MAX:,} findings")
-                self.findings.append(_reported(self._path, attributes))
+                self.findings.append(_convert(self._path, attributes))
             case "exception":
                 self.has_failed = True
             case _:
                 pass
 
     def end(self, name: str) -> None:
-        """An element ends."""
+        """Handle the end of an element."""
         self._depth -= 1
         if name.rpartition(" ")[2] == "file":
             self._path = ""
 
 
-def _reported(path: str, attributes: dict[str, str]) -> Reported:
-    def of_ours(name: str) -> str | None:
+def _convert(path: str, attributes: dict[str, str]) -> Reported:
+    def extension(name: str) -> str | None:
         return attributes.get(f"{NAMESPACE} {name}")
 
-    level = of_ours("level")
-    severity = next((each for each in SEVERITIES if each == level), None)
-    code = of_ours("code")
+    level = extension("level")
+    severity = next((name for name in SEVERITIES if name == level), None)
+    code = extension("code")
     return Reported(
         paths=(path,) if path else (),
         message=attributes.get("message", ""),
         severity=severity or _SEVERITIES.get(attributes.get("severity", ""), "warning"),
         code=attributes.get("source", "") if code is None else code,
-        tool=of_ours("tool") or "",
+        tool=extension("tool") or "",
         line=_number(attributes.get("line")),
         column=_number(attributes.get("column")),
-        end_line=_number(of_ours("end-line")),
-        end_column=_number(of_ours("end-column")),
+        end_line=_number(extension("end-line")),
+        end_column=_number(extension("end-column")),
     )
 
 
 def _number(text: str | None) -> int:
-    """A number of at most nine digits; 0 for anything else."""
+    """Return a number of at most nine digits, or 0 for any other text."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else 0

@@ -1,4 +1,4 @@
-"""JSON lines: `diagnostic` records as codebatch writes them (`-o jsonl`), of which `message` alone must be there."""
+"""A reader of JSON lines: `diagnostic` records as codebatch writes them (`-o jsonl`). Only `message` is required."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _decoder = msgspec.json.Decoder(_JsonLine)
 
 
 def read_jsonl(data: bytes) -> Report:
-    """What the lines say; those of other kinds of records are dismissed. Raises Unreadable, which names the line."""
+    """Read JSON lines. Other kinds of records are counted as dismissed. Raises Unreadable, which names the line."""
     try:
         data = as_utf8(data)
     except ValueError as error:
         raise Unreadable(str(error)) from error
-    every = list(_lines(data))
-    of_findings = [each for each in every if each[1].kind == "diagnostic"]
-    return Report(list(bounded(_reported(*each) for each in of_findings)), dismissed=len(every) - len(of_findings))
+    lines = list(_lines(data))
+    diagnostics = [line for line in lines if line[1].kind == "diagnostic"]
+    return Report(list(bounded(_convert(*line) for line in diagnostics)), dismissed=len(lines) - len(diagnostics))
 
 
 def _lines(data: bytes) -> Iterator[tuple[int, _JsonLine]]:
@@ -48,23 +48,23 @@ def _lines(data: bytes) -> Iterator[tuple[int, _JsonLine]]:
                 raise Unreadable(f"line {number}: {error}") from error
 
 
-def _reported(number: int, each: _JsonLine) -> Reported:
-    if each.message is None:
+def _convert(number: int, line: _JsonLine) -> Reported:
+    if line.message is None:
         raise Unreadable(f"line {number}: it has no message")
-    path: str | bytes | None = each.path
-    if path is None and each.path_b64 is not None:
+    path: str | bytes | None = line.path
+    if path is None and line.path_b64 is not None:
         try:
-            path = binascii.a2b_base64(each.path_b64)
+            path = binascii.a2b_base64(line.path_b64)
         except ValueError as error:
             raise Unreadable(f"line {number}: `path_b64` is not valid base64") from error
     return Reported(
         paths=(path,) if path else (),
-        message=each.message,
-        severity=each.severity or "warning",
-        code=each.code or "",
-        tool=each.tool or "",
-        line=whole(each.line),
-        column=whole(each.column),
-        end_line=whole(each.end_line),
-        end_column=whole(each.end_column),
+        message=line.message,
+        severity=line.severity or "warning",
+        code=line.code or "",
+        tool=line.tool or "",
+        line=whole(line.line),
+        column=whole(line.column),
+        end_line=whole(line.end_line),
+        end_column=whole(line.end_column),
     )

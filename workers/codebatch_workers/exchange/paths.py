@@ -1,4 +1,4 @@
-"""Which file of a snapshot another program means by a path or a URI. What leads out of the tree means none."""
+"""Mapping of paths and URIs in reports to files of a snapshot. A path that leads out of the tree matches no file."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ _FILE_URI = re.compile(r"file:(?://(?:localhost)?(?=/))?", re.IGNORECASE)
 
 
 class Paths:
-    """The files that are known, and where their tree lay for the program, empty where that is not known."""
+    """The known files, and the root of the tree on the machine of the program, or nothing if it is unknown."""
 
     def __init__(self, known: Collection[bytes], root: bytes) -> None:
         self._known = known
         self._root = posixpath.normpath(root).rstrip(b"/") + b"/" if root else b""
-        self._found: dict[tuple[str | bytes, bool], bytes | None] = {}
+        self._cache: dict[tuple[str | bytes, bool], bytes | None] = {}
 
     def find(self, written: str | bytes, *, is_uri: bool) -> bytes | None:
-        """The file that is meant, None where there is none."""
+        """Return the file that a path or URI denotes, or None."""
         key = written, is_uri
-        if key not in self._found:
-            given = [written] if isinstance(written, bytes) else _candidates(written, is_uri=is_uri)
-            below = filter(None, map(self._below, given))
-            self._found[key] = next((path for path in below if path in self._known), None)
-        return self._found[key]
+        if key not in self._cache:
+            candidates = [written] if isinstance(written, bytes) else _candidates(written, is_uri=is_uri)
+            relative_paths = filter(None, map(self._relative, candidates))
+            self._cache[key] = next((path for path in relative_paths if path in self._known), None)
+        return self._cache[key]
 
-    def _below(self, path: bytes) -> bytes | None:
-        """A path as the snapshot has it; None where it lies outside of the tree."""
+    def _relative(self, path: bytes) -> bytes | None:
+        """Return a path relative to the tree, or None if it is outside."""
         path = posixpath.normpath(path)
         if not path.startswith(b"/"):
             return path
@@ -40,7 +40,7 @@ class Paths:
 
 
 def _candidates(written: str, *, is_uri: bool) -> Iterator[bytes]:
-    """The paths that a text may stand for, the likeliest first."""
+    """Yield the paths that a text may denote, the most likely first."""
     if _FILE_URI.match(written):
         yield unquote_to_bytes(_FILE_URI.sub("", written, count=1).partition("#")[0])
         return

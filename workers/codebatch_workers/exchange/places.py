@@ -1,4 +1,4 @@
-"""Where in a file another program means by lines and columns that it counts in its own units."""
+"""Conversion of locations in reports, which count columns in different units, to locations in records."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from codebatch_workers.syntax.language.encodings import WIDE_MARKS
 from codebatch_workers.syntax.source import SourceFile
 
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
-# Bytes that are no UTF-8, as Python decodes them, and what tells of a binary file.
+# Bytes that are not UTF-8, as Python decodes them, and NUL, which marks a binary file.
 _NO_TEXT = re.compile("[\0\udc80-\udcff]")
-# Of UTF-8, those that begin no character, and those that begin one of two units of UTF-16.
+# In UTF-8: bytes that do not begin a character, and bytes that begin a character of two UTF-16 units.
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
 _ASTRAL_BYTES = bytes(range(0xF0, 0x100))
-# Bytes of a unit of UTF-32 and UTF-16; the mark is one.
+# The size of a unit of UTF-32 and UTF-16. The byte order mark is one unit.
 _WIDE_UNITS: dict[int, tuple[Unit, int]] = {4: ("characters", 4), 2: ("utf-16", 2)}
 
 
 class RecordLocation(NamedTuple):
-    """As records have it: lines and columns from 1, columns in code points, the end exclusive."""
+    """A location as in records: lines and columns from 1, columns in code points, the end exclusive."""
 
     line: int
     column: int
@@ -34,24 +34,24 @@ class RecordLocation(NamedTuple):
 
 
 class LocationConverter:
-    """Places in one file. What is asked of a line a second time is not counted again."""
+    """Conversion of locations in one file. Results for a line are cached."""
 
     def __init__(self, file: SourceFile) -> None:
         self._file = file
         self._lines = len(file.line_starts)
         self._ends: dict[int, int] = {}
         self._astral: dict[int, list[int]] = {}
-        self._starts: dict[Unit, list[int]] = {}
+        self._starts_by_unit: dict[Unit, list[int]] = {}
 
     def find(self, reported: Reported) -> RecordLocation | None:
-        """The place; None where the file does not have the line, or ends before the span begins.
+        """Return the location, or None if the file does not have the line or ends before the span begins.
 
-        Without a line or a span it is the first line, without a column the line from its beginning, without an end to
-        its end. A column behind the line's end is its end, an end before the beginning is the beginning; a span that
-        goes beyond the file ends with it.
+        Without line and span, the location is the first line. Without a column, it begins at the start of the line;
+        without an end, it ends at the end of the line. A column after the end of the line is moved to its end. An end
+        before the start is moved to the start. A span that exceeds the file ends with the file.
         """
         if reported.span is not None and not reported.line:
-            return self._place_of(reported.span, reported.unit)
+            return self._locate_span(reported.span, reported.unit)
         line = reported.line or 1
         if not 1 <= line <= self._lines:
             return None
@@ -60,35 +60,36 @@ class LocationConverter:
         end = end_line, self._column(end_line, reported.end_column, reported.unit, default=self._end(end_line))
         return RecordLocation(*start, *max(start, end))
 
-    def _place_of(self, span: ReportedSpan, unit: Unit) -> RecordLocation | None:
-        at = self._of_bytes if span.is_of_bytes else partial(self._of_units, unit)
-        start = at(span.start)
+    def _locate_span(self, span: ReportedSpan, unit: Unit) -> RecordLocation | None:
+        locate = self._from_byte_offset if span.is_of_bytes else partial(self._from_unit_offset, unit)
+        start = locate(span.start)
         if start is None:
             return None
-        end = at(span.start + span.length) or self._file.position(len(self._file.utf8))
+        end = locate(span.start + span.length) or self._file.position(len(self._file.utf8))
         return RecordLocation(*start, *max(start, end))
 
-    def _of_units(self, unit: Unit, offset: int) -> tuple[int, int] | None:
-        """The line and column of an offset in a text without its mark; None behind its end."""
-        starts = self._starts_in(unit)
+    def _from_unit_offset(self, unit: Unit, offset: int) -> tuple[int, int] | None:
+        """Return line and column of an offset in the text without byte order mark, or None after its end."""
+        starts = self._line_starts(unit)
         if offset > starts[-1]:
             return None
         line = bisect_right(starts, offset, hi=self._lines)
         return line, self._column(line, offset - starts[line - 1] + 1, unit, default=1)
 
-    def _starts_in(self, unit: Unit) -> list[int]:
-        """How many units are before each line, and in all."""
-        if unit not in self._starts:
-            twice = _ASTRAL_BYTES if unit == "utf-16" else b""
+    def _line_starts(self, unit: Unit) -> list[int]:
+        """Return the number of units before each line, and the total."""
+        if unit not in self._starts_by_unit:
+            counted_twice = _ASTRAL_BYTES if unit == "utf-16" else b""
             lines = BytesIO(self._file.utf8)
-            sizes = (len(line.translate(None, _CONTINUATION_BYTES)) + _count(line, twice) for line in lines)
-            self._starts[unit] = list(accumulate(sizes, initial=0))
-        return self._starts[unit]
+            sizes = (len(line.translate(None, _CONTINUATION_BYTES)) + _count(line, counted_twice) for line in lines)
+            self._starts_by_unit[unit] = list(accumulate(sizes, initial=0))
+        return self._starts_by_unit[unit]
 
-    def _of_bytes(self, offset: int) -> tuple[int, int] | None:
-        """The line and column of an offset in the file as it lies there, of which a mark is part; None behind its end.
+    def _from_byte_offset(self, offset: int) -> tuple[int, int] | None:
+        """Return line and column of a byte offset in the stored file, including its byte order mark, or None after its
+        end.
 
-        One within a character is that character.
+        An offset within a character belongs to this character.
         """
         content = self._file.content
         if offset > len(content):
@@ -97,9 +98,9 @@ class LocationConverter:
             return 1, 1
         if content.startswith(WIDE_MARKS):
             unit, size = _WIDE_UNITS[4 if self._file.encoding.startswith("utf-32") else 2]
-            return self._of_units(unit, max(offset // size - 1, 0))
-        if self._has_a_byte_each:
-            return self._of_units("characters", offset)
+            return self._from_unit_offset(unit, max(offset // size - 1, 0))
+        if self._is_single_byte:
+            return self._from_unit_offset("characters", offset)
         file = self._bytewise
         offset -= len(content) - len(file.utf8)
         line = file.line(max(offset, 0))
@@ -110,41 +111,46 @@ class LocationConverter:
             return default
         if not self._file.is_ascii:
             column = self._from_utf16(line, column) if unit == "utf-16" else column
-            column = self._from_utf8(line, column) if unit == "utf-8" and not self._has_a_byte_each else column
+            column = self._from_utf8(line, column) if unit == "utf-8" and not self._is_single_byte else column
         return min(column, self._end(line))
 
     def _end(self, line: int) -> int:
-        """The column behind the last character of a line."""
+        """Return the column after the last character of a line."""
         if line not in self._ends:
-            self._ends[line] = self._file.position(_end_of(self._file, line))[1]
+            self._ends[line] = self._file.position(_line_end(self._file, line))[1]
         return self._ends[line]
 
     def _from_utf16(self, line: int, column: int) -> int:
-        """Behind each character of two units a column is one less."""
+        """Convert a UTF-16 column: each character of two units before it decreases it by one."""
         if line not in self._astral:
-            text = self._file.utf8[self._file.line_starts[line - 1] : _end_of(self._file, line)].decode("utf-8")
+            text = self._file.utf8[self._file.line_starts[line - 1] : _line_end(self._file, line)].decode("utf-8")
             self._astral[line] = [match.start() + before for before, match in enumerate(_ASTRAL.finditer(text))]
         return column - bisect_left(self._astral[line], column - 1)
 
     def _from_utf8(self, line: int, column: int) -> int:
-        """Bytes are those of the file, whatever its encoding. One within a character is that character."""
+        """Convert a column in bytes of the file, whatever its encoding.
+
+        A byte within a character belongs to this character.
+        """
         file = self._bytewise
         if line > len(file.line_starts):
             return column
-        start, end = file.line_starts[line - 1], _end_of(file, line)
+        start, end = file.line_starts[line - 1], _line_end(file, line)
         offset = min(start + column - 1, end)
         while start < offset < end and file.utf8[offset] & 0xC0 == 0x80:
             offset -= 1
         return file.position(offset)[1]
 
     @cached_property
-    def _has_a_byte_each(self) -> bool:
-        """Whether each character is one byte, as in ISO 8859, though two of them may look like one of UTF-8."""
-        return self._starts_in("characters")[-1] == len(self._file.content)
+    def _is_single_byte(self) -> bool:
+        """Whether each character is one byte, as in ISO 8859. Two such bytes may look like a UTF-8 character."""
+        return self._line_starts("characters")[-1] == len(self._file.content)
 
     @cached_property
     def _bytewise(self) -> SourceFile:
-        """The file, where it is UTF-8; else one of as many bytes: a `?` is each that belongs to no character."""
+        """The file if it is UTF-8, otherwise a text of equal size in which `?` replaces each byte outside a valid
+        character.
+        """
         content = self._file.content.removeprefix(codecs.BOM_UTF8)
         if content == self._file.utf8:
             return self._file
@@ -152,11 +158,11 @@ class LocationConverter:
         return SourceFile(b"", plain, executable=False, contexts={})
 
 
-def _count(text: bytes, each: bytes) -> int:
-    return len(text) - len(text.translate(None, each))
+def _count(text: bytes, counted: bytes) -> int:
+    return len(text) - len(text.translate(None, counted))
 
 
-def _end_of(file: SourceFile, line: int) -> int:
-    """The offset behind the last character of a line."""
+def _line_end(file: SourceFile, line: int) -> int:
+    """Return the offset after the last character of a line."""
     starts = file.line_starts
     return starts[line] - 1 if line < len(starts) else len(file.utf8)

@@ -1,4 +1,7 @@
-"""reviewdog's diagnostic format (proto/rdf/reviewdog.proto in its repository), as JSON: columns are bytes of a line."""
+"""A reader of reviewdog's diagnostic format (proto/rdf/reviewdog.proto in its repository) as JSON.
+
+Columns count bytes of a line.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _SEVERITIES: dict[str | int, Severity] = {
     3: "info",
 }
 _COUNTING_CHARACTERS = ("ruff",)
-"""Who writes code points all the same."""
+"""Programs that count code points, contrary to the format."""
 
 
 class _RdjsonSource(msgspec.Struct):
@@ -61,25 +64,28 @@ _decoder = msgspec.json.Decoder(_Result)
 
 
 def read_rdjson(data: bytes) -> Report:
-    """What a DiagnosticResult says. Raises Unreadable."""
+    """Read a DiagnosticResult. Raises Unreadable."""
     result = decoded(data, _decoder)
-    return Report(list(bounded(_reported(each, result) for each in result.diagnostics or () if each is not None)))
+    return Report(
+        list(bounded(_convert(diagnostic, result) for diagnostic in result.diagnostics or () if diagnostic is not None))
+    )
 
 
-def _reported(each: _Diagnostic, result: _Result) -> Reported:
-    location = each.location or _RdjsonLocation()
+def _convert(diagnostic: _Diagnostic, result: _Result) -> Reported:
+    location = diagnostic.location or _RdjsonLocation()
     range_ = location.range or _Range()
     start, end = range_.start or _Position(), range_.end or _Position()
-    severity = _SEVERITIES.get(each.severity or result.severity or "", "warning")
-    if severity == "info" and each.original_output == "hint":  # As we write it: it has three severities.
+    severity = _SEVERITIES.get(diagnostic.severity or result.severity or "", "warning")
+    # This format has three severities, so codebatch writes hints in this way.
+    if severity == "info" and diagnostic.original_output == "hint":
         severity = "hint"
     writer = (result.source and result.source.name) or ""
     return Reported(
         paths=(location.path,) if location.path else (),
-        message=each.message or "",
+        message=diagnostic.message or "",
         severity=severity,
-        code=(each.code and each.code.value) or "",
-        tool=(each.source and each.source.name) or writer,
+        code=(diagnostic.code and diagnostic.code.value) or "",
+        tool=(diagnostic.source and diagnostic.source.name) or writer,
         line=whole(start.line),
         column=whole(start.column),
         end_line=whole(end.line),

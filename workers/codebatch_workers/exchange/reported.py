@@ -1,4 +1,4 @@
-"""A finding as another program reports it, and what is said of a file that cannot be read."""
+"""Findings as other programs report them, and the error for unreadable reports."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ REPORTED_MAX = 1_000_000
 MESSAGE_CHARACTERS_MAX = 65_536
 
 Unit = Literal["characters", "utf-16", "utf-8"]
-"""What columns count: code points, units of UTF-16, bytes of UTF-8."""
+"""The unit of columns: code points, UTF-16 units, or UTF-8 bytes."""
 
 Whole = Annotated[float, msgspec.Meta(multiple_of=1)]
-"""A whole number as JSON Schema has it, to which 2.0 is one too."""
+"""An integer as in JSON Schema, which includes 2.0."""
 
 T = TypeVar("T")
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class Unreadable(ValueError):
-    """A file that is not what it is said to be. The text goes behind a colon."""
+    """A report that is not in the expected format. The message follows a colon."""
 
 
 class ReportedSpan(NamedTuple):
-    """A place in the whole of a file, from 0: in the units of its columns, or in bytes of the file as it lies there."""
+    """A location as offset from 0 and length in a file, in units of columns or in bytes of the stored file."""
 
     start: int
     length: int
@@ -36,9 +36,9 @@ class ReportedSpan(NamedTuple):
 
 
 class Reported(NamedTuple):
-    """A finding. Lines and columns are 1-based, ends exclusive, and 0 where nothing is said; texts may be empty.
+    """A finding. Lines and columns are 1-based, ends exclusive, and 0 if missing. Texts may be empty.
 
-    `span` counts where there is no line. `paths` are what the file may be meant by, the likeliest first; `is_uri`:
+    `span` applies if there is no line. `paths` are names of the file, the most likely first. If `is_uri` is set,
     percent signs in them are escapes.
     """
 
@@ -57,7 +57,7 @@ class Reported(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What a file says. `dismissed` of what stands in it are no findings, as it says itself."""
+    """The content of a report. `dismissed` counts results that the report itself marks as no findings."""
 
     findings: list[Reported]
     dismissed: int = 0
@@ -65,12 +65,12 @@ class Report(NamedTuple):
 
 
 def whole(number: float | None) -> int:
-    """A whole number, 0 where nothing is said."""
+    """Return a number as int, or 0 for None."""
     return int(number or 0)
 
 
 def decoded(data: bytes, decoder: msgspec.json.Decoder[T]) -> T:
-    """JSON. Raises Unreadable."""
+    """Decode JSON. Raises Unreadable."""
     try:
         return decoder.decode(as_utf8(data))
     except RecursionError as error:
@@ -81,15 +81,18 @@ def decoded(data: bytes, decoder: msgspec.json.Decoder[T]) -> T:
 
 
 def as_utf8(data: bytes) -> bytes:
-    """A text without its mark, as UTF-8 where it is UTF-16, as Windows writes it. Raises ValueError."""
+    """Return a text as UTF-8 without byte order mark. UTF-16 is converted, because Windows programs write it.
+
+    Raises ValueError.
+    """
     if data.startswith(_WIDE):
         return data.decode("utf-16").encode()
     return data.removeprefix(codecs.BOM_UTF8)
 
 
 def bounded(findings: Iterable[Reported]) -> Iterator[Reported]:
-    """The findings, of which there may be REPORTED_MAX. Raises Unreadable."""
-    for count, each in enumerate(findings):
+    """Yield the findings. Raises Unreadable if there are more than REPORTED_MAX."""
+    for count, finding in enumerate(findings):
         if count >= REPORTED_MAX:
             raise Unreadable(f"it has more than {REPORTED_MAX:,} findings")
-        yield each
+        yield finding

@@ -1,4 +1,4 @@
-"""SARIF 2.1.0 (OASIS): the results of its runs. What may be null is taken as not said."""
+"""A reader of the results in SARIF 2.1.0 logs (OASIS). A null value counts as missing."""
 
 from __future__ import annotations
 
@@ -34,35 +34,35 @@ from codebatch_workers.exchange.sarif_rules import Named, SarifRules, at, messag
 _VERSION = "2.1."
 _BASES_MAX = 16
 _ROOTS = ("%SRCROOT%", "SRCROOT")
-"""Bases that are the tree by their very name, wherever that lay."""
+"""Base ids that denote the root of the tree."""
 _LEVELS: dict[str, Severity] = {"error": "error", "warning": "warning", "note": "info", "none": "hint"}
-# CodeQL's, of rules without a level.
+# CodeQL's severities, for rules without a level.
 _PROBLEMS: dict[str, Severity] = {"error": "error", "warning": "warning", "recommendation": "info"}
 _SECURITY_ERROR_MIN, _SECURITY_WARNING_MIN = 7.0, 4.0
 _NO_FINDINGS = ("pass", "notApplicable")
 _UNITS: dict[str | None, Unit] = {"unicodeCodePoints": "characters"}
 _COUNTING_CHARACTERS = ("ruff",)
-"""Tools that count code points and do not say so."""
+"""Tools that count code points without declaring it."""
 
 _decoder = msgspec.json.Decoder(ReadLog)
 
 
 def read_sarif(data: bytes) -> Report:
-    """The results of all runs of a log. Raises Unreadable."""
+    """Read the results of all runs of a log. Raises Unreadable."""
     log = decoded(data, _decoder)
     if not (log.version or "").startswith(_VERSION):
         raise Unreadable(f"its version is {log.version!r}; only 2.1.0 is supported")
-    readings = [_SarifReading(run) for run in log.runs or () if run is not None]
-    findings = list(bounded(each for reading in readings for each in reading.iter_reported()))
+    readings = [_RunReader(run) for run in log.runs or () if run is not None]
+    findings = list(bounded(finding for reading in readings for finding in reading.iter_reported()))
     return Report(
         findings,
-        dismissed=sum(each.dismissed for each in readings),
-        has_failed=any(each.has_failed for each in readings),
+        dismissed=sum(reading.dismissed for reading in readings),
+        has_failed=any(reading.has_failed for reading in readings),
     )
 
 
-class _SarifReading:
-    """A run, and what in it is found by a place of its own."""
+class _RunReader:
+    """A reader of a run, with the data that results refer to by index."""
 
     def __init__(self, run: ReadRun) -> None:
         if run.external_property_file_references and run.external_property_file_references.results:
@@ -76,25 +76,25 @@ class _SarifReading:
         self.has_failed = any(each and each.execution_successful is False for each in run.invocations or ())
 
     def iter_reported(self) -> Iterator[Reported]:
-        """The results that are findings; the others are counted."""
+        """Yield the results that are findings. Others are counted."""
         for result in self._run.results or ():
             if result is None:
                 continue
-            if _is_none(result):
+            if _is_dismissed(result):
                 self.dismissed += 1
             else:
-                yield self._reported(result)
+                yield self._convert(result)
 
-    def _reported(self, result: ReadResult) -> Reported:
-        named = self._rules.of(result)
+    def _convert(self, result: ReadResult) -> Reported:
+        rule = self._rules.of(result)
         location = next(filter(None, result.locations or ()), ReadLocation())
-        place = location.physical_location or ReadPhysicalLocation()
-        region = place.region or ReadRegion()
+        physical_location = location.physical_location or ReadPhysicalLocation()
+        region = physical_location.region or ReadRegion()
         return Reported(
-            paths=self._paths(place.artifact_location),
-            message=message_of(result.message or ReadMessage(), named),
-            severity=self._severity(result, named),
-            code=result.rule_id or (result.rule and result.rule.id) or named.rule.id or "",
+            paths=self._paths(physical_location.artifact_location),
+            message=message_of(result.message or ReadMessage(), rule),
+            severity=self._severity(result, rule),
+            code=result.rule_id or (result.rule and result.rule.id) or rule.rule.id or "",
             tool=self._tool,
             line=whole(region.start_line),
             column=whole(region.start_column),
@@ -105,22 +105,26 @@ class _SarifReading:
             span=_span(region),
         )
 
-    def _severity(self, result: ReadResult, named: Named) -> Severity:
-        """By the result's own word, else by its rule's, else by what CodeQL and others say of a rule."""
-        own = _text(result.properties.severity) if result.properties is not None else ""
-        if own == "hint" and result.level == "note":  # As we write it: there is no level for it.
+    def _severity(self, result: ReadResult, rule: Named) -> Severity:
+        """Return the severity from the result, or else from its rule, or else from properties of the rule."""
+        own_severity = _text(result.properties.severity) if result.properties is not None else ""
+        # SARIF has no level for hints, so codebatch writes them in this way.
+        if own_severity == "hint" and result.level == "note":
             return "hint"
         if result.level is None and result.kind not in (None, "fail"):
             return "info"
-        level = result.level or self._rules.level(result, named)
+        level = result.level or self._rules.level(result, rule)
         if level is not None:
             return _LEVELS.get(level, "warning")
-        bag = named.rule.properties or Bag()
+        bag = rule.rule.properties or Bag()
         problem = _PROBLEMS.get(_text(bag.problem))
-        return problem or _of_score(_text(bag.security)) or "warning"
+        return problem or _severity_of_score(_text(bag.security)) or "warning"
 
     def _paths(self, location: ReadArtifactLocation | None) -> tuple[str, ...]:
-        """What the file is called, by its base where that is said; by itself too, where the base is the tree."""
+        """Return the URI of a file resolved against its base.
+
+        If the base is the root of the tree, also return the unresolved URI.
+        """
         if location is not None and location.uri is None:
             artifact = at(self._run.artifacts, location.index)
             location = artifact.location if artifact is not None else None
@@ -129,16 +133,19 @@ class _SarifReading:
         uri, base = location.uri, location.uri_base_id
         bases = self._run.original_uri_base_ids or {}
         for _ in range(_BASES_MAX):
-            found = bases.get(base or "")
-            if found is None or not found.uri:
+            base_location = bases.get(base or "")
+            if base_location is None or not base_location.uri:
                 break
-            uri, base = f"{found.uri.rstrip('/')}/{uri}", found.uri_base_id
-        is_of_tree = location.uri_base_id in _ROOTS and uri != location.uri
-        return (uri, location.uri) if is_of_tree else (uri,)
+            uri, base = f"{base_location.uri.rstrip('/')}/{uri}", base_location.uri_base_id
+        is_in_tree = location.uri_base_id in _ROOTS and uri != location.uri
+        return (uri, location.uri) if is_in_tree else (uri,)
 
 
 def _span(region: ReadRegion) -> ReportedSpan | None:
-    """What a region says by offsets, of characters first; -1 is as nothing said."""
+    """Return the span of a region with offsets.
+
+    Character offsets take precedence. An offset of -1 counts as missing.
+    """
     if region.char_offset is not None and region.char_offset >= 0:
         return ReportedSpan(whole(region.char_offset), whole(region.char_length), is_of_bytes=False)
     if region.byte_offset is not None and region.byte_offset >= 0:
@@ -146,16 +153,16 @@ def _span(region: ReadRegion) -> ReportedSpan | None:
     return None
 
 
-def _is_none(result: ReadResult) -> bool:
-    """Whether a result says itself that it is no finding: it passed, is suppressed, or is not there any more."""
+def _is_dismissed(result: ReadResult) -> bool:
+    """Return whether a result is marked as no finding: it passed, is suppressed, or is absent."""
     if result.kind in _NO_FINDINGS or result.baseline_state == "absent":
         return True
-    suppressions = [each for each in result.suppressions or () if each is not None]
-    return bool(suppressions) and all(each.status in (None, "accepted") for each in suppressions)
+    suppressions = [suppression for suppression in result.suppressions or () if suppression is not None]
+    return bool(suppressions) and all(suppression.status in (None, "accepted") for suppression in suppressions)
 
 
-def _of_score(text: str) -> Severity | None:
-    """A score of CVSS, from 0 to 10, as GitHub reads it."""
+def _severity_of_score(text: str) -> Severity | None:
+    """Return the severity for a CVSS score from 0 to 10, as GitHub maps it, or None if it is not a number."""
     try:
         score = float(text)
     except ValueError:
@@ -166,7 +173,7 @@ def _of_score(text: str) -> Severity | None:
 
 
 def _text(raw: Raw | UnsetType) -> str:
-    """A property that is a text or a number."""
+    """Return a property that is a text or a number as text."""
     if raw is UNSET:
         return ""
     try:

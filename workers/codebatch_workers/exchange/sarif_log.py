@@ -1,4 +1,4 @@
-"""What of a SARIF log is read. Any part and any element may be null, and is as not said then."""
+"""The parts of a SARIF log that are read. Any part or element may be null, which counts as missing."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from codebatch_workers.exchange.reported import Whole
 
 
 class ReadPart(msgspec.Struct, rename="camel"):
-    """Of a log; what else stands in it is not looked at."""
+    """A part of a log. Unknown members are ignored."""
 
 
 class ReadText(ReadPart):
-    """A text, which may be a pattern for arguments."""
+    """A text, which may contain placeholders for arguments."""
 
     text: str | None = None
 
 
 class ReadMessage(ReadText):
-    """What a result says, by itself or by the name of a text of its rule or tool."""
+    """The message of a result: a text, or the name of a text of its rule or tool."""
 
     id: str | None = None
     markdown: str | None = None
@@ -27,7 +27,7 @@ class ReadMessage(ReadText):
 
 
 class Bag(msgspec.Struct):
-    """A property bag: whoever makes one puts into it what he likes."""
+    """A property bag with arbitrary members."""
 
     severity: Raw | UnsetType = UNSET
     problem: Raw | UnsetType = msgspec.field(default=UNSET, name="problem.severity")
@@ -35,13 +35,13 @@ class Bag(msgspec.Struct):
 
 
 class RuleConfiguration(ReadPart):
-    """How a rule is set."""
+    """The configuration of a rule."""
 
     level: str | None = None
 
 
 class ReadRule(ReadPart):
-    """A rule as its component tells of it."""
+    """A rule as its component describes it."""
 
     id: str | None = None
     guid: str | None = None
@@ -61,21 +61,21 @@ class Component(ReadPart):
 
 
 class ReadTool(ReadPart):
-    """Who looked."""
+    """The tool of a run."""
 
     driver: Component | None = None
     extensions: list[Component | None] | None = None
 
 
 class ComponentReference(ReadPart):
-    """Which component; without any, the driver."""
+    """A reference to a component. If it is empty, it denotes the driver."""
 
     index: Whole | None = None
     guid: str | None = None
 
 
 class RuleReference(ReadPart):
-    """Which rule of which component."""
+    """A reference to a rule of a component."""
 
     id: str | None = None
     index: Whole | None = None
@@ -84,7 +84,7 @@ class RuleReference(ReadPart):
 
 
 class ReadArtifactLocation(ReadPart):
-    """Which file."""
+    """The location of a file."""
 
     uri: str | None = None
     uri_base_id: str | None = None
@@ -92,7 +92,7 @@ class ReadArtifactLocation(ReadPart):
 
 
 class ReadRegion(ReadPart):
-    """Where in it, by lines and columns or by offsets."""
+    """A region of a file, by lines and columns or by offsets."""
 
     start_line: Whole | None = None
     start_column: Whole | None = None
@@ -105,32 +105,32 @@ class ReadRegion(ReadPart):
 
 
 class ReadPhysicalLocation(ReadPart):
-    """A place in a file."""
+    """A region in a file."""
 
     artifact_location: ReadArtifactLocation | None = None
     region: ReadRegion | None = None
 
 
 class ReadLocation(ReadPart):
-    """A place."""
+    """A location of a result."""
 
     physical_location: ReadPhysicalLocation | None = None
 
 
 class ReadSuppression(ReadPart):
-    """That a result is silenced, or was to be."""
+    """A suppression of a result, which may be accepted or not."""
 
     status: str | None = None
 
 
 class Provenance(ReadPart):
-    """Where a result comes from."""
+    """The origin of a result."""
 
     invocation_index: Whole | None = None
 
 
 class ReadResult(ReadPart):
-    """What was found, or looked for in vain."""
+    """A result, which may be a finding or not."""
 
     rule_id: str | None = None
     rule_index: Whole | None = None
@@ -146,33 +146,33 @@ class ReadResult(ReadPart):
 
 
 class Artifact(ReadPart):
-    """A file that results name by its number."""
+    """A file that results refer to by index."""
 
     location: ReadArtifactLocation | None = None
 
 
 class Override(ReadPart):
-    """How a rule was set when it looked."""
+    """The configuration of a rule during an invocation."""
 
     descriptor: RuleReference | None = None
     configuration: RuleConfiguration | None = None
 
 
 class ReadInvocation(ReadPart):
-    """One time that the tool was run."""
+    """An invocation of the tool."""
 
     execution_successful: bool | None = None
     rule_configuration_overrides: list[Override | None] | None = None
 
 
 class External(ReadPart):
-    """What of a run stands in other files."""
+    """References to parts of a run in other files."""
 
     results: list[Raw] | None = None
 
 
 class ReadRun(ReadPart):
-    """What one tool found."""
+    """A run of one tool."""
 
     tool: ReadTool | None = None
     results: list[ReadResult | None] | None = None
@@ -184,7 +184,7 @@ class ReadRun(ReadPart):
 
 
 class ReadLog(ReadPart):
-    """The whole."""
+    """A complete log."""
 
     version: str | None
     runs: list[ReadRun | None] | None

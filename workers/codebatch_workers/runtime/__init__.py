@@ -1,1 +1,1 @@
-"""The process that works: its channel, the units it is given, and the tasks it takes files through."""
+"""The worker of an analysis: its channel, its units, and the execution of tasks on files."""

@@ -1,6 +1,7 @@
-"""What a comparison asks of the code that workers run: whether a rule is off, silenced by a note, or told in part.
+"""Answers to questions of comparisons: whether a rule is off, limited, or suppressed by a comment.
 
-`codebatch.plugins.worker_services.load_question` loads these by name. A rule that is off is told of without any parser.
+`codebatch.plugins.worker_services.load_question` loads these functions by name. Whether a rule is off is answered
+without importing a parser.
 """
 
 from __future__ import annotations
@@ -18,44 +19,46 @@ from codebatch_workers.lint.settings import AllSettings
 
 
 def rule_switch(settings: Mapping[str, Json]) -> Callable[[bytes, str, str], bool | None] | None:
-    """Whether a rule is off, asked with a path, its tool and its code; None of what is no rule of these settings.
+    """Return a function that tests whether a rule is off, given path, tool and code.
 
-    None at all where the settings are not ours.
+    It returns None for unknown rules.
+
+    Return None if the settings are invalid for this version.
     """
     try:
         config = msgspec.convert(dict(settings), AllSettings)
     except msgspec.ValidationError:
         return None
     is_project = config.ruff.config == "project"
-    known = dict.fromkeys((rule.id for rule in config.rules), True)
+    enabled_by_default = dict.fromkeys((rule.id for rule in config.rules), True)
     if not is_project:
-        known.update(dict.fromkeys(SEVERITIES, True))
-    settings_of = lru_cache(partial(settings_at, config))  # Of a file many findings are asked.
+        enabled_by_default.update(dict.fromkeys(SEVERITIES, True))
+    settings_at_path = lru_cache(partial(settings_at, config))  # Cached because a file usually has many findings.
 
     @lru_cache
     def is_on_by_default(code: str) -> bool | None:
-        return known[code] if code in known else _is_on_of_ours(code)
+        return enabled_by_default[code] if code in enabled_by_default else _is_builtin_rule_on(code)
 
-    @lru_cache  # and many of these by one rule
+    @lru_cache  # Cached because a rule usually has many findings in a file.
     def is_off(path: bytes, tool: str, code: str) -> bool | None:
         default = is_on_by_default(code)
         if default is None:
             if not (is_project and tool == "ruff"):
                 return None
             default = True
-        return not is_on(code, settings_of(path), default=default)
+        return not is_on(code, settings_at_path(path), default=default)
 
     return is_off
 
 
 def told_of_a_file() -> tuple[frozenset[str], frozenset[str], int]:
-    """The rules that tell a name of a file once, those that tell a file once, and how often any other one tells it."""
+    """Return the rules that report once per name, the rules that report once per file, and the limit of all others."""
     return ONCE_A_NAME, ONCE_A_FILE, FINDINGS_MAX
 
 
-def _is_on_of_ours(code: str) -> bool | None:
-    """Whether a rule that comes with us is on where nothing is said of it; None where it is none."""
-    from codebatch_workers.lint.text_rules import RULES_BY_CODE  # 4 ms that no other rule takes
+def _is_builtin_rule_on(code: str) -> bool | None:
+    """Return whether a built-in rule is on by default, or None for any other rule."""
+    from codebatch_workers.lint.text_rules import RULES_BY_CODE  # Imported late: only text rules need it.
 
     rule = RULES_BY_CODE.get(code)
     return None if rule is None else rule.is_on
@@ -64,10 +67,10 @@ def _is_on_of_ours(code: str) -> bool | None:
 def are_silenced(
     path: bytes, content: bytes, contexts: Mapping[str, bytes], findings: Sequence[tuple[int, str]]
 ) -> list[bool]:
-    """Which findings, each a line and a code, a note of ours in a file silences."""
-    # What reads a file is loaded where there is one with a note.
+    """Return for each finding, given as (line, code), whether a codebatch suppression comment suppresses it."""
+    # The parser is imported only if a file has a suppression comment.
     from codebatch_workers.syntax.source import SourceFile
     from codebatch_workers.syntax.suppression import suppressions
 
-    ours = suppressions(SourceFile(path, content, executable=False, contexts=contexts))
-    return [ours.has(line, code) for line, code in findings]
+    found_suppressions = suppressions(SourceFile(path, content, executable=False, contexts=contexts))
+    return [found_suppressions.has(line, code) for line, code in findings]

@@ -1,4 +1,4 @@
-"""The worker's end of the channel to its coordinator."""
+"""The worker's end of the channel to the coordinator."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ RECEIVE_BYTES = 64 * 1024
 
 
 class CoordinatorGone(Exception):
-    """The channel reached its end: nobody is left to work for."""
+    """The channel was closed: the coordinator has ended."""
 
 
 class Channel:
-    """A blocking, message-wise view of the socket."""
+    """Blocking messages over a socket."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -25,11 +25,11 @@ class Channel:
         self._messages: deque[ToWorker] = deque()
 
     def fileno(self) -> int:
-        """Its descriptor."""
+        """Return the file descriptor of the socket."""
         return self._connection.fileno()
 
     def send(self, *messages: FromWorker) -> None:
-        """Send messages, one behind the other. Raises CoordinatorGone."""
+        """Send messages in order. Raises CoordinatorGone."""
         try:
             self._connection.sendall(b"".join(map(encode_message, messages)))
         except (BrokenPipeError, ConnectionResetError) as error:
@@ -42,7 +42,7 @@ class Channel:
         return self._messages.popleft()
 
     def try_receive(self) -> ToWorker | None:
-        """The next message if it is there. Raises CoordinatorGone."""
+        """Return the next message if one has arrived, or None. Raises CoordinatorGone."""
         while not self._messages and select.select([self._connection], [], [], 0)[0]:
             self._read()
         return self._messages.popleft() if self._messages else None
@@ -58,5 +58,5 @@ class Channel:
 
 
 def give_up(channel: Channel, error: CodebatchError) -> None:
-    """Tell the coordinator that this worker ends, and that no file is to blame."""
+    """Report to the coordinator that this worker ends because of an error that no file caused."""
     channel.send(GaveUp(code=error.code, message=error.message, hint=error.hint))

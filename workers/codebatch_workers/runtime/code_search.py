@@ -1,4 +1,4 @@
-"""What `find` asks of the code that workers run: a finder, and what it finds in one file."""
+"""Functions of `find`: create a finder, and search one file with it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from codebatch_workers.syntax.patterns.finders import (
 from codebatch_workers.syntax.source import NOTEBOOK_ENDING, SourceFile
 
 SOURCE_BYTES_MAX = 1_000
-"""Of a line or of what a name stands for, in an answer."""
-# What begins so has no byte for each character of a name; UTF-32 of the other order begins as UTF-16 does. Nor have
-# notebooks, whose code is escaped.
+"""The maximum size of a line or of a capture in an answer, in bytes."""
+# Contents with these byte order marks do not contain a name as ASCII bytes. UTF-32-LE starts like UTF-16-LE. The code
+# in notebooks is escaped, so names may not be found there either.
 WIDE = (BOM_UTF16_LE, BOM_UTF16_BE, BOM_UTF32_BE)
 
 
@@ -31,13 +31,13 @@ _NOTHING = Searched()
 
 
 def named_language(name: str) -> str:
-    """What a language is called here: by its name, linguist's, or the end of its files."""
+    """Return the language for a name: the name of codebatch, the name of linguist, or a file extension."""
     known = language_named(name)
     return language_of_path(b"x." + name.lower().encode("utf-8", "replace")) or known
 
 
 def finder(kind: str, text: str, language: str) -> Finder:
-    """What finds a `query` or a `pattern`. Raises InvalidQuery, or InvalidInput for the language."""
+    """Return a finder for a `query` or a `pattern`. Raises InvalidQuery, or InvalidInput for an unknown language."""
     make = query_finder if kind == "query" else pattern_finder
     try:
         return make(text, language)
@@ -47,39 +47,37 @@ def finder(kind: str, text: str, language: str) -> Finder:
         raise InvalidQuery(str(error), hint=error.hint, text=text, place=error.place) from error
 
 
-def find_in(
-    looked_for: Finder, path: bytes, content: bytes, contexts: Mapping[str, bytes], is_counted: bool
-) -> Searched:
-    """What a finder finds in a file, which is parsed only where it holds what every match holds.
+def find_in(search: Finder, path: bytes, content: bytes, contexts: Mapping[str, bytes], is_counted: bool) -> Searched:
+    """Search a file. It is parsed only if it contains all literals that each match contains.
 
-    Where it `is_counted`, how much alone.
+    If `is_counted` is set, only the number of matches is returned.
     """
     is_escaped = content.startswith(WIDE) or path.endswith(NOTEBOOK_ENDING)
-    if not is_escaped and not all(literal in content for literal in looked_for.literals):
+    if not is_escaped and not all(literal in content for literal in search.literals):
         return _NOTHING
     file = SourceFile(path, content, executable=False, contexts=contexts)
-    if file.language != looked_for.language or file.file_class == "empty":
+    if file.language != search.language or file.file_class == "empty":
         return _NOTHING
     if not file.can_be_parsed:
         return Searched(unread="beyond its grammar" if file.overruns_its_grammar else file.file_class)
-    if not all(literal in file.utf8 for literal in looked_for.literals):
+    if not all(literal in file.utf8 for literal in search.literals):
         return _NOTHING
     if file.is_hopeless:
         return Searched(unread="errors")
     try:
-        places = list(looked_for.find(file))
+        matches = list(search.find(file))
     except TooManySteps as error:
         return Searched(lost=str(error))
     return Searched(
-        rows=() if is_counted else tuple(_row(file, place) for place in places),
-        places=len(places),
+        rows=() if is_counted else tuple(_row(file, match) for match in matches),
+        places=len(matches),
         has_errors=file.tree is not None and file.has_syntax_error,
     )
 
 
-def _row(file: SourceFile, place: Match) -> dict[str, Json]:
-    line, column = file.position(place.start)
-    end_line, end_column = file.position(place.end)
+def _row(file: SourceFile, match: Match) -> dict[str, Json]:
+    line, column = file.position(match.start)
+    end_line, end_column = file.position(match.end)
     start = file.line_starts[line - 1]
     end = file.utf8.find(b"\n", start)
     return {
@@ -88,7 +86,7 @@ def _row(file: SourceFile, place: Match) -> dict[str, Json]:
         "end_line": end_line,
         "end_column": end_column,
         "source": _text(file, start, len(file.utf8) if end < 0 else end).rstrip("\r"),
-        "captures": {name: _text(file, *span) for name, span in sorted(place.captures.items())},
+        "captures": {name: _text(file, *span) for name, span in sorted(match.captures.items())},
     }
 
 

@@ -1,8 +1,8 @@
-"""Executing tasks over items: pure in what it returns, whoever asks and however the work was cut.
+"""Execution of tasks on items. Results do not depend on the caller or on the division into units.
 
-Each file is taken through all tasks of the unit in plan order while its syntax tree is in memory; tools that take many
-files are asked once a unit. What a task raises fails that task at that item alone, and the tasks that need it there.
-What it finds in a file passes `_told` before it is recorded.
+Each file passes through all tasks of a unit in plan order, while its syntax tree is in memory. Tools for many files are
+called once per unit. An exception of a task is a failure of this task for this item, and of the tasks that need it.
+Findings pass `_finish_findings` before they are recorded.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from codebatch_workers.runtime.results import (
     TaskFailure,
     UnitResults,
 )
-from codebatch_workers.runtime.shard_parts import Adopt, Keep, adopt_none, keep_nothing, made_part, updated_part
+from codebatch_workers.runtime.shard_parts import Adopt, Keep, adopt_none, keep_nothing, make_part, update_part
 from codebatch_workers.runtime.task_calls import call_guarded
 from codebatch_workers.runtime.user_tasks import OwnTasks
 from codebatch_workers.syntax.cells import with_cells
@@ -67,7 +67,7 @@ T = TypeVar("T")
 
 
 class TaskRunner:
-    """The tasks of a plan, loaded when first used."""
+    """The tasks of a plan, loaded on first use."""
 
     def __init__(
         self,
@@ -79,8 +79,9 @@ class TaskRunner:
         keep: Keep | None = None,
         read_object: Callable[[Digest], bytes] | None = None,
     ) -> None:
-        """`store` is that of the batch, which a project's records are read from. `keep`: an index is to be made.
-        `read_object` reads what imports are made of.
+        """`store` is the store of the batch, from which the records of a project are read.
+
+        `keep` collects terms for the index. `read_object` reads objects of imports.
         """
         self._catalogue = catalogue
         self._planned = {task.name: task for task in tasks}
@@ -89,9 +90,9 @@ class TaskRunner:
         self._objects = objects
         self._read_object = read_object
         self._loaded: dict[str, Task] = {}
-        self._foreign: set[str] = set()
-        self._unchecked: set[str] = set()
-        self._finding: set[str] = set()
+        self._custom: set[str] = set()
+        self._validated: set[str] = set()
+        self._with_findings: set[str] = set()
         self._shared: dict[str, object] = {}
         self._check = partial(validate_records, has_object=None if objects is None else objects.holds)
         self._own = OwnTasks(catalogue, store, self._check)
@@ -103,7 +104,8 @@ class TaskRunner:
     def set_up(self, tasks: Sequence[str]) -> None:
         """Load the tasks that are not loaded yet.
 
-        Raises InvalidConfiguration, or ToolMismatch where what they are made of has changed since the plan was made.
+        Raises InvalidConfiguration, or ToolMismatch if the implementation of a task has changed since the plan was
+        made.
         """
         if not self._loaded.keys() >= set(tasks):
             look_again()
@@ -113,7 +115,7 @@ class TaskRunner:
     def run_item(
         self, file: SourceFile, tasks: Sequence[str], begin: Callable[[str], None] | None = None
     ) -> dict[str, Result]:
-        """One file through the per-file part of the tasks, in plan order; `begin` is told of each."""
+        """Run the per-file parts of tasks on a file, in plan order. `begin` is called with the name of each task."""
         results: dict[str, Result] = {}
         failed: set[str] = set()
         views: dict[frozenset[str], SourceFile] = {}
@@ -130,40 +132,43 @@ class TaskRunner:
                 failed.add(name)
             results[name] = result
         for view in views.values():
-            # What is raised is raised again where they are asked for.
+            # An error is raised again when the suppressions are used.
             call_guarded(look_for_notes, view)
         return results
 
     def complete(self, name: str, files: Sequence[SourceFile], results: Sequence[Result]) -> list[Result]:
-        """What a task says at last: its batched part is asked about the files it did not fail at, if it has one.
+        """Return the final results of a task. Its batched part, if any, runs on the files for which it succeeded.
 
-        None of the results is kept from another batch.
+        No result may be a reused one.
         """
-        sound = [index for index, result in enumerate(results) if not isinstance(result, TaskFailure)]
-        task = self._task(name) if sound else None
-        completed = self._batched(name, files, results, sound) if isinstance(task, BatchedFileTask) else list(results)
+        passed = [index for index, result in enumerate(results) if not isinstance(result, TaskFailure)]
+        task = self._task(name) if passed else None
+        batched = isinstance(task, BatchedFileTask)
+        completed = self._complete_batched(name, files, results, passed) if batched else list(results)
         self._restore_after(name)
-        for index in sound if name in self._finding else ():
+        for index in passed if name in self._with_findings else ():
             result = completed[index]
             if not isinstance(result, TaskFailure) and Diagnostic in map(type, result):
-                completed[index] = call_guarded(self._told, name, files[index].seeing(self._seen[name]), result)
+                completed[index] = call_guarded(
+                    self._finish_findings, name, files[index].seeing(self._seen[name]), result
+                )
         return completed
 
-    def _batched(
-        self, name: str, files: Sequence[SourceFile], results: Sequence[Result], sound: Sequence[int]
+    def _complete_batched(
+        self, name: str, files: Sequence[SourceFile], results: Sequence[Result], passed: Sequence[int]
     ) -> list[Result]:
-        """The answers of a tool that is asked about many files. A call that fails is redone file by file."""
+        """Return the results of a batched tool. If the call fails, it is repeated for each file."""
         completed = list(results)
         try:
-            for index, answer in zip(sound, self._ask(name, files, results, sound), strict=True):
+            for index, answer in zip(passed, self._complete_batch(name, files, results, passed), strict=True):
                 completed[index] = answer
         except BaseException:
-            for index in sound:
-                answers = call_guarded(self._ask, name, files, results, [index])
+            for index in passed:
+                answers = call_guarded(self._complete_batch, name, files, results, [index])
                 completed[index] = answers if isinstance(answers, TaskFailure) else answers[0]
         return completed
 
-    def _ask(
+    def _complete_batch(
         self, name: str, files: Sequence[SourceFile], results: Sequence[Result], indexes: Sequence[int]
     ) -> list[list[Record]]:
         partial = [result for index in indexes if not isinstance(result := results[index], TaskFailure)]
@@ -171,7 +176,7 @@ class TaskRunner:
         answers = cast("BatchedFileTask", self._task(name)).complete(asked, partial)
         if len(answers) != len(indexes):
             raise RuntimeError(f"the task was given {len(indexes)} files and returned {len(answers)} results")
-        if name in self._unchecked:
+        if name in self._validated:
             return [self._check(answer, file) for answer, file in zip(answers, asked, strict=True)]
         return answers
 
@@ -185,9 +190,9 @@ class TaskRunner:
         before: Callable[[], BatchBefore | None] = lambda: None,
         adopt: Adopt = adopt_none,
     ) -> EncodedOutcome:
-        """The outcome of a project task, made of these inputs. The objects that records name are on disk before.
+        """Return the outcome of a project task for some inputs. Objects that records refer to are on disk before.
 
-        It goes on from an older batch, where it can; why it could not that meant to, is in the evidence.
+        If possible, the task continues from an older batch. If this fails, the evidence contains the reason.
         """
         (name,) = unit.tasks
         register = Register(unit.shard, unit.start, name, unit.round)
@@ -195,15 +200,15 @@ class TaskRunner:
         evidence = updated.evidence if isinstance(updated, TaskFailure) else ""
         parts = None if isinstance(updated, TaskFailure) else updated
         if parts is None:
-            said = self._call(name, self._run_project, name, project)
-            if isinstance(said, TaskFailure):
+            results = self._call(name, self._run_project, name, project)
+            if isinstance(results, TaskFailure):
                 return failed_outcome(
-                    PROJECT_PATH, register, said.reason, self._frames, evidence=said.evidence, inputs=inputs
+                    PROJECT_PATH, register, results.reason, self._frames, evidence=results.evidence, inputs=inputs
                 )
             unkeyed = self._own.unkeyed(name)
-            parts = [made_part(name, shard, said, self._frames, unkeyed, self._keep) for shard in shards]
+            parts = [make_part(name, shard, results, self._frames, unkeyed, self._keep) for shard in shards]
             task = self._task(name)
-            evidence = evidence or (task.told if isinstance(task, ReportingTask) and name not in self._foreign else "")
+            evidence = evidence or (task.report if isinstance(task, ReportingTask) and name not in self._custom else "")
         if self._objects is not None:
             self._objects.seal()
         whole = Outcome(shard=unit.shard, task=name, start=0, end=1, type="result", inputs=inputs)
@@ -213,10 +218,10 @@ class TaskRunner:
         task = self._task(name)
         assert isinstance(task, ProjectTask)
         by_item: dict[int, list[Record]] = {}
-        given = task.run_project(project)
-        for record in self._check(given) if name in self._unchecked else given:
+        records = task.run_project(project)
+        for record in self._check(records) if name in self._validated else records:
             by_item.setdefault(project.item_of(record), []).append(record)
-        return self._sealed(name, project, by_item)
+        return self._encode_items(name, project, by_item)
 
     def _updated_parts(
         self,
@@ -226,54 +231,54 @@ class TaskRunner:
         before: Callable[[], BatchBefore | None],
         adopt: Adopt,
     ) -> list[EncodedOutcome] | None:
-        """What a task says that goes on from an older batch; None where it does not, or that one cannot be read."""
+        """Return the updated results of a task that continues from an older batch, or None if this is not possible."""
         task = self._task(name)
-        base = before() if isinstance(task, IncrementalTask) and name not in self._foreign else None
+        base = before() if isinstance(task, IncrementalTask) and name not in self._custom else None
         if base is None:
             return None
         with treating_damage_as_missing():
             updated = cast("IncrementalTask", task).update(project, base)
             if updated is not None:
                 by_item = {project.place_of(file.path): records for file, records in updated}
-                said = self._sealed(name, project, by_item)
-                return [updated_part(name, shard, said, self._frames, base, adopt, self._keep) for shard in shards]
+                results = self._encode_items(name, project, by_item)
+                return [update_part(name, shard, results, self._frames, base, adopt, self._keep) for shard in shards]
         return None
 
-    def _sealed(
+    def _encode_items(
         self, name: str, project: BatchProject, by_item: Mapping[int, list[Record]]
     ) -> dict[int, EncodedRecords]:
-        sealed: dict[int, EncodedRecords] = {}
+        encoded: dict[int, EncodedRecords] = {}
         for item, records in by_item.items():
-            told = records
+            reported = records
             if Diagnostic in map(type, records):
-                told = self._told(name, project.source(project.files[item]), records)
-            sealed[item] = self._seal(told)
-        return sealed
+                reported = self._finish_findings(name, project.source(project.files[item]), records)
+            encoded[item] = self._encode(reported)
+        return encoded
 
     def encode(self, unit: Unit, done: UnitResults) -> Iterator[EncodedOutcome]:
-        """The outcomes of what is done: `result` for runs of items that a task did, `failed` for each it did not.
+        """Yield the outcomes of a unit: `result` for each run of items that succeeded, `failed` for each other item.
 
-        The objects that records name are on disk before the first is given.
+        Objects that records refer to are on disk before the first outcome is yielded.
         """
         if self._objects is not None:
             self._objects.seal()
         failed: dict[str, set[int]] = {}
         for name in unit.tasks:
-            sealed = [
-                result if isinstance(result, (TaskFailure, ReusedRecords)) else call_guarded(self._seal, result)
+            encoded = [
+                result if isinstance(result, (TaskFailure, ReusedRecords)) else call_guarded(self._encode, result)
                 for result in done.results[name]
             ]
             for index in set[int]().union(*(failed.get(need, ()) for need in self._planned[name].needs)):
-                if not isinstance(sealed[index], ReusedRecords):
-                    sealed[index] = _NEED_FAILED
-            failed[name] = {index for index, result in enumerate(sealed) if isinstance(result, TaskFailure)}
+                if not isinstance(encoded[index], ReusedRecords):
+                    encoded[index] = _NEED_FAILED
+            failed[name] = {index for index, result in enumerate(encoded) if isinstance(result, TaskFailure)}
             start = 0
-            for index in (*sorted(failed[name]), len(sealed)):
+            for index in (*sorted(failed[name]), len(encoded)):
                 if start < index:
-                    results = cast("list[EncodedRecords | ReusedRecords]", sealed[start:index])
+                    results = cast("list[EncodedRecords | ReusedRecords]", encoded[start:index])
                     yield self._encode_range(unit, name, done.start + start, results, done.kept.get(name))
-                if index < len(sealed):
-                    failure = cast("TaskFailure", sealed[index])
+                if index < len(encoded):
+                    failure = cast("TaskFailure", encoded[index])
                     register = Register(unit.shard, done.start + index, name, unit.round)
                     yield failed_outcome(
                         done.items[index].path, register, failure.reason, self._frames, evidence=failure.evidence
@@ -288,12 +293,12 @@ class TaskRunner:
         results: Sequence[EncodedRecords | ReusedRecords],
         all_kept: tuple[int, Counts] | None,
     ) -> EncodedOutcome:
-        kept = [result.lines for result in results if isinstance(result, ReusedRecords)]
+        reused_lines = [result.lines for result in results if isinstance(result, ReusedRecords)]
         done = [result for result in results if isinstance(result, EncodedRecords)]
-        counts = count_records([each.records for each in done], [each.types for each in done])
-        if kept:
+        counts = count_records([result.records for result in done], [result.types for result in done])
+        if reused_lines:
             number, known = all_kept or (0, counts)
-            counts = add_counts((counts, known if number == len(kept) else count_lines(b"".join(kept))))
+            counts = add_counts((counts, known if number == len(reused_lines) else count_lines(b"".join(reused_lines))))
         outcome = Outcome(
             shard=unit.shard,
             task=name,
@@ -301,44 +306,46 @@ class TaskRunner:
             end=start + len(results),
             type="result",
             counts=counts,
-            reused=len(kept),
+            reused=len(reused_lines),
             inputs_outside_key=self._own.unkeyed(name) if done else "",
         )
         encoded = encode_outcome(outcome, [result.lines for result in results], self._frames)
         self._keep(encoded, results)
         return encoded
 
-    def _seal(self, records: list[Record]) -> EncodedRecords:
-        """The lines of a result. Raises what tells that it cannot be written (text that is no Unicode, too much)."""
+    def _encode(self, records: list[Record]) -> EncodedRecords:
+        """Encode the records of an item. Raises an exception if they are not valid Unicode or too large."""
         if not records:
             return NOTHING_SAID
         lines = self._encoder.encode_lines(records)
         if len(lines) > ITEM_BYTES_MAX:
             raise ValueError("more than 4 GiB of records for one file")
-        # The types now, while the processor's caches hold the records.
+        # The types are collected now, because the records are still in the processor's caches.
         return EncodedRecords(lines, records, list(map(type, records)))
 
-    def _told(self, name: str, file: SourceFile, records: list[Record]) -> list[Record]:
-        """What is recorded of findings in a file: they bear their task's name, but for those that notes hush."""
-        if name in self._foreign:
+    def _finish_findings(self, name: str, file: SourceFile, records: list[Record]) -> list[Record]:
+        """Return the findings to record: suppressed ones are removed, and findings of custom tasks get the task's
+        name.
+        """
+        if name in self._custom:
             records = [named(record, name) for record in records]
         return with_cells(file, without_unwanted(file, records))
 
     def _run(self, name: str, file: SourceFile) -> list[Record]:
-        # To ask whether it is one takes longer than many a task takes for a small file.
-        given = cast("FileTask", self._task(name)).run_file(file)
-        given = self._check(given, file) if name in self._unchecked else given
-        return with_cells(file, given)
+        # The type is not checked here, because `isinstance` with a protocol is slower than many a task.
+        records = cast("FileTask", self._task(name)).run_file(file)
+        records = self._check(records, file) if name in self._validated else records
+        return with_cells(file, records)
 
     def _call(self, name: str, call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | TaskFailure:
-        """Like `call_guarded`, for a call that runs a task."""
+        """Call a function that runs a task, like `call_guarded`."""
         result = call_guarded(call, *arguments, **options)
         self._restore_after(name)
         return result
 
     def _restore_after(self, name: str) -> None:
-        """Change back what a task of others may have changed for the files of the store."""
-        if name in self._foreign:
+        """Restore the umask, and end this process if it is a fork: a third-party task may have caused either."""
+        if name in self._custom:
             self._process.restore_files()
 
     def _task(self, name: str) -> Task:
@@ -348,25 +355,28 @@ class TaskRunner:
         return task
 
     def _set_up(self, name: str) -> Task:
-        """Load a task, which must be the plan's. That is looked at once it is imported, so that no change is missed."""
+        """Load a task and check that it is the planned one.
+
+        The check follows the import, so that it misses no change.
+        """
         try:
             return self._load(name)
         finally:
             check_planned(self._catalogue, self._planned[name])
 
     def _load(self, name: str) -> Task:
-        """Load a task. Where that fails no file is to blame, but the configuration or the task."""
+        """Load a task. An error is attributed to the configuration or the task, not to a file."""
         declaration = load_declaration(self._catalogue, name)
         planned = self._planned[name]
         scratch = self._scratch / name
         scratch.mkdir(exist_ok=True)
         own = self._catalogue.own_task(name)
         if own is None and not declaration.implementation.startswith(_BUILT_IN):
-            self._unchecked.add(name)
-        if own is not None or name in self._unchecked:
-            self._foreign.add(name)
-        if name in self._foreign or "diagnostic" in declaration.records:
-            self._finding.add(name)
+            self._validated.add(name)
+        if own is not None or name in self._validated:
+            self._custom.add(name)
+        if name in self._custom or "diagnostic" in declaration.records:
+            self._with_findings.add(name)
         try:
             config = msgspec.convert(planned.config, declaration.config)
             if own is not None:

@@ -1,6 +1,6 @@
-"""What the command line asks of the code that workers run, answered in its own process and without a batch.
+"""Functions for the command line that run in its process, without a batch.
 
-`codebatch.plugins.worker_services.load_question` loads these by name, when they are asked: no other command loads a
+`codebatch.plugins.worker_services.load_question` loads them by name on first use, so that other commands import no
 parser.
 """
 
@@ -51,7 +51,7 @@ __all__ = [
 
 
 def syntax_tree(path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> bytes:
-    """The tree of a file (syntax_tree.py). Raises InvalidInput where it has none."""
+    """Return the syntax tree of a file (syntax_tree.py). Raises InvalidInput if it has none."""
     file = SourceFile(path, content, executable=False, contexts=contexts)
     shown = display_path(path)
     if file.is_binary:
@@ -72,20 +72,21 @@ def references_in(
     contexts: Mapping[str, bytes],
     calls: Sequence[tuple[int, str, str]] | None = None,
 ) -> list[dict[str, Json]]:
-    """The places of a name in a file (references.py). `calls` are what is known to call it there (calls.py)."""
+    """Return the occurrences of a name in a file (references.py).
+
+    `calls` are its known calls in the file (calls.py).
+    """
     if name.isascii() and name.encode() not in content and not content.startswith(WIDE):
-        return []  # Nearly every file: it need not be decoded.
+        return []  # This skips nearly every file without decoding it.
     return list(references(SourceFile(path, content, executable=False, contexts=contexts), name, calls))
 
 
 def list_rules(settings: Mapping[str, Json]) -> list[dict[str, Json]]:
-    """Every rule of lint: its code, severity, tool, whether it is on where no path says otherwise, what it finds."""
+    """Return every rule of lint: code, severity, tool, summary, and whether it is on without path settings."""
     config = msgspec.convert(dict(settings), LintConfig)
     own = {rule.id for rule in config.rules}
-    every = [
-        (r.code, r.severity, r.is_on, "own" if r.code in own else "codebatch", r.summary) for r in rules_of(config)
-    ]
-    every += [(code, severity, True, "ruff", "") for code, severity in SEVERITIES.items()]
+    rows = [(r.code, r.severity, r.is_on, "own" if r.code in own else "codebatch", r.summary) for r in rules_of(config)]
+    rows += [(code, severity, True, "ruff", "") for code, severity in SEVERITIES.items()]
     return [
         {
             "code": code,
@@ -94,64 +95,66 @@ def list_rules(settings: Mapping[str, Json]) -> list[dict[str, Json]]:
             "tool": tool,
             "summary": summary,
         }
-        for code, severity, default, tool, summary in every
+        for code, severity, default, tool, summary in rows
     ]
 
 
 def why_untold(
     settings: Mapping[str, Json],
-    asked: Sequence[tuple[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str, str, str]], bool]],
+    queries: Sequence[tuple[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str, str, str]], bool]],
 ) -> list[list[Why]] | None:
-    """Of files why lint does not tell some findings, each a line, a tool, a code and a message (withheld.py).
+    """Return why lint does not report some findings of files (unreported.py), or None if the settings are invalid.
 
-    Last is said whether a file may have notes, or a syntax error.
-
-    None where the settings are not ours.
+    A finding is given as (line, tool, code, message). The last member of a query is set if the file may have
+    suppression comments or syntax errors.
     """
-    codes = {code for *_, wanted, _ in asked for _, _, code, _ in wanted}
+    codes = {code for *_, wanted, _ in queries for _, _, code, _ in wanted}
     try:
         config = msgspec.convert(dict(settings), AllSettings)
-        asked_for = tuple(rule for rule in config.rules if rule.id in codes)  # To compile one takes milliseconds.
-        rules = {rule.code: rule for rule in rules_of(msgspec.structs.replace(config, rules=asked_for))}
+        # Only the needed rules are compiled, because compilation is slow.
+        wanted_rules = tuple(rule for rule in config.rules if rule.id in codes)
+        rules = {rule.code: rule for rule in rules_of(msgspec.structs.replace(config, rules=wanted_rules))}
     except (msgspec.ValidationError, ValueError):
         return None
     files = [
         UnreportedQuery(
             SourceFile(path, content, executable=False, contexts=contexts),
-            [UnreportedFinding(*each) for each in wanted],
+            [UnreportedFinding(*finding) for finding in wanted],
             is_marked,
         )
-        for path, content, contexts, wanted, is_marked in asked
+        for path, content, contexts, wanted, is_marked in queries
     ]
     return list(why_withheld(config, rules, files))
 
 
 def summaries() -> dict[str, Json]:
-    """What each of ruff's rules finds, by code: in the words of the ruff that is used."""
+    """Return the summary of each ruff rule, by code, from the installed ruff."""
     return dict(summaries_of_ruff())
 
 
 def explain_rule(settings: Mapping[str, Json], code: str) -> dict[str, Json]:
-    """Of a rule of `list_rules` what it finds, an example, why it has its severity, and its tool's words and page."""
+    """Return the explanation of a rule of `list_rules`: its example, the reason for its severity, its tool's texts."""
     config = msgspec.convert(dict(settings), LintConfig)
     default = {**SEVERITIES, **{rule.code: rule.severity for rule in rules_of(config)}}[code]
     judged = judged_of(code)
-    known = explain_ruff(code) if code in SEVERITIES else ExplainedRule(example=_example_of_ours(config, code))
+    explained = explain_ruff(code) if code in SEVERITIES else ExplainedRule(example=_example_of_rule(config, code))
     why = why_so_grave(judged, is_configured=severity_of(code, (config,), default) != default)
-    said = {name: value for name, value in msgspec.structs.asdict(known).items() if name != "summary" or value}
-    return {**said, "judgements": dict(judged), "severity_reason": why}
+    known_fields = {
+        name: value for name, value in msgspec.structs.asdict(explained).items() if name != "summary" or value
+    }
+    return {**known_fields, "judgements": dict(judged), "severity_reason": why}
 
 
-def _example_of_ours(config: LintConfig, code: str) -> str:
-    """Of our rule or of the user's what it finds something in."""
-    own = next((rule for rule in config.rules if rule.id == code), None)
-    if own is None:
+def _example_of_rule(config: LintConfig, code: str) -> str:
+    """Return the example of a built-in rule or of a custom rule."""
+    user_rule = next((rule for rule in config.rules if rule.id == code), None)
+    if user_rule is None:
         return EXAMPLES.get(code, "")
-    return own.bad[0].rstrip("\n") if own.bad else ""
+    return user_rule.bad[0].rstrip("\n") if user_rule.bad else ""
 
 
 def example_rule(settings: Mapping[str, Json], rule_id: str, language: str) -> dict[str, Json]:
-    """A rule of the user's to go on from, of an id that is free. Raises InvalidInput for what cannot be one."""
+    """Return a template for a custom rule with an unused id. Raises InvalidInput if the id or language is invalid."""
     if not RULE_ID.match(rule_id):
         hint = "use lower-case letters and digits joined by `-`, for example no-print"
         raise InvalidInput(f"{rule_id!r} is not a valid rule ID", hint=hint)
@@ -163,13 +166,13 @@ def example_rule(settings: Mapping[str, Json], rule_id: str, language: str) -> d
     except PatternError as error:
         raise InvalidInput(str(error), hint=error.hint) from error
     example = rule_example(name)
-    looked_for = {"pattern": example.pattern} if example.pattern else {"query": example.query}
-    told = {"message": example.message, "severity": "warning"}
-    return {"id": rule_id, "language": name, **looked_for, **told, "bad": [example.bad], "good": [example.good]}
+    search = {"pattern": example.pattern} if example.pattern else {"query": example.query}
+    texts = {"message": example.message, "severity": "warning"}
+    return {"id": rule_id, "language": name, **search, **texts, "bad": [example.bad], "good": [example.good]}
 
 
 def languages_of_paths(paths: Iterable[bytes]) -> Iterator[str]:
-    """Of each path the language that its name says, where that is of code, and can be parsed here."""
+    """Yield the language of each path whose name indicates code that can be parsed."""
     for path in paths:
         language = language_of_path(path)
         if language is not None and language not in LANGUAGES_OF_DATA and has_grammar(language):
@@ -177,5 +180,5 @@ def languages_of_paths(paths: Iterable[bytes]) -> Iterator[str]:
 
 
 def rule_trials(settings: Mapping[str, Json], files: Sequence[tuple[bytes, bytes]]) -> RuleTrials:
-    """The trials of the user's rules on files, each a path and its content, and on their own examples."""
+    """Return the trials of custom rules on files, given as (path, content), and on their own examples."""
     return RuleTrials(settings, files)

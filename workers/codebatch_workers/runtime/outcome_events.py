@@ -1,4 +1,4 @@
-"""Outcomes in the journal of a worker."""
+"""Journal events of outcomes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from codebatch.store.batches import journal
 def outcome_event(
     outcome: Outcome, round_: int, epoch: int, evidence: str | None
 ) -> journal.Committed | journal.Failed:
-    """Return the journal's entry of an outcome that is durable."""
+    """Return the journal event of a durable outcome."""
     if outcome.type == "result":
         return journal.Committed(
             shard=outcome.shard,

@@ -1,4 +1,4 @@
-"""An older batch that a project task goes on from (api/before.py), and what it said of each file."""
+"""An older batch from which a project task continues (api/before.py), with its records of each file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class BatchBefore:
-    """A `Before` over a base that has everything of the tasks in question."""
+    """A `Before` for a base that has all results of the task and of the tasks that it needs."""
 
     def __init__(
         self,
@@ -31,63 +31,73 @@ class BatchBefore:
         contexts: Iterable[str],
         read: Callable[[Entry], bytes],
     ) -> None:
-        """`old` are the base's items, `new` the batch's; `read` gives the content of a file of either."""
+        """`old` are the items of the base, `new` the items of the batch.
+
+        `read` returns the content of a file of either.
+        """
         self._base = base
         self._old = old.entries
         self._task = task
         self._needs = needs
         self._read = read
-        self._places = same_items(new, old, contexts)
-        kept = frozenset(self._places)
-        gone = {entry.path: place for place, entry in enumerate(old.entries) if place not in kept}
-        changes = {path: FileChange(old.entries[place], None) for path, place in gone.items()}
-        for item, place in enumerate(self._places):
-            if place < 0:
+        self._old_items = same_items(new, old, contexts)
+        matched = frozenset(self._old_items)
+        old_items_by_path = {
+            entry.path: old_item for old_item, entry in enumerate(old.entries) if old_item not in matched
+        }
+        changes = {path: FileChange(old.entries[old_item], None) for path, old_item in old_items_by_path.items()}
+        for item, old_item in enumerate(self._old_items):
+            if old_item < 0:
                 path = new.entries[item].path
-                self._places[item] = gone.get(path, -1)
-                changes[path] = FileChange(changes[path].before if path in gone else None, new.entries[item])
-        self._gone = gone
+                self._old_items[item] = old_items_by_path.get(path, -1)
+                changes[path] = FileChange(
+                    changes[path].before if path in old_items_by_path else None, new.entries[item]
+                )
+        self._old_items_by_path = old_items_by_path
         self.changes: Sequence[FileChange] = [changes[path] for path in sorted(changes)]
 
     def records_of(self, file: Entry, task: str, *kinds: str) -> list[Record]:
         """See `Before.records_of`."""
         if task not in self._needs:
             raise ValueError(f"the task must declare that it needs {task!r} to read its records")
-        if file.path not in self._gone:
+        if file.path not in self._old_items_by_path:
             raise ValueError(f"{file.path!r} is not one of the changed files")
-        place = self._gone[file.path]
-        (lines,) = self._base.lines(task, place, place + 1)
+        old_item = self._old_items_by_path[file.path]
+        (lines,) = self._base.lines(task, old_item, old_item + 1)
         return decode_kinds(lines, kinds)
 
     def own_records(self) -> Iterator[tuple[Entry, list[Record]]]:
         """See `Before.own_records`."""
         for held in self._base.held(self._task):
-            for place, lines in enumerate(held.read(), held.start):
+            for old_item, lines in enumerate(held.read(), held.start):
                 if lines:
-                    yield self._old[place], decode_kinds(lines, ())
+                    yield self._old[old_item], decode_kinds(lines, ())
 
     def read(self, file: Entry) -> bytes:
         """See `Before.read`."""
         return self._read(file)
 
     def lines(self, start: int, end: int) -> list[bytes]:
-        """What the task said then of each of the files that are items [start, end) now. Raises StoreCorrupt."""
-        found: list[bytes] = []
-        for place, items in self._runs(start, end):
-            found += self._base.lines(self._task, place, place + items) if place >= 0 else [b""] * items
-        return found
+        """Return the lines that the task emitted in the base for each of the current items [start, end).
+
+        Raises StoreCorrupt.
+        """
+        lines: list[bytes] = []
+        for old_item, items in self._runs(start, end):
+            lines += self._base.lines(self._task, old_item, old_item + items) if old_item >= 0 else [b""] * items
+        return lines
 
     def file(self, shard: Shard) -> ShardPlace | None:
-        """The shard file that holds just what the task said then of the files of a shard; None where there is none."""
-        (place, items), *more = self._runs(shard.start, shard.end)
-        return None if more or place < 0 else self._base.file(self._task, place, place + items)
+        """Return the shard file of the base with exactly the records of the files of a shard, or None."""
+        (old_item, items), *more = self._runs(shard.start, shard.end)
+        return None if more or old_item < 0 else self._base.file(self._task, old_item, old_item + items)
 
     def _runs(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Items that follow each other in the base too: the place of the first there, and how many.
+        """Yield runs of items that are adjacent in the base, too: the first item there and the number of items.
 
-        The place is -1 of those that were not there.
+        For items that do not exist in the base, the first item is -1.
         """
-        items = enumerate(self._places[start:end])
+        items = enumerate(self._old_items[start:end])
         for _, run in groupby(items, lambda pair: pair[1] - pair[0] if pair[1] >= 0 else None):
-            places = [place for _, place in run]
-            yield places[0], len(places)
+            old_items = [old_item for _, old_item in run]
+            yield old_items[0], len(old_items)

@@ -1,4 +1,4 @@
-"""The project of a batch: what project tasks are given (api/project.py), out of the plan, registers and objects."""
+"""The project of a batch as project tasks see it (api/project.py), built from plan, registers and objects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from codebatch_workers.syntax.source import SourceFile
 
 
 class BatchProject:
-    """A `Project` over what the registers say."""
+    """A `Project` over the outcomes of a batch."""
 
     def __init__(
         self,
@@ -31,8 +31,9 @@ class BatchProject:
         contexts: Collection[str] = (),
         outside: Sequence[Entry] = (),
     ) -> None:
-        """`read` gives the content of a file; `needs` are the tasks whose records may be asked for; `contexts` those
-        that sources have.
+        """`read` returns the content of a file.
+
+        `needs` are the tasks whose records may be read. `contexts` are the contexts that sources have.
         """
         self.files = items
         self.outside = outside
@@ -42,7 +43,7 @@ class BatchProject:
         self._read = read
         self._needs = needs
         self._contexts = contexts
-        self._at_hand: dict[str, tuple[Outcome, bytes, list[int]]] = {}
+        self._last_read: dict[str, tuple[Outcome, bytes, list[int]]] = {}
 
     def records(self, task: str, *kinds: str, holding: str = "") -> Iterator[tuple[Entry, list[Record]]]:
         """See `Project.records`."""
@@ -55,65 +56,69 @@ class BatchProject:
                 if kinds and not any(kind in link.outcome.counts.kinds for kind in kinds):
                     continue
                 lines, bounds = self._outcomes.read_items(link.segment, link.outcome)
-                places = [place for place in lines_holding(lines, text) if lines.startswith(prefixes, place[0])]
-                found: dict[int, list[Record]] = {}
+                spans = [span for span in lines_holding(lines, text) if lines.startswith(prefixes, span[0])]
+                records_by_item: dict[int, list[Record]] = {}
                 for (start, _), record in zip(
-                    places,
-                    record_decoder.decode_lines(b"".join([lines[start:end] for start, end in places])),
+                    spans,
+                    record_decoder.decode_lines(b"".join([lines[start:end] for start, end in spans])),
                     strict=True,
                 ):
-                    found.setdefault(bisect_right(bounds, start) - 1, []).append(record)
-                for item, of_item in found.items():
-                    yield self.files[shard.start + link.start + item], of_item
+                    records_by_item.setdefault(bisect_right(bounds, start) - 1, []).append(record)
+                for item, item_records in records_by_item.items():
+                    yield self.files[shard.start + link.start + item], item_records
 
     def records_of(self, file: Entry, task: str, *kinds: str) -> list[Record]:
         """See `Project.records_of`."""
         if task not in self._needs:
             raise ValueError(f"the task must declare that it needs {task!r} to read its records")
         item = self.place_of(file.path)
-        shard = self._plan.shards[bisect_right(self._plan.shards, item, key=lambda each: each.start) - 1]
+        shard = self._plan.shards[bisect_right(self._plan.shards, item, key=lambda candidate: candidate.start) - 1]
         item -= shard.start
         for link in self._ledger.walk(shard.id, task):
             if link.start <= item < link.end:
-                known, lines, bounds = self._at_hand.get(task, (None, b"", []))
-                if known != link.outcome:
+                last_outcome, lines, bounds = self._last_read.get(task, (None, b"", []))
+                if last_outcome != link.outcome:
                     lines, bounds = self._outcomes.read_items(link.segment, link.outcome)
-                    self._at_hand[task] = (link.outcome, lines, bounds)
+                    self._last_read[task] = (link.outcome, lines, bounds)
                 start, end = bounds[item - link.start : item - link.start + 2]
                 return decode_kinds(lines[start:end], kinds)
         return []
 
     def find(self, path: bytes) -> Entry | None:
-        """The file at a path, also one outside."""
-        place = self._places.get(path)
-        return self._elsewhere.get(path) if place is None else self.files[place]
+        """See `Project.find`. Files outside the batch are found, too."""
+        item = self._item_by_path.get(path)
+        return self._outside_by_path.get(path) if item is None else self.files[item]
 
     def read(self, file: Entry) -> bytes:
-        """The content of a file. Raises ObjectMissing."""
+        """Return the content of a file. Raises ObjectMissing."""
         return self._read(file)
 
     def source(self, file: Entry) -> SourceFile:
-        """A file of the batch as tasks of file scope see it. Raises ValueError for any other, or ObjectMissing."""
-        every = self._plan.context_of(self.place_of(file.path))
-        contexts = {name: value for name, value in every.items() if name in self._contexts}
+        """Return a file of the batch as file tasks see it. Raises ValueError for any other file, or ObjectMissing."""
+        all_contexts = self._plan.context_of(self.place_of(file.path))
+        contexts = {name: value for name, value in all_contexts.items() if name in self._contexts}
         return SourceFile(file.path, self._read(file), executable=file.executable, contexts=contexts)
 
     def item_of(self, record: Located) -> int:
-        """The item that a record speaks of. Raises ValueError where there is no such file."""
+        """Return the item of the file of a record. Raises ValueError if there is no such file."""
         return self.place_of(path_from_fields(record.path, record.path_b64))
 
     def place_of(self, path: bytes) -> int:
-        """The item at a path. Raises ValueError where there is none."""
-        place = self._places.get(path)
-        if place is None:
-            what = "is outside the paths of the batch" if path in self._elsewhere else "is not a file of the snapshot"
-            raise ValueError(f"{path!r} {what}")
-        return place
+        """Return the item at a path. Raises ValueError if there is none."""
+        item = self._item_by_path.get(path)
+        if item is None:
+            problem = (
+                "is outside the paths of the batch"
+                if path in self._outside_by_path
+                else "is not a file of the snapshot"
+            )
+            raise ValueError(f"{path!r} {problem}")
+        return item
 
     @cached_property
-    def _places(self) -> dict[bytes, int]:
-        return {entry.path: place for place, entry in enumerate(self.files)}
+    def _item_by_path(self) -> dict[bytes, int]:
+        return {entry.path: item for item, entry in enumerate(self.files)}
 
     @cached_property
-    def _elsewhere(self) -> dict[bytes, Entry]:
+    def _outside_by_path(self) -> dict[bytes, Entry]:
         return {entry.path: entry for entry in self.outside}

@@ -1,4 +1,4 @@
-"""Records as they are written, a line each: those that are wanted."""
+"""Selection and decoding of record lines."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ record_decoder = msgspec.json.Decoder(Record)
 
 
 def line_prefixes(kinds: Collection[str]) -> tuple[bytes, ...]:
-    """How the lines of records of some kinds begin; of any kind where none is named."""
+    """Return the beginnings of the lines of records of some kinds. If no kind is named, return an empty beginning."""
     return tuple(b'{"kind":"%s"' % kind.encode() for kind in kinds) or (b"",)
 
 
 def decode_kinds(lines: bytes, kinds: Collection[str]) -> list[Record]:
-    """The records of some lines; only those of some kinds where any are named."""
+    """Decode record lines. If kinds are named, only their records are decoded."""
     if kinds:
         prefixes = line_prefixes(kinds)
         lines = b"".join(line for line in lines.splitlines(keepends=True) if line.startswith(prefixes))
@@ -25,9 +25,9 @@ def decode_kinds(lines: bytes, kinds: Collection[str]) -> list[Record]:
 
 
 def lines_holding(lines: bytes, text: bytes) -> Iterator[tuple[int, int]]:
-    """Where those of some lines begin and end that hold a text, without a look at the others one by one."""
-    at = lines.find(text)
-    while 0 <= at < len(lines):
-        end = lines.index(b"\n", at) + 1
-        yield lines.rfind(b"\n", 0, at) + 1, end
-        at = lines.find(text, end)
+    """Yield start and end of each line that contains a text. Other lines are not examined individually."""
+    position = lines.find(text)
+    while 0 <= position < len(lines):
+        end = lines.index(b"\n", position) + 1
+        yield lines.rfind(b"\n", 0, position) + 1, end
+        position = lines.find(text, end)

@@ -1,6 +1,6 @@
-"""Checks of tasks that are not built in: of what a factory makes, and of the records of a file.
+"""Validation of tasks that are not built in: of the object that a factory returns, and of records.
 
-Our own tasks are not asked: their records are held against the schemas by tests, and there are millions of them.
+Built-in tasks are not validated at run time, because their records are numerous. Tests check them against the schemas.
 """
 
 from __future__ import annotations
@@ -26,50 +26,53 @@ _decoder = msgspec.json.Decoder(Record)
 
 
 def validate_records(
-    given: object, file: SourceFile | None = None, *, has_object: Callable[[str], bool] | None = None
+    returned: object, file: SourceFile | None = None, *, has_object: Callable[[str], bool] | None = None
 ) -> list[Record]:
-    """The same as a list. Raises TypeError or ValueError that names the first one that is no record of the file's.
+    """Return records as a list. Raises TypeError or ValueError for the first one that is not a record of the file.
 
-    Without a file (a task of project scope) they may be of any. `has_object` says whether the store has an object: a
-    record that names another one could never be read.
+    Without a file (for a task of project scope), records may belong to any file. `has_object` returns whether the store
+    has an object. A record that refers to a missing object could never be read.
     """
-    records = list(cast("Iterable[Record]", given or ()))
-    for each in records:
-        if type(each) not in RECORD_TYPES:
-            raise TypeError(f"a task must return records, not {type(each).__name__}")
-        if type(each) is Failure:
-            raise ValueError(f"a task must raise an exception instead of returning a failure: {_shown(each)}")
+    records = list(cast("Iterable[Record]", returned or ()))
+    for record in records:
+        if type(record) not in RECORD_TYPES:
+            raise TypeError(f"a task must return records, not {type(record).__name__}")
+        if type(record) is Failure:
+            raise ValueError(f"a task must raise an exception instead of returning a failure: {_format_record(record)}")
         try:
-            _decoder.decode(_encode(each))
+            _decoder.decode(_encode(record))
         except msgspec.ValidationError as error:
-            raise ValueError(f"{error}: {_shown(each)}") from error
-        if file is not None and (each.path, each.path_b64) != file.path_fields:
-            raise ValueError(f"the record belongs to another file: {_shown(each)}")
-        if type(each) is Ast and has_object is not None and not has_object(each.object):
-            raise ValueError(f"the record refers to an object that is not in the store: {_shown(each)}")
+            raise ValueError(f"{error}: {_format_record(record)}") from error
+        if file is not None and (record.path, record.path_b64) != file.path_fields:
+            raise ValueError(f"the record belongs to another file: {_format_record(record)}")
+        if type(record) is Ast and has_object is not None and not has_object(record.object):
+            raise ValueError(f"the record refers to an object that is not in the store: {_format_record(record)}")
     return records
 
 
-def check_task(declaration: TaskDeclaration, made: object) -> Task:
-    """Return what a factory made. Raises InvalidConfiguration where it is no task of the scope that was declared."""
+def check_task(declaration: TaskDeclaration, task: object) -> Task:
+    """Return the object that a factory returned.
+
+    Raises InvalidConfiguration if it is not a task of the declared scope.
+    """
     is_of_project = declaration.scope == "project"
-    if isinstance(made, ProjectTask if is_of_project else FileTask):
-        return made
+    if isinstance(task, ProjectTask if is_of_project else FileTask):
+        return task
     verb = "run_project" if is_of_project else "run_file"
     raise InvalidConfiguration(
         f"{declaration.implementation} is declared with scope {declaration.scope}, "
         f"but the class of the task does not define the method `{verb}`",
-        hint=f"rename the method `run` to `{verb}`" if hasattr(made, "run") else "see codebatch_workers.api.protocols",
+        hint=f"rename the method `run` to `{verb}`" if hasattr(task, "run") else "see codebatch_workers.api.protocols",
     )
 
 
 def named(record: Record, task: str) -> Record:
-    """A finding of a task that is not built in bears its name, where it names no other tool, or no code, itself."""
+    """Return a finding of a custom task with the task's name as tool and code, unless the finding has its own."""
     if not isinstance(record, Diagnostic) or (record.tool != OWN_TOOL and record.code):
         return record
     tool = task if record.tool == OWN_TOOL else record.tool
     return msgspec.structs.replace(record, tool=tool, code=record.code or task)
 
 
-def _shown(record: Record) -> str:
+def _format_record(record: Record) -> str:
     return _encode(record).decode("utf-8")[:_SHOWN_CHARACTERS_MAX]

@@ -1,4 +1,4 @@
-"""What comes of a unit, item by item, before it is encoded."""
+"""Results of a unit, item by item, before they are encoded."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from codebatch.model.record_counts import Counts
 
 
 class TaskFailure(msgspec.Struct, frozen=True, kw_only=True):
-    """A task that could not do an item, and what is known of why."""
+    """A failure of a task on an item, and its evidence."""
 
     reason: FailureReason
     evidence: str
 
 
 class ReusedRecords(msgspec.Struct, frozen=True):
-    """The record lines that an older batch has of an item: they are taken over as they are."""
+    """Record lines of an item from an older batch, to be committed unchanged."""
 
     lines: bytes
 
 
 class EncodedRecords(msgspec.Struct, frozen=True):
-    """The lines of some records of one file, these, and their types."""
+    """The records of one file with their encoded lines and their types."""
 
     lines: bytes
     records: list[Record]
@@ -36,9 +36,9 @@ Result = list[Record] | TaskFailure
 
 
 class UnitResults(msgspec.Struct, kw_only=True):
-    """What came of items [start, end) so far: for each task one result an item.
+    """The results of items [start, end) so far: for each task one result per item.
 
-    `kept`: of each task how many results are to be Kept in all, and the counts of all of them.
+    `kept` has for each task the number of reused results and their total counts.
     """
 
     start: int
@@ -48,5 +48,5 @@ class UnitResults(msgspec.Struct, kw_only=True):
 
     @property
     def end(self) -> int:
-        """The item after the last one done."""
+        """The item after the last finished item."""
         return self.start + len(self.items)

@@ -1,4 +1,4 @@
-"""What a unit need not do: the lines that older batches hold of its items (SPEC.md "Reuse")."""
+"""Reused results of a unit: record lines of its items from older batches (SPEC.md "Reuse")."""
 
 from __future__ import annotations
 
@@ -18,54 +18,63 @@ if TYPE_CHECKING:
 
 
 class ReusedLines(msgspec.Struct, frozen=True):
-    """By task and item of a shard, record lines as they are to be committed.
+    """Record lines to commit, by task and item of a shard.
 
-    `counts`: of each task how many items these are of, and the counts of all of them.
+    `counts` has for each task the number of these items and the total counts of their records.
     """
 
     lines: dict[tuple[str, int], bytes]
     counts: dict[str, tuple[int, Counts]]
 
     def wanted(self, tasks: Sequence[str], start: int, end: int) -> dict[int, Sequence[str]]:
-        """Of items [start, end) the tasks that nothing is served of; no item of which everything is."""
+        """Map each of items [start, end) to the tasks without a reused result.
+
+        Items with results of all tasks are left out.
+        """
         items = range(start, end)
         if not self.lines:
             return dict.fromkeys(items, tasks)
-        return {item: rest for item in items if (rest := [name for name in tasks if (name, item) not in self.lines])}
+        return {
+            item: missing for item in items if (missing := [name for name in tasks if (name, item) not in self.lines])
+        }
 
 
 class Bases:
-    """The older batches that a worker was told of, each opened once."""
+    """The older batches that assignments refer to, each opened once."""
 
     def __init__(self, store: StoreDir) -> None:
         self._store = store
         self._bases: dict[str, ReuseBase | None] = {}
 
     def find(self, served: Sequence[Served], start: int, end: int) -> ReusedLines:
-        """All that is served of items [start, end). What cannot be read, or is not what was written, is not served."""
-        found = ReusedLines({}, {})
+        """Return the reused results of items [start, end). Lines that are missing or damaged are left out."""
+        reused = ReusedLines({}, {})
         items: dict[str, dict[str, set[int]]] = {}
         for run in served:
             first, last = max(run.start, start), min(run.end, end)
             base = self.base(run.base)
             if base is None or first >= last:
                 continue
-            skipped = run.first + first - run.start
+            first_old_item = run.first + first - run.start
             with treating_damage_as_missing():
-                lines = base.lines(run.task, skipped, skipped + last - first)
-                found.lines.update(((run.task, first + place), each) for place, each in enumerate(lines))
-                of_bases = items.setdefault(run.task, {})
-                of_bases.setdefault(run.base, set()).update(range(skipped, skipped + last - first))
-        for task, of_bases in items.items():
+                lines = base.lines(run.task, first_old_item, first_old_item + last - first)
+                reused.lines.update(((run.task, first + place), item_lines) for place, item_lines in enumerate(lines))
+                items_by_base = items.setdefault(run.task, {})
+                items_by_base.setdefault(run.base, set()).update(range(first_old_item, first_old_item + last - first))
+        for task, items_by_base in items.items():
             with treating_damage_as_missing():
-                counts = [_counts(base, task, taken) for id_, taken in of_bases.items() if (base := self.base(id_))]
-                found.counts[task] = (sum(map(len, of_bases.values())), add_counts(counts))
-        return found
+                counts = [
+                    _counts(base, task, base_items)
+                    for id_, base_items in items_by_base.items()
+                    if (base := self.base(id_))
+                ]
+                reused.counts[task] = (sum(map(len, items_by_base.values())), add_counts(counts))
+        return reused
 
     def base(self, batch_id: str) -> ReuseBase | None:
-        """An older batch; None where it is gone or cannot be read."""
+        """Return an older batch, or None if it is missing or damaged."""
         if batch_id not in self._bases:
-            from codebatch.store.results.bases import open_base  # 4 ms of a worker that is told of none
+            from codebatch.store.results.bases import open_base  # Imported late: many workers reuse nothing.
 
             self._bases[batch_id] = None
             with treating_damage_as_missing():
@@ -74,21 +83,21 @@ class Bases:
 
 
 def _counts(base: ReuseBase, task: str, items: Collection[int]) -> Counts:
-    """The counts of what a task says of some items of a base, which has results of them. Raises StoreCorrupt.
+    """Return the counts of the records of some items of a base. Raises StoreCorrupt.
 
-    Counted are the items, or the others of their results, whichever are fewer.
+    For each stored result, either the items or its other items are counted, whichever are fewer.
     """
 
-    def counted(some: Iterable[int]) -> Counts:
-        return count_lines(b"".join(line for item in some for line in base.lines(task, item, item + 1)))
+    def count_items(some_items: Iterable[int]) -> Counts:
+        return count_lines(b"".join(line for item in some_items for line in base.lines(task, item, item + 1)))
 
-    found: list[Counts] = []
+    parts: list[Counts] = []
     for held in base.held(task):
-        every = range(held.start, held.end)
-        inside = [item for item in every if item in items]
-        others = [item for item in every if item not in items] if inside else []
-        if len(others) < len(inside):
-            found.append(subtract_counts(held.counts, counted(others)))
-        elif inside:
-            found.append(counted(inside))
-    return add_counts(found)
+        held_items = range(held.start, held.end)
+        reused_items = [item for item in held_items if item in items]
+        other_items = [item for item in held_items if item not in items] if reused_items else []
+        if len(other_items) < len(reused_items):
+            parts.append(subtract_counts(held.counts, count_items(other_items)))
+        elif reused_items:
+            parts.append(count_items(reused_items))
+    return add_counts(parts)

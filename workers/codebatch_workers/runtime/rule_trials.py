@@ -1,7 +1,7 @@
-"""Trials of the user's rules: each is one rule over one source, of a file or of an example of the rule.
+"""Trials of custom rules: each applies one rule to one source, which is a file or an example of the rule.
 
-A regular expression in a query may take for ever. So each trial is a call of its own, which a process with a limit of
-time can make.
+A regular expression in a query may not terminate. So each trial is a separate call that a process with a time limit can
+make.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import without_unwanted
 from codebatch_workers.tasks.lint import NOT_WRITTEN_BY_HAND, apply_rule
 
-_compiled = cache(compile_rule)
+_compile = cache(compile_rule)
 
 
 class _Trial(NamedTuple):
-    """A rule and a source. `text` is that of an example, and empty of a file."""
+    """A rule and a source. For an example, `text` is its text; for a file, it is empty."""
 
     rule: QueryRule
     source: SourceFile
@@ -49,32 +49,35 @@ class RuleTrials:
         return len(self._trials)
 
     def run(self, number: int) -> list[dict[str, Json]]:
-        """Make one. Return its findings, as JSON has them."""
+        """Run a trial. Return its findings as JSON values."""
         trial = self._trials[number]
-        found = without_unwanted(trial.source, apply_rule(_compiled(trial.rule), trial.source))
-        return [msgspec.to_builtins(finding) for finding in found]
+        findings = without_unwanted(trial.source, apply_rule(_compile(trial.rule), trial.source))
+        return [msgspec.to_builtins(finding) for finding in findings]
 
     def answer(self, results: Sequence[list[dict[str, Json]] | str]) -> dict[str, Json]:
-        """Return what `rules test` answers. A result is what a trial found, or why it did not come to its end."""
-        tried = list(zip(self._trials, results, strict=True))
-        wrong: dict[str, list[Json]] = {rule.id: [] for rule in self._rules}
+        """Return the answer of `rules test`.
+
+        A result is a list of findings, or the reason why a trial did not finish.
+        """
+        trials_with_results = list(zip(self._trials, results, strict=True))
+        failed_examples: dict[str, list[Json]] = {rule.id: [] for rule in self._rules}
         failures: list[Json] = []
-        for trial, result in tried:
+        for trial, result in trials_with_results:
             example = {"example": trial.example, "text": trial.text}
             if isinstance(result, str):
-                place = example if trial.example else _placed(trial.source)
+                place = example if trial.example else _path_fields(trial.source)
                 failures.append({"rule": trial.rule.id, **place, "reason": result})
             elif trial.example and bool(result) != (trial.example == "bad"):
-                wrong[trial.rule.id].append({**example, "findings": len(result)})
+                failed_examples[trial.rule.id].append({**example, "findings": len(result)})
         return {
             "rules": [
-                {"id": rule.id, "examples": len(rule.bad) + len(rule.good), "failed_examples": wrong[rule.id]}
+                {"id": rule.id, "examples": len(rule.bad) + len(rule.good), "failed_examples": failed_examples[rule.id]}
                 for rule in self._rules
             ],
             "files": list(self._files),
             "findings": [
                 finding
-                for trial, result in tried
+                for trial, result in trials_with_results
                 if not trial.example and isinstance(result, list)
                 for finding in result
             ],
@@ -83,15 +86,15 @@ class RuleTrials:
 
     def _add_file(self, source: SourceFile) -> None:
         rules = [rule for rule in self._rules if rule.language == source.language]
-        passed_over = _why_passed_over(source, bool(rules))
-        tried = [] if passed_over else rules
-        self._trials += (_Trial(rule, source) for rule in tried)
-        told = {"language": source.language, "rules": len(tried), "skip_reason": passed_over}
-        self._files.append({**_placed(source), **told})
+        skip_reason = _skip_reason(source, bool(rules))
+        trials_with_results = [] if skip_reason else rules
+        self._trials += (_Trial(rule, source) for rule in trials_with_results)
+        facts = {"language": source.language, "rules": len(trials_with_results), "skip_reason": skip_reason}
+        self._files.append({**_path_fields(source), **facts})
 
 
 def _examples(rule: QueryRule) -> list[_Trial]:
-    # The name would say the language; an attribute says it of any name.
+    # The name of a file determines its language, so an attribute sets the language here.
     contexts = {"attributes": b"language=" + rule.language.encode()}
     return [
         _Trial(rule, SourceFile(rule.id.encode(), text.encode(), executable=False, contexts=contexts), kind, text)
@@ -100,13 +103,13 @@ def _examples(rule: QueryRule) -> list[_Trial]:
     ]
 
 
-def _placed(source: SourceFile) -> dict[str, Json]:
+def _path_fields(source: SourceFile) -> dict[str, Json]:
     placed = zip(("path", "path_b64"), source.path_fields, strict=True)
     return {name: value for name, value in placed if isinstance(value, str)}
 
 
-def _why_passed_over(source: SourceFile, has_rules: bool) -> str:
-    """Why no rule of the user's looks at a file; empty if one does."""
+def _skip_reason(source: SourceFile, has_rules: bool) -> str:
+    """Return why no custom rule applies to a file, or an empty text if one does."""
     if source.file_class in ("binary", "huge", "empty", *NOT_WRITTEN_BY_HAND):
         return f"it is {source.file_class}"
     if not has_rules:

@@ -1,4 +1,4 @@
-"""What a project task says of each shard of files: what it made, and what of an older batch stands."""
+"""The parts of a project task's outcome, one per shard: newly made, or updated from an older batch."""
 
 from __future__ import annotations
 
@@ -18,53 +18,53 @@ if TYPE_CHECKING:
     from codebatch.store.results.bases import ShardPlace
 
 Adopt: TypeAlias = "Callable[[Shard, str, ShardPlace], EncodedOutcome | None]"
-"""Gives a shard file of an older batch a name among the results of this one; None where it is not what it was."""
+"""A function that links a shard file of an older batch into the results of this one. Returns None if it is damaged."""
 
 
 def adopt_none(_shard: Shard, _task: str, _place: ShardPlace) -> None:
-    """Where there are no results to give a name among."""
+    """Adopt nothing, because there is no directory of results."""
 
 
 Keep = Callable[[EncodedOutcome, Sequence[EncodedRecords | ReusedRecords]], None]
-"""Keeps for the index what an outcome posts, by what it is made of."""
+"""A function that stores the index terms of an outcome, given the results that it consists of."""
 
 
 def keep_nothing(_encoded: EncodedOutcome, _said: Sequence[EncodedRecords | ReusedRecords]) -> None:
-    """Where no index is to be made."""
+    """Store nothing, because no index is wanted."""
 
 
-def made_part(
-    task: str, shard: Shard, said: Mapping[int, EncodedRecords], frames: FrameWriter, unkeyed: str, keep: Keep
+def make_part(
+    task: str, shard: Shard, results: Mapping[int, EncodedRecords], frames: FrameWriter, unkeyed: str, keep: Keep
 ) -> EncodedOutcome:
-    """The part of a shard where nothing but this is said of files; by their items. `unkeyed` is as in `Outcome`."""
-    each = [said.get(item, NOTHING_SAID) for item in range(shard.start, shard.end)]
-    counts = count_records([one.records for one in each], [one.types for one in each])
-    encoded = encode_outcome(_outcome(task, shard, counts, unkeyed), [one.lines for one in each], frames)
-    keep(encoded, each)
+    """Return the part of a shard that consists only of the given results, by item. `unkeyed` is as in `Outcome`."""
+    shard_results = [results.get(item, NOTHING_SAID) for item in range(shard.start, shard.end)]
+    counts = count_records([result.records for result in shard_results], [result.types for result in shard_results])
+    encoded = encode_outcome(_outcome(task, shard, counts, unkeyed), [result.lines for result in shard_results], frames)
+    keep(encoded, shard_results)
     return encoded
 
 
-def updated_part(
+def update_part(
     task: str,
     shard: Shard,
-    said: Mapping[int, EncodedRecords],
+    results: Mapping[int, EncodedRecords],
     frames: FrameWriter,
     before: BatchBefore,
     adopt: Adopt,
     keep: Keep,
 ) -> EncodedOutcome:
-    """The part of a shard where of every other file what was said before stands. Raises StoreError."""
-    new = {item - shard.start: said[item].lines for item in range(shard.start, shard.end) if item in said}
+    """Return the part of a shard in which files without a given result keep their older result. Raises StoreError."""
+    new = {item - shard.start: results[item].lines for item in range(shard.start, shard.end) if item in results}
     lines = before.lines(shard.start, shard.end) if new else []
     file = before.file(shard)
-    if file is not None and all(lines[place] == each for place, each in new.items()):
+    if file is not None and all(lines[index] == item_lines for index, item_lines in new.items()):
         adopted = adopt(shard, task, file)
         if adopted is not None:
             return adopted
     if not new:
         lines = before.lines(shard.start, shard.end)
-    for place, each in new.items():
-        lines[place] = each
+    for index, item_lines in new.items():
+        lines[index] = item_lines
     encoded = encode_outcome(_outcome(task, shard, count_lines(b"".join(lines))), lines, frames)
     keep(encoded, list(map(ReusedRecords, lines)))
     return encoded

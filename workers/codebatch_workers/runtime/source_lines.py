@@ -1,4 +1,4 @@
-"""Lines of a file: some as people see them, or its code lines. Few modules: no parser is loaded, and no rule."""
+"""Lines of a file as displayed, and its code lines. This module imports no parser and no rules, so it loads fast."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codebatch_workers.syntax.language.encodings import decode, is_binary
 
 
 def source_lines(path: bytes, content: bytes, contexts: Mapping[str, bytes], first: int, last: int) -> dict[str, Json]:
-    """How many lines a file has, and the text of some, without their LF; whether it `is_binary`, and has none."""
+    """Return the number of lines of a file and the texts of some lines without LF. A binary file has no lines."""
     if is_binary(content):
         return {"count": 0, "is_binary": True, "lines": []}
     utf8 = _utf8(path, content, contexts)
@@ -24,18 +24,19 @@ def source_lines(path: bytes, content: bytes, contexts: Mapping[str, bytes], fir
 def code_lines_of(
     path: bytes, content: bytes, contexts: Mapping[str, bytes], comments: bytes
 ) -> tuple[list[bytes], list[int]]:
-    """Return the code lines of a file that has fingerprints, and the number of each; `comments` as these have them."""
+    """Return the code lines of a file and their numbers. `comments` is the comment syntax from its fingerprints."""
     return code_lines(_utf8(path, content, contexts), comments)
 
 
 def _utf8(path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> bytes:
     if path.endswith(b".ipynb"):
-        from codebatch_workers.syntax.source import SourceFile  # 20 ms, of notebooks alone
+        from codebatch_workers.syntax.source import SourceFile  # Imported late: only notebooks need it.
 
         return SourceFile(path, content, executable=False, contexts=contexts).utf8
 
     def is_python() -> bool:
-        from codebatch_workers.syntax.source import SourceFile  # 20 ms, where a file says `coding` at its beginning
+        # Imported late: only files with a `coding` declaration need it.
+        from codebatch_workers.syntax.source import SourceFile
 
         return SourceFile(path, content, executable=False, contexts=contexts).language == "python"
 

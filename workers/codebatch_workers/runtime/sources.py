@@ -1,4 +1,4 @@
-"""Files as tasks of file scope see them, out of the snapshot."""
+"""Files of the snapshot as file tasks see them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from codebatch.model.entry import Entry
 from codebatch_workers.runtime.results import TaskFailure
 from codebatch_workers.syntax.source import SourceFile
 
-# How far files are read ahead.
+# The maximum number and total size of files that are read ahead.
 _AHEAD_ITEMS = 32
 _AHEAD_BYTES = 1024 * 1024
 
@@ -17,7 +17,7 @@ _AHEAD_BYTES = 1024 * 1024
 def load_source(
     entry: Entry, read: Callable[[Entry], bytes], contexts: Mapping[str, bytes]
 ) -> SourceFile | TaskFailure:
-    """A file's content from the snapshot, never from the work tree."""
+    """Return a file with its content from the snapshot, or a failure if the content is missing."""
     try:
         content = read(entry)
     except ObjectMissing as error:
@@ -28,9 +28,9 @@ def load_source(
 def iter_sources(
     entries: Iterable[tuple[Entry, Mapping[str, bytes]]], read: Callable[[Entry], bytes]
 ) -> Iterator[SourceFile | TaskFailure]:
-    """Files with their contexts, each as `load_source` has it; read some at a time, a large one alone.
+    """Yield files with their contexts, like `load_source`. Several files are read at a time, a large one separately.
 
-    After the parsing of a file a processor's caches hold nothing more of what reading takes.
+    Parsing evicts the code that reads files from the processor's caches, so reads are grouped.
     """
     loaded: list[SourceFile | TaskFailure] = []
     size = 0

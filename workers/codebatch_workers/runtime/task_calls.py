@@ -1,8 +1,8 @@
-"""Calls of tasks: whatever one raises is a failure at its file, with the traceback as evidence."""
+"""Calls of tasks that convert exceptions into failures, with the traceback as evidence."""
 
 from __future__ import annotations
 
-import traceback  # Not where it is needed: a task may have used up the file descriptors that an import takes.
+import traceback  # Imported early, because a task may have used up the file descriptors that an import needs.
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
@@ -16,13 +16,13 @@ T = TypeVar("T")
 
 
 def call_guarded(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | TaskFailure:
-    """Return the answer of a task. Whatever it raises, except an error of the store, is a failure."""
+    """Return the result of a task. An exception, except an error of the store, becomes a failure."""
     try:
         return call(*arguments, **options)
     except ObjectMissing as error:
         return TaskFailure(reason="object", evidence=error.message)
     except StoreError:
-        raise  # What other tasks said cannot be read: no fault of this one, and no outcome.
+        raise  # Results of other tasks cannot be read. This is not a failure of this task, so there is no outcome.
     except MemoryError:
         return TaskFailure(reason="memory", evidence=_evidence())
     except BaseException:
@@ -30,6 +30,6 @@ def call_guarded(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) 
 
 
 def _evidence() -> str:
-    """The traceback at hand, as text that can be written: an exception may say anything."""
+    """Return the current traceback as valid text. The message of an exception may contain any characters."""
     text = traceback.format_exc()[-EVIDENCE_CHARACTERS_MAX:]
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,7 +1,8 @@
-"""What a worker keeps for the index of its batch: the terms of shards whose records it has in hand (SPEC.md "Index").
+"""Index terms that a worker writes for shards whose records it has in memory (SPEC.md "Index").
 
-A terms file is found by the digest of the trailer that merging gives a shard file. That is known here where one outcome
-covers all of a shard. Of other shards, and where it cannot be written, who makes the index decodes the records.
+A terms file is named by the digest of the trailer that the merge will write for a shard file. A worker knows this
+digest if one outcome covers the whole shard. For other shards, or if writing fails, the index is made by decoding the
+records.
 """
 
 from __future__ import annotations
@@ -23,65 +24,77 @@ from codebatch_workers.runtime.shard_parts import Keep
 
 
 def terms_keeper(files: Files, store_root: Path, plan: Plan) -> Keep:
-    """Writes terms files of the shards of a plan. What it cannot write it leaves: nothing but speed rests on them."""
+    """Return a function that writes terms files for shards of a plan.
+
+    Write errors are ignored, because only speed is lost.
+    """
     shard_items = {shard.id: shard.items for shard in plan.shards}
 
-    def keep(encoded: EncodedOutcome, said: Sequence[EncodedRecords | ReusedRecords]) -> None:
+    def keep(encoded: EncodedOutcome, results: Sequence[EncodedRecords | ReusedRecords]) -> None:
         outcome = encoded.outcome
-        if len(said) != shard_items[outcome.shard] or KINDS_POSTED.isdisjoint(outcome.counts.kinds):
+        if len(results) != shard_items[outcome.shard] or KINDS_POSTED.isdisjoint(outcome.counts.kinds):
             return
         trailer = read_trailer(make_trailer(encoded.frames, encoded.table, outcome.bytes))
-        with contextlib.suppress(StoreError, ValueError):  # Lines of an older batch may be no records.
-            terms = collect_terms(posted_by_frames(said, [frame.bytes for frame in trailer.frames]))
+        with contextlib.suppress(StoreError, ValueError):  # The lines of an older batch may not be valid records.
+            terms = collect_terms(posted_by_frames(results, [frame.bytes for frame in trailer.frames]))
             files.write_volatile(terms_path(store_root, trailer.digest), encode_terms(trailer.digest, terms))
 
     return keep
 
 
-def posted_by_frames(said: Iterable[EncodedRecords | ReusedRecords], sizes: Iterable[int]) -> Iterator[Posted]:
-    """What each frame posts of those, of so many bytes, that hold what is said of the items of a shard.
+def posted_by_frames(results: Iterable[EncodedRecords | ReusedRecords], sizes: Iterable[int]) -> Iterator[Posted]:
+    """Yield the terms of each frame.
 
-    A record is a line: so of an item that lies in several frames its lines tell which of its records are in each.
-    Raises ValueError where lines of an older batch are no records.
+    `sizes` are the sizes of the frames that hold the results of the items of a shard.
+
+    Each line is a record. So if the records of an item span several frames, its lines determine which records are in
+    which frame. Raises ValueError if lines of an older batch are not valid records.
     """
-    more = iter(sizes)
-    left = next(more, 1)  # Of nothing there are no frames.
-    inside: list[EncodedRecords | ReusedRecords] = []
-    for each in said:
-        length = len(each.lines)
+    remaining_sizes = iter(sizes)
+    bytes_left = next(remaining_sizes, 1)  # An empty shard has no frames.
+    frame_results: list[EncodedRecords | ReusedRecords] = []
+    for result in results:
+        length = len(result.lines)
         start = record = 0
-        while length - start >= left:
-            end = start + left
-            ended = _record_at(each, end, start, record)
-            inside.append(_part(each, slice(start, end), slice(record, ended)))
-            yield _posted(inside)
-            inside, left, start, record = [], next(more, 1), end, ended
+        while length - start >= bytes_left:
+            end = start + bytes_left
+            next_record = _record_at(result, end, start, record)
+            frame_results.append(_part(result, slice(start, end), slice(record, next_record)))
+            yield _posted(frame_results)
+            frame_results, bytes_left, start, record = [], next(remaining_sizes, 1), end, next_record
         if start < length:
-            inside.append(_part(each, slice(start, None), slice(record, None)) if start else each)
-            left -= length - start
+            frame_results.append(_part(result, slice(start, None), slice(record, None)) if start else result)
+            bytes_left -= length - start
 
 
-def _record_at(each: EncodedRecords | ReusedRecords, end: int, start: int, record: int) -> int:
-    """Which record of an item begins at a byte of it, where another one does at `start`: the shorter way is counted."""
-    if isinstance(each, ReusedRecords):
+def _record_at(result: EncodedRecords | ReusedRecords, end: int, start: int, record: int) -> int:
+    """Return the index of the record that begins at byte `end`, given that `record` begins at `start`.
+
+    Lines are counted from the nearer side.
+    """
+    if isinstance(result, ReusedRecords):
         return 0
-    if len(each.lines) - end < end - start:
-        return len(each.records) - each.lines.count(b"\n", end)
-    return record + each.lines.count(b"\n", start, end)
+    if len(result.lines) - end < end - start:
+        return len(result.records) - result.lines.count(b"\n", end)
+    return record + result.lines.count(b"\n", start, end)
 
 
-def _part(each: EncodedRecords | ReusedRecords, lines: slice, records: slice) -> EncodedRecords | ReusedRecords:
-    """Some lines of an item, or the records that they are."""
-    if isinstance(each, ReusedRecords):
-        return ReusedRecords(each.lines[lines])
-    return EncodedRecords(b"", each.records[records], each.types[records])
+def _part(result: EncodedRecords | ReusedRecords, lines: slice, records: slice) -> EncodedRecords | ReusedRecords:
+    """Return a part of a result: some lines, or the corresponding records."""
+    if isinstance(result, ReusedRecords):
+        return ReusedRecords(result.lines[lines])
+    return EncodedRecords(b"", result.records[records], result.types[records])
 
 
-def _posted(inside: Sequence[EncodedRecords | ReusedRecords]) -> Posted:
-    ready = [each for each in inside if isinstance(each, EncodedRecords)]
-    kept = [each.lines for each in inside if isinstance(each, ReusedRecords)] if len(ready) < len(inside) else ()
+def _posted(frame_results: Sequence[EncodedRecords | ReusedRecords]) -> Posted:
+    encoded = [result for result in frame_results if isinstance(result, EncodedRecords)]
+    reused_lines = (
+        [result.lines for result in frame_results if isinstance(result, ReusedRecords)]
+        if len(encoded) < len(frame_results)
+        else ()
+    )
     return posted_by(
-        list(chain.from_iterable([each.records for each in ready])),
-        list(chain.from_iterable([each.types for each in ready])),
-        b"".join(kept),
+        list(chain.from_iterable([result.records for result in encoded])),
+        list(chain.from_iterable([result.types for result in encoded])),
+        b"".join(reused_lines),
     )

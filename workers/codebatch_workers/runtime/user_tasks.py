@@ -1,4 +1,7 @@
-"""Tasks of the project's own: functions, run as tasks (codebatch/plugins/user_tasks.py), and watched as they run."""
+"""Custom tasks: functions that run as tasks (codebatch/plugins/user_tasks.py).
+
+Their inputs are audited during the run.
+"""
 
 from __future__ import annotations
 
@@ -36,43 +39,43 @@ class _Function:
         self._arguments = () if config is None else (config,)
         self._watch = watch
 
-    def _call(self, given: object, file: SourceFile | None = None) -> list[Record]:
-        """What the function gives, checked: all of it, for a generator has done nothing before."""
+    def _call(self, argument: object, file: SourceFile | None = None) -> list[Record]:
+        """Return the validated records of the function. A generator is consumed, because it does nothing before."""
         if self._watch is None:
-            return self._checked(given, file)
-        return self._watch.during(self._name, self._checked, given, file)
+            return self._call_and_check(argument, file)
+        return self._watch.during(self._name, self._call_and_check, argument, file)
 
-    def _checked(self, given: object, file: SourceFile | None) -> list[Record]:
-        return self._check(self._function(given, *self._arguments), file)
+    def _call_and_check(self, argument: object, file: SourceFile | None) -> list[Record]:
+        return self._check(self._function(argument, *self._arguments), file)
 
 
 class FileFunction(_Function):
-    """Calls a function for each file."""
+    """A custom task that is called for each file."""
 
     def run_file(self, file: SourceFile) -> list[Record]:
-        """What the function gives. Raises TypeError or ValueError where that is no record of the file."""
+        """Return the records of the function. Raises TypeError or ValueError if a value is not a record of the file."""
         return self._call(file, file)
 
 
 class ProjectFunction(_Function):
-    """Calls a function for the project."""
+    """A custom task that is called for the project."""
 
     def run_project(self, project: Project) -> list[Record]:
-        """What the function gives. Raises TypeError or ValueError where that is no record."""
+        """Return the records of the function. Raises TypeError or ValueError if a value is not a record."""
         return self._call(project)
 
 
 class OwnTasks:
-    """The own tasks of a worker, and whether what they find may be taken over by other batches."""
+    """The custom tasks of a worker, and whether other batches may reuse their results."""
 
     def __init__(self, catalogue: TaskCatalogue, store: Path | None, check: Check) -> None:
-        """Tasks of project scope are given what lies in `store`; `check` is as `check_records`."""
+        """Tasks of project scope may read `store`. `check` is like `validate_records`."""
         self._check = check
         self._catalogue = catalogue
         self._store = [] if store is None else [str(store)]
 
     def task(self, own: OwnTask, planned: PlannedTask, config: msgspec.Struct) -> FileFunction | ProjectFunction:
-        """An own task as it is planned."""
+        """Return a custom task as planned."""
         watch, name = self._catalogue.watch, planned.name
         is_of_project = planned.scope == "project"
         if watch is not None:
@@ -84,7 +87,9 @@ class OwnTasks:
         return wrap(name, own.function, config if own.takes_config else None, watch, self._check)
 
     def unkeyed(self, name: str) -> str:
-        """What a task's results so far rest on besides its key, for people; empty where nothing that was seen."""
+        """Return a description of inputs of a task that its cache key does not cover, or an empty text if none was
+        seen.
+        """
         own = self._catalogue.own_task(name)
         if own is None:
             return ""

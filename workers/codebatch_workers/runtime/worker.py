@@ -1,4 +1,4 @@
-"""A worker: takes units from its coordinator, leases, executes and commits them, until told to stop or left alone."""
+"""A worker of an analysis: it takes units from its coordinator, leases, executes and commits them until it must end."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ from codebatch_workers.syntax.source import SourceFile
 
 DESCRIPTORS_LEAKED_MAX = 100
 DESCRIPTORS_RESERVED = 32
-# How often a worker looks at them, in items, and whether its coordinator has said something, in nanoseconds.
+# The interval of checks of descriptors, in items, and of messages of the coordinator, in nanoseconds.
 _DESCRIPTORS_EVERY = 16
 _HEED_EVERY_NS = 1_000_000
 
 
 class Worker:
-    """One worker process's life in one batch."""
+    """The life of one worker process in one batch."""
 
     def __init__(
         self,
@@ -89,9 +89,9 @@ class Worker:
         runner: TaskRunner | None = None,
         now_ns: Callable[[], int] = running_ns,
     ) -> None:
-        """What is not given is made: the system's files, a progress cell on disk, the tasks that are installed.
+        """Defaults are the system's files, a progress cell on disk and the installed tasks.
 
-        `now_ns` tells when it is time to heed the coordinator again.
+        `now_ns` is the clock for the interval of `_receive_messages`.
         """
         files = files or RealFiles()
         store = open_store(files, Path(launch.store))
@@ -134,21 +134,21 @@ class Worker:
         self._records = 0
         self._units = 0
         self._now_ns = now_ns
-        self._heeded_ns = 0
+        self._received_ns = 0
         self._is_draining = False
         self._reserve = [os.dup(channel.fileno()) for _ in range(DESCRIPTORS_RESERVED)]
         self._is_worn = False
 
     @property
     def has_built_in_tasks_alone(self) -> bool:
-        """Whether no code of others was run in this process."""
+        """Whether only built-in tasks run in this process."""
         return set(self._plan.task_names) <= set(PIPELINES["full"].tasks)
 
     def run(self) -> None:
-        """Work until told to stop. Raises CoordinatorGone."""
+        """Work until the coordinator requests the end. Raises CoordinatorGone."""
         directories = (layout.OUTCOMES, layout.RESULTS, layout.LEASES)
-        kept = [self._objects.root, *(self._root / name for name in directories)]
-        with self._files.keeping_open(*(kept if self.has_built_in_tasks_alone else ())):
+        directories_to_keep = [self._objects.root, *(self._root / name for name in directories)]
+        with self._files.keeping_open(*(directories_to_keep if self.has_built_in_tasks_alone else ())):
             self._run()
 
     def _run(self) -> None:
@@ -157,20 +157,20 @@ class Worker:
             match self._channel.receive():
                 case Assign(unit=unit, epoch=epoch, served=served):
                     try:
-                        self._do(unit, epoch, served)
+                        self._do_unit(unit, epoch, served)
                     except (InvalidConfiguration, StoreError, ToolMismatch) as error:
                         if isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EMFILE:
-                            raise  # No fault of the disk: some task has used up this process's descriptors.
+                            raise  # The disk is not the cause: a task has used up the descriptors of this process.
                         give_up(self._channel, error)
                         return
                 case Drain():
                     self._is_draining = True
                 case Shrink() | Terminate() | Proceed():
-                    pass  # For a unit that is finished.
+                    pass  # The message refers to a finished unit.
                 case Stop():
                     return
 
-    def _do(self, unit: Unit, epoch: int, served: Sequence[Served]) -> None:
+    def _do_unit(self, unit: Unit, epoch: int, served: Sequence[Served]) -> None:
         self._units += 1
         self._step(unit.start, unit.start, PHASE_LEASE)
         self._set_up(unit.tasks)
@@ -185,7 +185,7 @@ class Worker:
                 shard=unit.shard, start=unit.start, end=unit.end, tasks=unit.tasks, round=unit.round, epoch=epoch
             )
         )
-        start, end, encoded = self._outcomes_of(unit, served)
+        start, end, encoded = self._execute_unit(unit, served)
         if encoded:
             self._commit(unit, epoch, encoded)
         self._step(0, 0, PHASE_IDLE)
@@ -203,9 +203,9 @@ class Worker:
         self._channel.send(Finished(seconds=seconds, is_worn=self._is_worn))
 
     def _set_up(self, tasks: Sequence[str]) -> None:
-        """Load tasks. Raises InvalidConfiguration if the system refuses it to a worker that has done nothing before.
+        """Load tasks. Raises InvalidConfiguration if the system refuses this to a worker without previous units.
 
-        The file of a task may have lowered a limit of the process. The next worker would fare no better.
+        The module of a task may have lowered a limit of the process. A new worker would fail in the same way.
         """
         try:
             self._runner.set_up(tasks)
@@ -218,8 +218,8 @@ class Worker:
                 hint="check for a task that changes the limits of its process, or leaves files open",
             ) from None
 
-    def _outcomes_of(self, unit: Unit, served: Sequence[Served]) -> tuple[int, int, list[EncodedOutcome]]:
-        """Do a unit: the items [start, end) of it that were done, and their outcomes."""
+    def _execute_unit(self, unit: Unit, served: Sequence[Served]) -> tuple[int, int, list[EncodedOutcome]]:
+        """Execute a unit. Return the range [start, end) of finished items and their outcomes."""
         match self._work[unit.shard]:
             case Shard(start=first):
                 done = self._execute(unit, first, self._bases.find(served, unit.start, unit.end))
@@ -230,48 +230,48 @@ class Worker:
                 self._step(unit.start, unit.end, PHASE_COMMIT)
                 return unit.start, unit.end, [encoded]
 
-    def _execute(self, unit: Unit, first: int, found: ReusedLines) -> UnitResults:
-        kept = found.lines
-        done = UnitResults(start=unit.start, results={name: [] for name in unit.tasks}, kept=found.counts)
+    def _execute(self, unit: Unit, first: int, reused: ReusedLines) -> UnitResults:
+        lines = reused.lines
+        done = UnitResults(start=unit.start, results={name: [] for name in unit.tasks}, kept=reused.counts)
         start = first + unit.start
         entries = self._items_between(start, first + unit.end)
-        wanted = found.wanted(unit.tasks, unit.start, unit.end)
+        wanted = reused.wanted(unit.tasks, unit.start, unit.end)
         loaded = iter_sources(
             ((entries[item - unit.start], self._plan.context_of(first + item)) for item in wanted), self._read
         )
         sources: dict[int, SourceFile] = {}
         end = unit.end
         for item in range(unit.start, unit.end):
-            end = self._heed(unit, end)
+            end = self._receive_messages(unit, end)
             if item >= end or self._is_draining or self._is_worn:
                 break
             self._step(item, item + 1, PHASE_ITEM)
             entry = entries[item - unit.start]
             results: dict[str, Result] = {}
             if item in wanted:
-                results, sources[item - unit.start] = self._do_item(entry, next(loaded), wanted[item])
+                results, sources[item - unit.start] = self._run_item(entry, next(loaded), wanted[item])
             done.items.append(entry)
             for name in unit.tasks:
-                done.results[name].append(results[name] if name in results else ReusedRecords(kept[name, item]))
+                done.results[name].append(results[name] if name in results else ReusedRecords(lines[name, item]))
             self._items_done += 1
             if not self._items_done % _DESCRIPTORS_EVERY or any(
-                isinstance(each, TaskFailure) for each in results.values()
+                isinstance(result, TaskFailure) for result in results.values()
             ):
-                self._look_at_descriptors()
+                self._check_descriptors()
         self._step(done.start, done.end, PHASE_BATCHED)
         for name in unit.tasks:
-            of_task = done.results[name]
-            asked = {place: result for place, result in enumerate(of_task) if not isinstance(result, ReusedRecords)}
+            current = done.results[name]
+            pending = {index: result for index, result in enumerate(current) if not isinstance(result, ReusedRecords)}
             self._begin_task(name)
-            completed = self._runner.complete(name, [sources[place] for place in asked], list(asked.values()))
-            for place, result in zip(asked, completed, strict=True):
-                of_task[place] = result
+            completed = self._runner.complete(name, [sources[index] for index in pending], list(pending.values()))
+            for index, result in zip(pending, completed, strict=True):
+                current[index] = result
         return done
 
-    def _do_item(
+    def _run_item(
         self, entry: Entry, source: SourceFile | TaskFailure, tasks: Sequence[str]
     ) -> tuple[dict[str, Result], SourceFile]:
-        """One file through the tasks that nothing is kept of."""
+        """Run the tasks without a reused result on one file."""
         if isinstance(source, TaskFailure):
             empty = SourceFile(path=entry.path, content=b"", executable=entry.executable, contexts={})
             return dict.fromkeys(tasks, source), empty
@@ -280,7 +280,7 @@ class Worker:
         return results, source
 
     def _execute_project(self, unit: Unit, served: Sequence[Served]) -> EncodedOutcome:
-        """A project task, over what the registers say now of the tasks that it needs."""
+        """Execute a project task on the current outcomes of the tasks that it needs."""
         (name,) = unit.tasks
         self._step(unit.start, unit.end, PHASE_PROJECT)
         self._begin_task(name)
@@ -289,7 +289,7 @@ class Worker:
         needs = self._plan.tasks[self._task_numbers[name]].needs
         needed = [(shard, need) for shard, need in ledger.chains if need in needs]
         if any(ledger.holes(shard, need) for shard, need in needed):
-            # It was all there when the coordinator gave us this. Without it we would come to something else for ever.
+            # All outcomes existed when the coordinator assigned this unit. A result without them would be wrong.
             raise lost_outcomes(self._files, self._root)
         contexts = contexts_seen(self._plan.tasks)[name]
         project = BatchProject(
@@ -306,7 +306,7 @@ class Worker:
         def before() -> BatchBefore | None:
             if not served or any(link.type != "result" for shard, need in needed for link in ledger.walk(shard, need)):
                 return None
-            return self._before(name, needs, contexts, served[0].base)
+            return self._open_previous(name, needs, contexts, served[0].base)
 
         adopt = partial(adopt_shard, self._files, outcomes)
         encoded = self._runner.run_project(
@@ -316,8 +316,10 @@ class Worker:
             self._files.sync_directory(self._root / layout.RESULTS)
         return encoded
 
-    def _before(self, name: str, needs: Sequence[str], contexts: frozenset[str], batch_id: str) -> BatchBefore | None:
-        """The older batch from which a project task may go on; None where it is gone or cannot be read."""
+    def _open_previous(
+        self, name: str, needs: Sequence[str], contexts: frozenset[str], batch_id: str
+    ) -> BatchBefore | None:
+        """Return the older batch from which a project task can continue, or None if it is missing or damaged."""
         base = self._bases.base(batch_id)
         if base is not None:
             from codebatch.store.results.bases import SnapshotItems
@@ -329,42 +331,42 @@ class Worker:
         return None
 
     def _outside(self) -> list[Entry]:
-        """The files of the snapshot that are none of the plan's items."""
+        """Return the files of the snapshot that are not items of the plan."""
         if not self._plan.paths:
             return []
         inside = {entry.path for entry in self._items}
         return [entry for entry in items_of(self._snapshot.entries) if entry.path not in inside]
 
     def _commit(self, unit: Unit, epoch: int, encoded: list[EncodedOutcome]) -> None:
-        won = self._committer.commit(encoded, epoch=epoch, round_=unit.round)
-        self._records += sum(outcome.counts.records for outcome in won.outcomes)
-        evidence = {(one.outcome.task, one.outcome.start): one.evidence or None for one in encoded}
-        for outcome in won.outcomes:
+        commit = self._committer.commit(encoded, epoch=epoch, round_=unit.round)
+        self._records += sum(outcome.counts.records for outcome in commit.outcomes)
+        evidence = {(part.outcome.task, part.outcome.start): part.evidence or None for part in encoded}
+        for outcome in commit.outcomes:
             self._journal.write(outcome_event(outcome, unit.round, epoch, evidence[outcome.task, outcome.start]))
-        self._channel.send(Committed(commit=won, lost=len(encoded) - len(won.outcomes)))
+        self._channel.send(Committed(commit=commit, lost=len(encoded) - len(commit.outcomes)))
 
     @cached_property
     def _items(self) -> list[Entry]:
-        """All that the plan works on, for who needs more than a unit."""
+        """The items of the plan, for tasks that need more than a unit."""
         return items_of(self._snapshot.entries, self._plan.paths)
 
     def _items_between(self, start: int, end: int) -> list[Entry]:
-        """The plan's items [start, end). Raises StoreCorrupt."""
-        # Where paths restrict the work, the snapshot numbers its items otherwise.
+        """Return the plan's items [start, end). Raises StoreCorrupt."""
+        # With path restrictions, the snapshot numbers files differently.
         return self._items[start:end] if self._plan.paths else self._snapshot.items_between(start, end)
 
     def _read(self, entry: Entry) -> bytes:
         return self._objects.read(entry.object, entry.size)
 
-    def _heed(self, unit: Unit, end: int) -> int:
-        """Take what the coordinator has sent meanwhile; the unit's end now.
+    def _receive_messages(self, unit: Unit, end: int) -> int:
+        """Handle messages that have arrived. Return the current end of the unit.
 
-        Asking costs as much as many a small file, so it is not asked again within _HEED_EVERY_NS.
+        A check costs as much as many a small file, so it is skipped within _HEED_EVERY_NS of the last one.
         """
         now_ns = self._now_ns()
-        if now_ns - self._heeded_ns < _HEED_EVERY_NS:
+        if now_ns - self._received_ns < _HEED_EVERY_NS:
             return end
-        self._heeded_ns = now_ns
+        self._received_ns = now_ns
         while (message := self._channel.try_receive()) is not None:
             match message:
                 case Shrink(start=unit.start, end=smaller):
@@ -372,13 +374,13 @@ class Worker:
                 case Drain():
                     self._is_draining = True
                 case _:
-                    pass  # A Shrink for a unit that is finished.
+                    pass  # A Shrink for a finished unit.
         return end
 
-    def _look_at_descriptors(self) -> None:
-        """Be worn once tasks have left many descriptors open: dup(2) gives the lowest free one.
+    def _check_descriptors(self) -> None:
+        """Mark this worker as worn if tasks left many descriptors open. dup(2) returns the lowest free one.
 
-        What was held in reserve is what the unit is finished with.
+        The reserved descriptors are then closed, so that the unit can be finished.
         """
         if self._is_worn:
             return

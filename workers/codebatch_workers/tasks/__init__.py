@@ -1,4 +1,4 @@
-"""The built-in tasks, as declared to plans. Nothing heavy is imported: the coordinator never loads a parser."""
+"""Declarations of the built-in tasks for plans. No heavy imports: the coordinator must not load a parser."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codebatch_workers.syntax.language.attributes import attributes_context
 from codebatch_workers.syntax.language.languages import EXTRA_GRAMMAR_TOOLS, GRAMMAR_TOOLS
 from codebatch_workers.tasks.parse_config import ParseConfig
 
-# Of what is not in codebatch_workers.
+# Packages outside codebatch_workers on which tasks depend.
 _SOURCES = ("codebatch.errors", "codebatch.model")
 
 PARSE = TaskDeclaration(

@@ -1,13 +1,20 @@
-"""analyze: numbers about a file, always in the same order, and none that is not known.
+"""analyze: metrics of a file, always in the same order. Unknown metrics are left out.
 
-`bytes` is of every file. A text file has `lines`, `code`, `comment` and `blank`, so that lines = code + comment + blank
-(line_counts.py). Where the language has functions: `functions`, `classes` (what has members: classes, structs,
-interfaces, enums, traits, unions), `imports` (statements), `complexity` (the sum over the functions and what is outside
-of all), `max_complexity` (of the functions' the greatest, 0 where there is none); unless they are 0 `cognitive` (a sum
-too), `max_cognitive`, `max_nesting`, `max_parameters`. Then of each function, by position, its qualified name as
-`symbol` and the `line` of its name: `complexity`, and unless they are 0 `cognitive`, `nesting`, `parameters`. Of a
-function that is no symbol `line` is its first, and `complexity` has its `end_line`. See complexity.py. At last, where
-the file can have duplicates, its `fingerprints` (fingerprints.py).
+Every file has `bytes`. A text file has `lines`, `code`, `comment` and `blank`; lines = code + comment + blank
+(line_counts.py).
+
+If the language has functions, these metrics follow:
+
+- `functions`, `classes` (definitions with members: classes, structs, interfaces, enums, traits, unions), `imports`
+  (statements)
+- `complexity`: the sum over all functions and the code outside functions; `max_complexity`: the maximum over functions,
+  0 if there are none
+- unless they are 0: `cognitive` (also a sum), `max_cognitive`, `max_nesting`, `max_parameters`
+
+Then the metrics of each function follow, by position. `symbol` is its qualified name and `line` the line of its name:
+`complexity`, and unless they are 0 `cognitive`, `nesting`, `parameters`. If a function is not a symbol, `line` is its
+first line, and `complexity` has its `end_line`. See complexity.py. If the file can have duplicates, its `fingerprints`
+come last (fingerprints.py).
 """
 
 from __future__ import annotations
@@ -30,15 +37,15 @@ _CLASSES = ("def.class", "def.struct", "def.union", "def.interface", "def.trait"
 
 
 def create(_environment: TaskEnvironment[NoConfig]) -> Analyze:
-    """The task; it has no configuration."""
+    """Return the task. It has no configuration."""
     return Analyze()
 
 
 class Analyze:
-    """`metric` records in the order of the module's text, and the `fingerprints` of the file."""
+    """The task: `metric` records in the order of the module's docstring, then the `fingerprints` of the file."""
 
     def run_file(self, file: SourceFile) -> list[Record]:
-        """The records of one file."""
+        """Return the records of a file."""
         path, path_b64 = file.path_fields
         outside, functions = _functions(file)
         records: list[Record] = [
@@ -49,7 +56,7 @@ class Analyze:
         for function in functions:
             assert names is not None
             symbol, line = names.name_of_function(function.start), file.line(names.place_of_function(function.start))
-            # Of a function that is a symbol the symbol has the end.
+            # The end of a function that is a symbol is in the symbol's record.
             end_line = UNSET if names.has_symbol(function.start) else file.line(function.end)
             for metric, value, end in (
                 ("complexity", function.complexity, end_line),
@@ -69,12 +76,12 @@ class Analyze:
                             end_line=end,
                         )
                     )
-        found = fingerprints(file)
-        return records if found is None else [*records, found]
+        file_fingerprints = fingerprints(file)
+        return records if file_fingerprints is None else [*records, file_fingerprints]
 
 
 def metrics(file: SourceFile) -> dict[str, int]:
-    """The metrics of a file by name, in their order, without those of its functions."""
+    """Return the metrics of a file by name, in their order, without those of its functions."""
     return _metrics(file, *_functions(file))
 
 
@@ -85,32 +92,32 @@ def _functions(file: SourceFile) -> tuple[FunctionMetrics, list[FunctionMetrics]
 
 
 def _metrics(file: SourceFile, outside: FunctionMetrics, functions: Sequence[FunctionMetrics]) -> dict[str, int]:
-    found = {"bytes": len(file.content)}
+    values = {"bytes": len(file.content)}
     if file.is_binary:
-        return found
-    found["lines"] = lines_of(file)
-    found.update(count_lines(file)._asdict())
+        return values
+    values["lines"] = lines_of(file)
+    values.update(count_lines(file)._asdict())
     if file.tree is not None and file.language not in LANGUAGES_OF_DATA:
-        found.update(_structure(file, outside, functions))
-    return found
+        values.update(_structure(file, outside, functions))
+    return values
 
 
 def _structure(file: SourceFile, outside: FunctionMetrics, functions: Sequence[FunctionMetrics]) -> dict[str, int]:
     captures = file.captures
-    complexities = [each.complexity for each in functions]
-    cognitives = [each.cognitive for each in functions]
-    found = {
+    complexities = [function.complexity for function in functions]
+    cognitives = [function.cognitive for function in functions]
+    values = {
         "functions": len(functions),
         "classes": sum(len(captures.get(name, ())) for name in _CLASSES),
         "imports": len(captures.get("import", ())),
         "complexity": outside.complexity + sum(complexities),
         "max_complexity": max(complexities, default=0),
     }
-    more = {
+    nonzero_values = {
         "cognitive": outside.cognitive + sum(cognitives),
         "max_cognitive": max(cognitives, default=0),
-        "max_nesting": max([each.nesting for each in functions], default=0),
-        "max_parameters": max([each.parameters for each in functions], default=0),
+        "max_nesting": max([function.nesting for function in functions], default=0),
+        "max_parameters": max([function.parameters for function in functions], default=0),
     }
-    found.update((name, value) for name, value in more.items() if value)
-    return found
+    values.update((name, value) for name, value in nonzero_values.items() if value)
+    return values

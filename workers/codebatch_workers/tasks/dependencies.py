@@ -1,16 +1,16 @@
-"""dependencies: which files of the snapshot each import leads to, and how files hang together through them.
+"""dependencies: the files of the snapshot to which each import leads, and metrics of the import graph.
 
-Of every import a `depends` edge for each file that it may lead to, by line; one that leads out of the snapshot has the
-name as written for its target. Then metrics of the graph, where they are not 0: `dependencies` and `dependents` count
-the files at the other end, `cycle` the files of an import cycle, this one included. Only what leads to one file counts
-there (resolution `exact` and `file`), and for cycles only what the loading of a file executes. Files whose names
-are not UTF-8 have no part in it.
+For each import there is a `depends` edge for each file that it may lead to, by line. If an import leads out of the
+snapshot, its target is the name as written. Then metrics of the graph follow, unless they are 0: `dependencies` and
+`dependents` count the direct neighbours; `cycle` is the number of files in the import cycle of the file. Only imports
+that lead to one file count (resolution `exact` and `file`); for cycles, only imports that are executed while a file is
+loaded. Files whose names are not UTF-8 are ignored.
 
-Where the batch is restricted to paths, its imports lead to all files of the snapshot; what the files outside import is
-not known, so that `dependents` and `cycle` are not told.
+If the batch is restricted to paths, its imports may lead to all files of the snapshot. The imports of the files outside
+are unknown, so `dependents` and `cycle` are left out.
 
-While there are the same files, of the same languages, and nothing else that decides has changed, an import leads where
-it led: then only files whose imports changed are resolved again, and the graph is counted anew.
+As long as the set of files, their languages and other decisive inputs are unchanged, each import leads to the same
+file. Then an update resolves only the files whose imports changed, and recomputes the graph.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from codebatch_workers.resolution import (
     is_decisive,
 )
 
-# Of each file the others that it imports, and whether such an import counts for cycles.
+# For each file the files that it imports, and whether such an import counts for cycles.
 _Graph = dict[str, dict[str, bool]]
 _Values = dict[str, int]
 
@@ -44,56 +44,56 @@ _JVM_ENDINGS = (".java", ".kt", ".kts", ".scala", ".sc")
 
 
 def create(_environment: TaskEnvironment[NoConfig]) -> Dependencies:
-    """The task; it has no configuration."""
+    """Return the task. It has no configuration."""
     return Dependencies()
 
 
 class Dependencies:
-    """`edge` records, then `metric` records."""
+    """The task: `edge` records, then `metric` records."""
 
     def run_project(self, project: Project) -> Iterator[Record]:
-        """The records of all files, by path."""
+        """Yield the records of all files, by path."""
         languages = _languages(project)
         resolver = _resolver(project, languages)
         graph: _Graph = {path: {} for path in languages}
         for file, records in project.records("symbols", "edge", holding='"edge_type":"imports"'):
             path = _name(file)
             if path in languages:
-                edges = _resolved(resolver, path, languages[path], _imports(records))
+                edges = _resolve(resolver, path, languages[path], _imports(records))
                 graph[path] = _targets(path, edges)
                 yield from edges
         for path, values in _metrics(graph, is_whole=not project.outside).items():
             yield from _metric_records(path, values)
 
     def update(self, project: Project, before: Before) -> Iterable[tuple[Entry, list[Record]]] | None:
-        """The files whose imports changed, and those whose place in the graph did."""
+        """Return the files whose imports or metrics changed, or None if all files must be resolved again."""
         changed: dict[str, list[Edge]] = {}
-        for then, now in before.changes:
-            if then is None or now is None:
+        for old, new in before.changes:
+            if old is None or new is None:
                 return None
-            if then.object != now.object and _decides(then, before.read) != _decides(now, project.read):
+            if old.object != new.object and _decisive_part(old, before.read) != _decisive_part(new, project.read):
                 return None
-            if _language(before.records_of(then, "parse", "file")) != _language(
-                project.records_of(now, "parse", "file")
+            if _language(before.records_of(old, "parse", "file")) != _language(
+                project.records_of(new, "parse", "file")
             ):
                 return None
-            imports = _imports(project.records_of(now, "symbols", "edge"))
-            if imports != _imports(before.records_of(then, "symbols", "edge")):
-                changed[_name(now)] = imports
-            if _name(now).endswith(".rs") and _modules_of(imports) != _modules_of(
-                _imports(before.records_of(then, "symbols", "edge"))
+            imports = _imports(project.records_of(new, "symbols", "edge"))
+            if imports != _imports(before.records_of(old, "symbols", "edge")):
+                changed[_name(new)] = imports
+            if _name(new).endswith(".rs") and _modules_of(imports) != _modules_of(
+                _imports(before.records_of(old, "symbols", "edge"))
             ):
                 return None
-            if _name(now).endswith(_JVM_ENDINGS) and _defined_before(before, then) != _defined_now(project, now):
+            if _name(new).endswith(_JVM_ENDINGS) and _old_definitions(before, old) != _new_definitions(project, new):
                 return None
         changed.pop("", None)
-        return _updated(project, before, changed) if changed else ()
+        return _update(project, before, changed) if changed else ()
 
 
-def _updated(
+def _update(
     project: Project, before: Before, changed: Mapping[str, list[Edge]]
 ) -> Iterator[tuple[Entry, list[Record]]]:
-    """All files whose records may differ where the imports of some have changed and nothing else that decides has."""
+    """Yield all files whose records may differ if only the imports of some files have changed."""
     languages = _languages(project)
     resolver = _resolver(project, languages)
     graph: _Graph = {path: {} for path in languages}
@@ -104,7 +104,7 @@ def _updated(
         values[path] = {record.metric: record.value for record in records if isinstance(record, Metric)}
     edges: dict[str, list[Edge]] = {}
     for path, imports in changed.items():
-        edges[path] = _resolved(resolver, path, languages[path], imports) if path in languages else []
+        edges[path] = _resolve(resolver, path, languages[path], imports) if path in languages else []
         graph[path] = _targets(path, edges[path])
     metrics = _metrics(graph, is_whole=True)
     moved = {path for path in metrics.keys() | values.keys() if metrics.get(path, {}) != values.get(path, {})}
@@ -113,13 +113,13 @@ def _updated(
         if path in moved and path not in changed:
             edges[path] = [record for record in records if isinstance(record, Edge)]
     for path in edges.keys() | moved:
-        found = project.find(path.encode())
-        assert found is not None, "the same files as before"
-        yield found, [*edges.get(path, ()), *_metric_records(path, metrics.get(path, {}))]
+        entry = project.find(path.encode())
+        assert entry is not None, "the same files as before"
+        yield entry, [*edges.get(path, ()), *_metric_records(path, metrics.get(path, {}))]
 
 
 def _name(file: Entry) -> str:
-    """A path that is UTF-8, else nothing."""
+    """Return a path that is valid UTF-8, or an empty text."""
     path = path_fields(file.path)[0]
     return path if isinstance(path, str) else ""
 
@@ -129,8 +129,8 @@ def _language(records: Iterable[Record]) -> str | None:
 
 
 def _languages(project: Project) -> dict[str, str]:
-    found = ((_name(file), _language(records)) for file, records in project.records("parse", "file"))
-    return {path: language for path, language in found if path and language is not None}
+    language_of_files = ((_name(file), _language(records)) for file, records in project.records("parse", "file"))
+    return {path: language for path, language in language_of_files if path and language is not None}
 
 
 def _resolver(project: Project, languages: Mapping[str, str]) -> Resolver:
@@ -143,7 +143,7 @@ def _resolver(project: Project, languages: Mapping[str, str]) -> Resolver:
 
 
 def _modules(project: Project) -> dict[str, list[Declared]]:
-    """The modules that files of Rust declare, by path."""
+    """Return the modules that Rust files declare, by path."""
     return {
         _name(file): _modules_of(_imports(records))
         for file, records in project.records("symbols", "edge", holding='"is_module":true')
@@ -156,22 +156,22 @@ def _modules_of(imports: Iterable[Edge]) -> list[Declared]:
 
 
 def _definitions(project: Project) -> dict[str, JvmDefinitions]:
-    """What the files of Java, Kotlin and Scala define, by path."""
+    """Return the definitions of Java, Kotlin and Scala files, by path."""
     states = {
         _name(file): record.parse
         for file, records in project.records("parse", "file")
         for record in records
         if isinstance(record, File) and record.lang in _JVM
     }
-    found = {path: JvmDefinitions("", frozenset(), states[path] != "ok") for path in states}
+    definitions = {path: JvmDefinitions("", frozenset(), states[path] != "ok") for path in states}
     for file, records in project.records("symbols", "symbol", holding='"scope":""'):
         path = _name(file)
         if path in states:
-            found[path] = _defined(path, records, is_partial=states[path] != "ok")
-    return found
+            definitions[path] = _make_definitions(path, records, is_partial=states[path] != "ok")
+    return definitions
 
 
-def _defined(path: str, records: Iterable[Record], *, is_partial: bool) -> JvmDefinitions:
+def _make_definitions(path: str, records: Iterable[Record], *, is_partial: bool) -> JvmDefinitions:
     symbols = [record for record in records if isinstance(record, Symbol) and not record.scope]
     packages = [record.qualified for record in symbols if record.symbol_type == "module"]
     return JvmDefinitions(
@@ -181,18 +181,18 @@ def _defined(path: str, records: Iterable[Record], *, is_partial: bool) -> JvmDe
     )
 
 
-def _defined_before(before: Before, file: Entry) -> JvmDefinitions:
+def _old_definitions(before: Before, file: Entry) -> JvmDefinitions:
     states = [record.parse for record in before.records_of(file, "parse", "file") if isinstance(record, File)]
-    return _defined(_name(file), before.records_of(file, "symbols", "symbol"), is_partial=states != ["ok"])
+    return _make_definitions(_name(file), before.records_of(file, "symbols", "symbol"), is_partial=states != ["ok"])
 
 
-def _defined_now(project: Project, file: Entry) -> JvmDefinitions:
+def _new_definitions(project: Project, file: Entry) -> JvmDefinitions:
     states = [record.parse for record in project.records_of(file, "parse", "file") if isinstance(record, File)]
-    return _defined(_name(file), project.records_of(file, "symbols", "symbol"), is_partial=states != ["ok"])
+    return _make_definitions(_name(file), project.records_of(file, "symbols", "symbol"), is_partial=states != ["ok"])
 
 
-def _decides(file: Entry, read: Callable[[Entry], bytes]) -> Hashable:
-    """What of a file decides where the imports of others lead."""
+def _decisive_part(file: Entry, read: Callable[[Entry], bytes]) -> Hashable:
+    """Return the part of a file that determines the targets of imports in other files."""
     path = _name(file)
     return decisive_part(path, read(file)) if is_decisive(path) and file.size <= DOCUMENT_BYTES_MAX else None
 
@@ -201,8 +201,8 @@ def _imports(records: Iterable[Record]) -> list[Edge]:
     return [record for record in records if isinstance(record, Edge) and record.edge_type == "imports"]
 
 
-def _resolved(resolver: Resolver, path: str, language: str, imports: Iterable[Edge]) -> list[Edge]:
-    """A `depends` edge for each file that an import may lead to, once a line."""
+def _resolve(resolver: Resolver, path: str, language: str, imports: Iterable[Edge]) -> list[Edge]:
+    """Return a `depends` edge for each file that an import may lead to, at most one per target and line."""
     edges: dict[tuple[str, int], Edge] = {}
     for record in imports:
         resolved = resolver.resolve(path, language, record.target, is_module=record.is_module)
@@ -226,7 +226,7 @@ def _resolved(resolver: Resolver, path: str, language: str, imports: Iterable[Ed
 
 
 def _targets(path: str, records: Iterable[Record]) -> dict[str, bool]:
-    """The other files that a file leads to for sure, and whether any such import counts for cycles."""
+    """Return the other files to which a file certainly leads, and whether such an import counts for cycles."""
     targets: dict[str, bool] = {}
     for record in records:
         if isinstance(record, Edge) and record.resolution in ("exact", "file") and record.target != path:
@@ -236,28 +236,28 @@ def _targets(path: str, records: Iterable[Record]) -> dict[str, bool]:
 
 
 def _metrics(graph: _Graph, *, is_whole: bool) -> dict[str, _Values]:
-    """The metrics of each file that are not 0; where the graph is not the whole one, what can be told of it."""
+    """Return the metrics of each file that are not 0. If the graph is incomplete, unknown metrics are left out."""
     dependents: Counter[str] = Counter()
     cycles: dict[str, int] = {}
     if is_whole:
         dependents.update(chain.from_iterable(graph.values()))
-        # What leads nowhere is in no cycle.
-        leading = {
-            path: [each for each, counts in targets.items() if counts and graph[each]]
+        # A file without imports is in no cycle.
+        edges = {
+            path: [target for target, counts in targets.items() if counts and graph[target]]
             for path, targets in graph.items()
             if targets
         }
-        for component in components(leading):
+        for component in components(edges):
             if len(component) > 1:
                 cycles.update(dict.fromkeys(component, len(component)))
-    found: dict[str, _Values] = {}
+    metrics_by_file: dict[str, _Values] = {}
     for path, targets in graph.items():
         if not targets and path not in dependents:
             continue
-        every = {"dependencies": len(targets), "dependents": dependents[path], "cycle": cycles.get(path, 0)}
-        if values := {metric: value for metric, value in every.items() if value}:
-            found[path] = values
-    return found
+        metrics = {"dependencies": len(targets), "dependents": dependents[path], "cycle": cycles.get(path, 0)}
+        if values := {metric: value for metric, value in metrics.items() if value}:
+            metrics_by_file[path] = values
+    return metrics_by_file
 
 
 def _metric_records(path: str, values: _Values) -> Iterator[Metric]:

@@ -1,14 +1,14 @@
-"""duplicates: blocks of code that stand at several places of a tree (workers/TASKS.md "Duplicates").
+"""duplicates: blocks of code that occur in several places of a tree (workers/TASKS.md "Duplicates").
 
-A fingerprint that occurs once speaks of code that occurs once. Read again are the files in which one occurs that also
-occurs elsewhere, and of these only the lines near enough to it to be in a block with it (repeats.py). Files that are
-equal to the last byte are looked at once.
+A fingerprint that occurs once belongs to code that occurs once. Only files with a fingerprint that also occurs
+elsewhere are read again, and only lines near such a fingerprint (repeats.py). Files with equal content are processed
+once.
 
-What is said of a file depends on those that have a fingerprint in common with it, and on no other: `update` rests on
-that. Where LINES_MIN lines of a file stand elsewhere, a fingerprint is common, so that the members of the classes of
-its windows are all there, and with them which are tables, which are fresh and what is next to what. Its runs reach over
-equal lines, and each of these is near a fingerprint that occurs twice: it was read at both places. Beyond that, places
-are asked only for their order, and for distances within a stretch. Without the other files all that is the same.
+The records of a file depend only on files that share a fingerprint with it; `update` relies on this. If LINES_MIN lines
+of a file also occur elsewhere, the files share a fingerprint. So all members of the classes of its windows are present,
+and with them which windows are tables, which are examined, and which are neighbours. Its runs extend over equal lines,
+and each of these lines is near a fingerprint that occurs twice, so it was read at both places. Apart from that, only
+the order of places and distances within a stretch matter. Without the other files, all of this is the same.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from codebatch_workers.syntax.cells import with_cells
 from codebatch_workers.syntax.source import NOTEBOOK_ENDING
 
 _GROUP_DIGITS = 16
-# Of the files with fingerprints; where more are to be read, all are. Patching holds in memory what `analyze` said of
-# each file that it reads, which a whole run does not: so it never takes more than that.
+# The maximum share of the files with fingerprints that an update reads. An update keeps the records of these files in
+# memory, which a complete run does not. With this limit, it never needs more memory than a complete run.
 _READ_SHARE_MAX = 0.1
 
 
 class FingerprintedFile(msgspec.Struct, frozen=True):
-    """A file that has fingerprints: its number in path order, and what it is."""
+    """A file with fingerprints. `item` is its number in path order."""
 
     item: int
     path: bytes
@@ -52,7 +52,7 @@ class FingerprintedFile(msgspec.Struct, frozen=True):
 
 
 class _SourceContent(msgspec.Struct, frozen=True):
-    """A content: the items that have it, where its comments are, and which of all fingerprints are its."""
+    """A content: the items with this content, the locations of its comments, and the range of its fingerprints."""
 
     items: list[int]
     comments: bytes
@@ -61,99 +61,105 @@ class _SourceContent(msgspec.Struct, frozen=True):
 
 
 def create(_environment: TaskEnvironment[NoConfig]) -> Duplicates:
-    """The task; it has no configuration."""
+    """Return the task. It has no configuration."""
     return Duplicates()
 
 
 class Duplicates:
-    """`metric` and `duplicate` records, by file."""
+    """The task: `metric` and `duplicate` records, by file."""
 
     def run_project(self, project: Project) -> Iterator[Record]:
-        """The records of all files that have duplicates, by path."""
+        """Yield the records of all files with duplicates, by path."""
         sources: list[Entry] = []
 
         def files() -> Iterator[FingerprintedFile]:
             for item, (file, fingerprints) in enumerate(_fingerprints(project)):
                 sources.append(file)
-                yield _numbered(item, file, fingerprints)
+                yield _fingerprinted_file(item, file, fingerprints)
 
         for item, records in find_duplicates(files(), lambda item: project.source(sources[item]).utf8):
-            yield from _placed(project, sources[item], records)
+            yield from _with_cells(project, sources[item], records)
 
     def update(self, project: Project, before: Before) -> list[tuple[Entry, list[Record]]] | None:
-        """See `UpdatingTask.update`; by path.
+        """Return changed files by path, like `IncrementalTask.update`.
 
-        Done again are the files that have a fingerprint in common with the old or the new text of one that changed, and
-        read those that have one in common with these.
+        Files that share a fingerprint with the old or new text of a changed file are recomputed. Files that share a
+        fingerprint with one of these are read.
         """
-        said = list(_fingerprints(project))
-        most = int(_READ_SHARE_MAX * len(said))
+        all_files = list(_fingerprints(project))
+        read_max = int(_READ_SHARE_MAX * len(all_files))
         paths = {change.now.path for change in before.changes if change.now is not None}
-        now = {file.path: fingerprints for file, fingerprints in said if file.path in paths}
-        if len(now) > most:
+        new_fingerprints = {file.path: fingerprints for file, fingerprints in all_files if file.path in paths}
+        if len(new_fingerprints) > read_max:
             return None
-        hashes, bare = _changed(before, now)
-        again = _sharing(said, hashes)
-        if len(again) > most:
-            return None  # Of all that there is, the hashes alone would take as much memory as a whole run.
-        others = {each for item in again for each in array("I", said[item][1].hashes)} - hashes
-        read = sorted({*again, *_sharing(said, others)})
-        if len(read) > most:
+        hashes, unfingerprinted = _changed_hashes(before, new_fingerprints)
+        recomputed = _items_sharing(all_files, hashes)
+        if len(recomputed) > read_max:
+            return None  # The hashes of all fingerprints would take as much memory as a complete run.
+        other_hashes = {each for item in recomputed for each in array("I", all_files[item][1].hashes)} - hashes
+        to_read = sorted({*recomputed, *_items_sharing(all_files, other_hashes)})
+        if len(to_read) > read_max:
             return None
-        sources = {item: said[item][0] for item in {*read, *again}}
-        files = [_numbered(item, *said[item]) for item in read]
-        del said
-        found = dict(find_duplicates(files, lambda item: project.source(sources[item]).utf8))
-        told = [(sources[item], _placed(project, sources[item], found.get(item, []))) for item in again]
-        return sorted([*told, *((file, []) for file in bare)], key=itemgetter(0))
+        sources = {item: all_files[item][0] for item in {*to_read, *recomputed}}
+        files = [_fingerprinted_file(item, *all_files[item]) for item in to_read]
+        del all_files
+        records_by_item = dict(find_duplicates(files, lambda item: project.source(sources[item]).utf8))
+        updated = [
+            (sources[item], _with_cells(project, sources[item], records_by_item.get(item, []))) for item in recomputed
+        ]
+        return sorted([*updated, *((file, []) for file in unfingerprinted)], key=itemgetter(0))
 
 
-def _placed(project: Project, file: Entry, records: list[Record]) -> list[Record]:
-    """Return records of a file with their cells if it is a notebook."""
+def _with_cells(project: Project, file: Entry, records: list[Record]) -> list[Record]:
+    """Return the records of a file, with their cells if it is a notebook."""
     return with_cells(project.source(file), records) if records and file.path.endswith(NOTEBOOK_ENDING) else records
 
 
 def _fingerprints(project: Project) -> Iterator[tuple[Entry, Fingerprints]]:
-    """The files that have fingerprints, by path."""
+    """Yield the files with fingerprints, by path."""
     for file, records in project.records("analyze", "fingerprints"):
         for record in records:
             if isinstance(record, Fingerprints):
                 yield file, record
 
 
-def _numbered(item: int, file: Entry, fingerprints: Fingerprints) -> FingerprintedFile:
+def _fingerprinted_file(item: int, file: Entry, fingerprints: Fingerprints) -> FingerprintedFile:
     return FingerprintedFile(item, file.path, file.object, fingerprints)
 
 
-def _changed(before: Before, now: Mapping[bytes, Fingerprints]) -> tuple[set[int], list[Entry]]:
-    """The hashes of all texts that were or are where these differ, and the files that have fingerprints no longer."""
+def _changed_hashes(before: Before, new_fingerprints: Mapping[bytes, Fingerprints]) -> tuple[set[int], list[Entry]]:
+    """Return the hashes of old and new texts of changed files, and the files that no longer have fingerprints."""
     hashes: set[int] = set()
-    bare: list[Entry] = []
-    for then, file in before.changes:
-        said: list[Record] = [] if then is None else before.records_of(then, "analyze", "fingerprints")
-        says: list[Record] = [] if file is None or file.path not in now else [now[file.path]]
-        for record in (*said, *says):
+    unfingerprinted: list[Entry] = []
+    for old, file in before.changes:
+        old_records: list[Record] = [] if old is None else before.records_of(old, "analyze", "fingerprints")
+        new_records: list[Record] = (
+            [] if file is None or file.path not in new_fingerprints else [new_fingerprints[file.path]]
+        )
+        for record in (*old_records, *new_records):
             if isinstance(record, Fingerprints):
                 hashes.update(array("I", record.hashes))
-        if said and file is not None and not says:
-            bare.append(file)
-    return hashes, bare
+        if old_records and file is not None and not new_records:
+            unfingerprinted.append(file)
+    return hashes, unfingerprinted
 
 
-def _sharing(said: Iterable[tuple[Entry, Fingerprints]], hashes: AbstractSet[int]) -> list[int]:
-    """The numbers of those that have one of some hashes."""
+def _items_sharing(files: Iterable[tuple[Entry, Fingerprints]], hashes: AbstractSet[int]) -> list[int]:
+    """Return the indexes of files with one of some hashes."""
     if not hashes:
         return []
-    return [item for item, (_, each) in enumerate(said) if not hashes.isdisjoint(array("I", each.hashes))]
+    return [
+        item for item, (_, fingerprints) in enumerate(files) if not hashes.isdisjoint(array("I", fingerprints.hashes))
+    ]
 
 
 def find_duplicates(
     files: Iterable[FingerprintedFile], read: Callable[[int], bytes]
 ) -> Iterator[tuple[int, list[Record]]]:
-    """The records of each item that has duplicates: two metrics, then its blocks by line; items in their order.
+    """Yield the records of each item with duplicates: two metrics, then its blocks by line. Items are in order.
 
-    `files` come in the order of their items, and are asked for once. `read` gives the text of an item, in UTF-8, as its
-    fingerprints were made of it: the first item of each content, once.
+    `files` are in order of their items and iterated once. `read` returns the text of an item in UTF-8, as its
+    fingerprints were made of it. It is called once for the first item of each content.
     """
     return _Finder(files, read).run()
 
@@ -167,36 +173,36 @@ class _Finder:
         self._sources = self._load(files)
         self._items_of = [source.items for source in self._sources]
         self._text = CodeText()
-        # Of each content of a repeat, by its first place and its lines.
+        # Caches for the contents of repeats, by first place and number of lines.
         self._groups: dict[tuple[int, int], str] = {}
         self._copies: dict[tuple[int, int], int] = {}
         self._data: dict[tuple[int, int], bool] = {}
 
     def run(self) -> Iterator[tuple[int, list[Record]]]:
         """See `find_duplicates`."""
-        self._lay_out()
-        found = dict(maximal_repeats(self._text))
-        owners = {item: owner for owner in found for item in self._items_of[owner]}
+        self._read_sources()
+        repeats_by_owner = dict(maximal_repeats(self._text))
+        owners = {item: owner for owner in repeats_by_owner for item in self._items_of[owner]}
         for item in sorted(owners):
-            yield item, list(self._records(item, found[owners[item]]))
+            yield item, list(self._records(item, repeats_by_owner[owners[item]]))
 
     def _load(self, files: Iterable[FingerprintedFile]) -> list[_SourceContent]:
         sources: dict[tuple[Digest, bytes], _SourceContent] = {}
         for file in files:
             self._paths[file.item] = file.path
-            said = file.fingerprints
-            source = sources.get((file.object, said.comments))
+            fingerprints = file.fingerprints
+            source = sources.get((file.object, fingerprints.comments))
             if source is None:
                 start = len(self._hashes)
-                self._hashes.frombytes(said.hashes)
-                self._gaps += said.gaps
-                source = _SourceContent([], said.comments, start, len(self._hashes))
-                sources[file.object, said.comments] = source
+                self._hashes.frombytes(fingerprints.hashes)
+                self._gaps += fingerprints.gaps
+                source = _SourceContent([], fingerprints.comments, start, len(self._hashes))
+                sources[file.object, fingerprints.comments] = source
             source.items.append(file.item)
         return list(sources.values())
 
-    def _lay_out(self) -> None:
-        """Read again the sources in which a fingerprint begins that occurs more than once, or that do so themselves."""
+    def _read_sources(self) -> None:
+        """Read the sources that are duplicated as a whole or contain a fingerprint that occurs more than once."""
         is_hot = repeated(self._hashes)
         del self._hashes
         for owner, source in enumerate(self._sources):
@@ -213,10 +219,12 @@ class _Finder:
                 self._text.add(owner, lines[start:end], numbers[start:end], is_whole=False)
         del self._gaps, self._sources
 
-    def _records(self, item: int, found: Sequence[Repeat]) -> Iterator[Record]:
-        # Of rows that repeat within a block more may have been found together than stands anywhere else.
-        several = (repeat for repeat in found if len(repeat.places) > 1 or len(self._items(repeat.start)) > 1)
-        repeats = [repeat for repeat in several if not self._is_data(repeat)]
+    def _records(self, item: int, candidates: Sequence[Repeat]) -> Iterator[Record]:
+        # Repeated rows within a block may have been found together, although they do not occur elsewhere as a whole.
+        repeated_elsewhere = (
+            repeat for repeat in candidates if len(repeat.places) > 1 or len(self._items(repeat.start)) > 1
+        )
+        repeats = [repeat for repeat in repeated_elsewhere if not self._is_data(repeat)]
         if not repeats:
             return
         path, path_b64 = path_fields(self._paths[item])
@@ -224,7 +232,7 @@ class _Finder:
         for metric, value in (("duplicated_lines", _covered(spans)), ("duplicated_blocks", len(repeats))):
             yield Metric(path=path, path_b64=path_b64, metric=metric, value=value)
         for repeat in repeats:
-            other, other_place = self._elsewhere(item, repeat)
+            other, other_place = self._first_other_copy(item, repeat)
             other_path, other_path_b64 = path_fields(self._paths[other])
             yield Duplicate(
                 path=path,
@@ -256,7 +264,7 @@ class _Finder:
         return self._items_of[self._text.owner(place)]
 
     def _count(self, repeat: Repeat) -> int:
-        """How many copies there are that do not overlap each other."""
+        """Return the number of copies that do not overlap each other."""
         content = _content(repeat)
         if content not in self._copies:
             count = end = 0
@@ -267,17 +275,19 @@ class _Finder:
             self._copies[content] = count
         return self._copies[content]
 
-    def _elsewhere(self, item: int, repeat: Repeat) -> tuple[int, int]:
-        """The first other copy in path order: its item and its place. Places are in the order of their first items.
+    def _first_other_copy(self, item: int, repeat: Repeat) -> tuple[int, int]:
+        """Return the first other copy in path order: its item and its place.
 
-        Where rows repeat within a block, all its copies may overlap it: then the first of these.
+        Places are in order of their first items.
+
+        If rows repeat within a block, all its copies may overlap it. Then the first of these is returned.
         """
         candidates = []
         items = self._items(repeat.start)
         if len(items) > 1:
             candidates.append((items[0] if items[0] != item else items[1], repeat.start))
-        apart = (place for place in repeat.places if abs(place - repeat.start) >= repeat.lines)
-        candidates.extend((self._items(place)[0], place) for place in islice(apart, 1))
+        non_overlapping = (place for place in repeat.places if abs(place - repeat.start) >= repeat.lines)
+        candidates.extend((self._items(place)[0], place) for place in islice(non_overlapping, 1))
         if not candidates:
             others = (place for place in repeat.places if place != repeat.start)
             candidates.append((item, next(others)))
@@ -289,7 +299,10 @@ def _content(repeat: Repeat) -> tuple[int, int]:
 
 
 def _stretches(hot: Iterable[int], lines: int) -> Iterator[Span]:
-    """The lines that may be in a block with a gram; `hot` are the numbers of their first lines, from 1, ascending."""
+    """Yield the lines that may be in a block with a gram.
+
+    `hot` are the numbers of the first lines of grams, ascending.
+    """
     start = end = 0
     for number in hot:
         first = number - 1 - (LINES_MIN - GRAM)
@@ -302,6 +315,6 @@ def _stretches(hot: Iterable[int], lines: int) -> Iterator[Span]:
 
 
 def _covered(spans: Sequence[Span]) -> int:
-    """The lines in ascending spans that may overlap."""
+    """Return the number of lines in ascending spans, which may overlap."""
     reaches = chain([0], (end for _, end in spans))
     return sum(end - max(start, reach) for (start, end), reach in zip(spans, reaches, strict=False))

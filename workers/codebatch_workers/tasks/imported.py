@@ -1,7 +1,7 @@
-"""Findings of another program, out of the files that it wrote: `diagnostic` records, by place.
+"""import: findings from the reports of another program, as `diagnostic` records, by location.
 
-A finding in no file of the batch, or at a line that its file does not have, is not a record. Such findings are counted
-(`ExcludedRecords`); `told` describes the counts.
+A finding in a file that is not in the batch, or at a line that its file does not have, is not a record. Such findings
+are counted (`ExcludedRecords`); `report` describes the counts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from codebatch_workers.exchange.sarif import read_sarif
 
 EXAMPLES_MAX = 5
 _EXAMPLE_CHARACTERS_MAX = 500
-_CUT = "…"
+_ELLIPSIS = "…"
 
 _READERS: Mapping[ImportFormat, Callable[[bytes], Report]] = {
     "checkstyle": read_checkstyle,
@@ -36,70 +36,77 @@ _READERS: Mapping[ImportFormat, Callable[[bytes], Report]] = {
 
 
 def create(environment: TaskEnvironment[ImportConfig]) -> Imported:
-    """The task."""
+    """Return the task."""
     return Imported(environment)
 
 
 class Imported:
-    """`diagnostic` records."""
+    """The task: `diagnostic` records."""
 
     def __init__(self, environment: TaskEnvironment[ImportConfig]) -> None:
         self._config = environment.config
         self._read_object = environment.read_object
         self._name = environment.name
-        self.told = ""
+        self.report = ""
 
     def run_project(self, project: Project) -> list[Diagnostic]:
-        """The findings in files of the batch. Raises Unreadable or ObjectMissing."""
+        """Return the findings in files of the batch. Raises Unreadable or ObjectMissing."""
         assert self._config.format, "what is planned is configured"
         report = _read_all(_READERS[self._config.format], split_files(self._read_object(self._config.object)))
         files = {entry.path: entry for entry in project.files}
         paths = Paths(files.keys(), self._config.root)
-        of_file: dict[bytes, list[Reported]] = {}
+        findings_by_path: dict[bytes, list[Reported]] = {}
         examples: dict[str, None] = {}
-        no_file = 0
-        for each in report.findings:
-            known = (paths.find(path, is_uri=each.is_uri) for path in each.paths)
-            path = next(filter(None, known), None)
+        unknown_files = 0
+        for finding in report.findings:
+            candidates = (paths.find(path, is_uri=finding.is_uri) for path in finding.paths)
+            path = next(filter(None, candidates), None)
             if path is None:
-                no_file += 1
-                if each.paths and len(examples) < EXAMPLES_MAX:
-                    examples[_shown(each.paths[0])] = None
+                unknown_files += 1
+                if finding.paths and len(examples) < EXAMPLES_MAX:
+                    examples[_displayed(finding.paths[0])] = None
             else:
-                of_file.setdefault(path, []).append(each)
-        records = [record for path in sorted(of_file) for record in self._records(project, files[path], of_file[path])]
-        left_out = ExcludedRecords(
-            unknown_files=no_file,
-            unknown_locations=len(report.findings) - no_file - len(records),
+                findings_by_path.setdefault(path, []).append(finding)
+        records = [
+            record
+            for path in sorted(findings_by_path)
+            for record in self._records(project, files[path], findings_by_path[path])
+        ]
+        excluded = ExcludedRecords(
+            unknown_files=unknown_files,
+            unknown_locations=len(report.findings) - unknown_files - len(records),
             dismissed=report.dismissed,
             tool_failed=report.has_failed,
             examples=tuple(examples),
         )
-        self.told = msgspec.json.encode(left_out).decode()
+        self.report = msgspec.json.encode(excluded).decode()
         return records
 
     def _records(self, project: Project, entry: Entry, reported: list[Reported]) -> list[Diagnostic]:
         file = project.source(entry)
         path, path_b64 = file.path_fields
-        places = LocationConverter(file)
+        locations = LocationConverter(file)
         records = [
             Diagnostic(
                 path=path,
                 path_b64=path_b64,
-                **place._asdict(),
-                severity=each.severity,
-                code=each.code or self._name,
-                message=_cut(each.message),
-                tool=each.tool or self._name,
+                **location._asdict(),
+                severity=finding.severity,
+                code=finding.code or self._name,
+                message=_shorten(finding.message),
+                tool=finding.tool or self._name,
             )
-            for each in reported
-            if (place := places.find(each)) is not None
+            for finding in reported
+            if (location := locations.find(finding)) is not None
         ]
         return sorted(records, key=lambda record: (record.line, record.column))
 
 
 def _read_all(read: Callable[[bytes], Report], files: Sequence[bytes]) -> Report:
-    """The reports of some files as one. Raises Unreadable, which numbers the file where there are several."""
+    """Return several reports as one.
+
+    Raises Unreadable. If there are several files, the message has the number of the file.
+    """
     reports: list[Report] = []
     for number, data in enumerate(files, 1):
         try:
@@ -107,18 +114,18 @@ def _read_all(read: Callable[[bytes], Report], files: Sequence[bytes]) -> Report
         except Unreadable as error:
             raise Unreadable(f"file {number} of {len(files)}: {error}" if len(files) > 1 else str(error)) from error
     return Report(
-        findings=list(bounded(each for report in reports for each in report.findings)),
+        findings=list(bounded(finding for report in reports for finding in report.findings)),
         dismissed=sum(report.dismissed for report in reports),
         has_failed=any(report.has_failed for report in reports),
     )
 
 
-def _cut(message: str) -> str:
+def _shorten(message: str) -> str:
     if len(message) <= MESSAGE_CHARACTERS_MAX:
         return message
-    return message[: MESSAGE_CHARACTERS_MAX - 1] + _CUT
+    return message[: MESSAGE_CHARACTERS_MAX - 1] + _ELLIPSIS
 
 
-def _shown(path: str | bytes) -> str:
+def _displayed(path: str | bytes) -> str:
     text = path.decode("utf-8", "backslashreplace") if isinstance(path, bytes) else path
     return text[:_EXAMPLE_CHARACTERS_MAX]

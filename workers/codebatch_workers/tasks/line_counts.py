@@ -1,8 +1,8 @@
-"""Lines of code, comment and blank lines of a file, by the rules of scc.
+"""Numbers of code, comment and blank lines of a file, by the rules of scc.
 
-A line is code if it holds anything beside comments and white space. Docstrings of Python are comments. A line of white
-space is blank, except within a comment, a docstring or another string: then it counts as a line of that. Where no tree
-tells what is a comment, the patterns of the language do; a language without comments holds code alone.
+A line is code if it contains anything besides comments and white space. Python docstrings are comments. A line of white
+space is blank, except within a comment, docstring or other string, to which it then belongs. Without a syntax tree, the
+comment patterns of the language are used. In a language without comments, all lines that are not blank are code.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from typing import NamedTuple
 from codebatch_workers.duplicates.code_lines import without_comments
 from codebatch_workers.duplicates.fingerprints import FINGERPRINTED_BYTES_MAX
 from codebatch_workers.duplicates.fingerprints import comments as gaps_of_tree
-from codebatch_workers.duplicates.fingerprints import written as written_code
+from codebatch_workers.duplicates.fingerprints import written as code_lines
 from codebatch_workers.syntax.comments import comment_spans
 from codebatch_workers.syntax.language.languages import LANGUAGES_OF_PROSE
 from codebatch_workers.syntax.source import SourceFile
 
 _BLANK_LINE = re.compile(rb"(?<=\n)[ \t\r\f\v]*\n")
-# Parts of the names that grammars give to strings of several lines, and to what these hold.
+# Parts of the names of grammar nodes for multi-line strings and their contents.
 _PARTS_OF_STRINGS = ("string", "str_text", "heredoc", "quoted")
 
 
 class LineCounts(NamedTuple):
-    """Numbers of lines; their sum is the number of lines of the file."""
+    """The numbers of lines. Their sum is the number of lines of the file."""
 
     code: int
     comment: int
@@ -39,25 +39,25 @@ class LineCounts(NamedTuple):
 def count_lines(file: SourceFile) -> LineCounts:
     """Count the lines of a text file."""
     utf8 = file.utf8
-    written = _lines_not_blank(utf8)
+    nonblank = _lines_not_blank(utf8)
     if file.tree is None or file.is_hopeless:
         gaps = [] if file.language in LANGUAGES_OF_PROSE else _gaps(comment_spans(utf8, file.language))
-        code = _lines_not_blank(without_comments(utf8, gaps)) if gaps else written
+        code = _lines_not_blank(without_comments(utf8, gaps)) if gaps else nonblank
     else:
         gaps = file.derived(gaps_of_tree)
         is_short = len(utf8) <= FINGERPRINTED_BYTES_MAX
-        code = len(file.derived(written_code)) if is_short else _lines_not_blank(without_comments(utf8, gaps))
+        code = len(file.derived(code_lines)) if is_short else _lines_not_blank(without_comments(utf8, gaps))
     lines = lines_of(file)
-    blank = lines - written - _blank_lines_within(utf8, gaps)
-    documented, blank_in_docstrings = _lines_of_docstrings(file)
+    blank = lines - nonblank - _blank_lines_within(utf8, gaps)
+    docstring_lines, blank_in_docstrings = _lines_of_docstrings(file)
     blank_in_strings = _blank_lines_of_strings(file) if blank else 0
-    code += blank_in_strings - blank_in_docstrings - documented
+    code += blank_in_strings - blank_in_docstrings - docstring_lines
     blank -= blank_in_strings
     return LineCounts(code, lines - code - blank, blank)
 
 
 def lines_of(file: SourceFile) -> int:
-    """Return the number of lines of a text file; of a notebook the lines of its code cells."""
+    """Return the number of lines of a text file. For a notebook, return the lines of its code cells."""
     return file.line_count if file.notebook is None else file.notebook.code_line_count
 
 
@@ -76,11 +76,11 @@ def _gaps(spans: Iterable[tuple[int, int]]) -> list[int]:
 
 
 def _blank_lines_within(utf8: bytes, gaps: Sequence[int]) -> int:
-    """Count the lines of white space that begin and end in a comment."""
-    places = accumulate(gaps)
+    """Count the lines of white space within comments."""
+    boundaries = accumulate(gaps)
     return sum(
         _blank_lines(utf8[start:end])
-        for start, end in zip(places, places, strict=True)
+        for start, end in zip(boundaries, boundaries, strict=True)
         if utf8.find(b"\n", start, end) >= 0
     )
 
@@ -90,12 +90,12 @@ def _blank_lines(text: bytes) -> int:
 
 
 def _blank_lines_of_strings(file: SourceFile) -> int:
-    """Count the lines of white space within strings, docstrings included."""
+    """Count the lines of white space within strings, including docstrings."""
     if file.tree is None or file.is_hopeless:
         return 0
     find = file.tree.root_node.descendant_for_byte_range
-    places = (match.start() for match in _BLANK_LINE.finditer(file.utf8))
-    return sum((node := find(place, place + 1)) is not None and _is_string(node.type) for place in places)
+    boundaries = (match.start() for match in _BLANK_LINE.finditer(file.utf8))
+    return sum((node := find(place, place + 1)) is not None and _is_string(node.type) for place in boundaries)
 
 
 @lru_cache
@@ -104,20 +104,20 @@ def _is_string(node_type: str) -> bool:
 
 
 def _lines_of_docstrings(file: SourceFile) -> tuple[int, int]:
-    """Count the lines that hold docstrings and nothing else: those with text, and those of white space."""
-    documented = blank = 0
+    """Count the lines that contain only docstrings: lines with text, and lines of white space."""
+    docstring_lines = blank = 0
     for start, end in _docstrings(file):
         first = file.utf8.rfind(b"\n", 0, start) + 1
         last = file.utf8.find(b"\n", end)
         text = file.utf8[start:end]
         has_code_before = bool(file.utf8[first:start].strip())
-        has_code_behind = bool(file.utf8[end : last if last >= 0 else None].strip())
+        has_code_after = bool(file.utf8[end : last if last >= 0 else None].strip())
         lines = text.count(b"\n") + 1
         inner = _blank_lines(text)
-        beside = has_code_before + has_code_behind if lines > 1 else has_code_before or has_code_behind
-        documented += lines - inner - beside
+        lines_with_code = has_code_before + has_code_after if lines > 1 else has_code_before or has_code_after
+        docstring_lines += lines - inner - lines_with_code
         blank += inner
-    return documented, blank
+    return docstring_lines, blank
 
 
 def _docstrings(file: SourceFile) -> Iterator[tuple[int, int]]:

@@ -1,8 +1,8 @@
-"""lint: language-neutral rules over every text file, the user's own rules, ruff over Python.
+"""lint: language-neutral rules for every text file, custom rules, and ruff for Python.
 
-Which rules look at a file, and how bad what they find is, follows from the configuration and the file's path
-(lint/config.py), and from its class (lint/severities.py). Binary and huge files are not looked at. Of notes in the
-source only ruff's own (`# noqa`) are heeded here; ours are heeded of whatever any task says (suppression.py).
+The rules for a file and their severities follow from the configuration and the path (lint/config.py), and from the
+class of the file (lint/severities.py). Binary and huge files are skipped. Of suppression comments, only ruff's (`#
+noqa`) are applied here. Those of codebatch are applied to the findings of all tasks (suppression.py).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NOT_WRITTEN_BY_HAND = frozenset({"generated", "minified", "vendored"})
 
 
 def create(environment: TaskEnvironment[LintConfig]) -> Lint:
-    """The task."""
+    """Return the task."""
     config = environment.config
     if config.ruff.config == "project":
         ruff = ProjectRuff(environment.scratch, environment.try_memory())
@@ -46,18 +46,18 @@ def create(environment: TaskEnvironment[LintConfig]) -> Lint:
 
 
 def rules_of(config: AllSettings) -> list[TextRule]:
-    """Every rule that is not ruff's, whether it is on or not."""
+    """Return all rules except ruff's, whether they are on or not."""
     todo = todo_finder(config.todo)
-    own = [replace(rule, find=todo) if rule.code == "todo-comment" else rule for rule in TEXT_RULES]
+    builtin_rules = [replace(rule, find=todo) if rule.code == "todo-comment" else rule for rule in TEXT_RULES]
     if not config.rules:
-        return own
-    from codebatch_workers.lint.query_rules import compile_rule  # 3 ms
+        return builtin_rules
+    from codebatch_workers.lint.query_rules import compile_rule  # Imported late: few configurations have rules.
 
-    return [*own, *map(compile_rule, config.rules)]
+    return [*builtin_rules, *map(compile_rule, config.rules)]
 
 
 class _Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """What is done with files for which the same settings hold."""
+    """The rules and severities for files with equal settings and class."""
 
     file_class: FileClass
     rules: tuple[TextRule, ...]
@@ -67,7 +67,7 @@ class _Profile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lint:
-    """`diagnostic` records by position: those of the language-neutral and the user's rules, then ruff's."""
+    """The task: `diagnostic` records by position, first of language-neutral and custom rules, then of ruff."""
 
     def __init__(self, config: LintConfig, ruff: Ruff, *, is_project: bool = False) -> None:
         self._config = config
@@ -77,80 +77,86 @@ class Lint:
         self._profiles: dict[tuple[FileClass, tuple[int, ...]], _Profile] = {}
         self._ruff = ruff
         if not is_project:
-            ruff.want(_wanted_somewhere(config))
+            ruff.want(_codes_in_use(config))
 
     def run_file(self, file: SourceFile) -> list[Record]:
-        """What our rules find in one file, by position."""
+        """Return the findings of all rules except ruff's in a file, by position."""
         file_class = file.file_class
         if file_class in ("binary", "huge", "empty"):
             return []
         profile = self._profile(file)
-        found: list[Diagnostic] = []
+        findings: list[Diagnostic] = []
         for rule in profile.lasting_rules if file_class in NOT_WRITTEN_BY_HAND else profile.rules:
-            found.extend(apply_rule(rule, file))
-        found.sort(key=lambda record: (record.line, record.column, record.code))
-        return list(found)
+            findings.extend(apply_rule(rule, file))
+        findings.sort(key=lambda record: (record.line, record.column, record.code))
+        return list(findings)
 
     def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
-        """`records`, with ruff's for the Python files."""
-        final = [list(each) for each in records]
+        """Return `records` with ruff's findings for Python files."""
+        final = [list(finding) for finding in records]
         python = [index for index, file in enumerate(files) if is_for_ruff(file)]
         answers = self._ruff.check([files[index] for index in python])
         for index, answer in zip(python, answers, strict=True):
             if not answer:
                 continue
-            if not self._is_project and any(each.code == SYNTAX_ERROR for each in answer):
-                # What follows from a text that cannot be read is no news.
+            if not self._is_project and any(finding.code == SYNTAX_ERROR for finding in answer):
+                # Other findings in an unparsable text are consequences.
                 continue
-            chosen = list(self._chosen(answer, files[index]))
-            final[index].extend(chosen if self._is_project else _without_fragments(chosen))
+            selected = list(self._select(answer, files[index]))
+            final[index].extend(selected if self._is_project else _without_fragments(selected))
         return final
 
-    def _chosen(self, answer: Sequence[Diagnostic], file: SourceFile) -> Iterator[Diagnostic]:
-        """Of what ruff says, what is wanted here, as bad as it is here."""
+    def _select(self, answer: Sequence[Diagnostic], file: SourceFile) -> Iterator[Diagnostic]:
+        """Yield the findings of ruff that are on for a file, with their severity there."""
         profile = self._profile(file)
         seen: Counter[str] = Counter()
         names: set[tuple[str, str]] = set()
-        for found in answer:
-            severity = self._project_severity(found.code, profile) if self._is_project else profile.ruff.get(found.code)
-            if severity is None or seen[found.code] == FINDINGS_MAX:
+        for finding in answer:
+            severity = (
+                self._project_severity(finding.code, profile) if self._is_project else profile.ruff.get(finding.code)
+            )
+            if severity is None or seen[finding.code] == FINDINGS_MAX:
                 continue
-            if not self._is_project and self._is_left_out(file, found, names):
+            if not self._is_project and self._is_excluded(file, finding, names):
                 continue
-            if not self._is_project and is_hint_here(file, found):
-                severity = severity_of(found.code, profile.settings, "hint")
-            seen[found.code] += 1
-            yield found if found.severity == severity else msgspec.structs.replace(found, severity=severity)
+            if not self._is_project and is_hint_here(file, finding):
+                severity = severity_of(finding.code, profile.settings, "hint")
+            seen[finding.code] += 1
+            yield finding if finding.severity == severity else msgspec.structs.replace(finding, severity=severity)
 
     @staticmethod
-    def _is_left_out(file: SourceFile, found: Diagnostic, names: set[tuple[str, str]]) -> bool:
-        """Whether a finding is most likely none, or one of a name that was told already; `names` are those."""
-        from codebatch_workers.lint.python.false_positives import is_doubtful  # 2 ms that only Python needs
+    def _is_excluded(file: SourceFile, finding: Diagnostic, names: set[tuple[str, str]]) -> bool:
+        """Return whether a finding is probably false, or repeats a name. `names` has the names reported so far."""
+        from codebatch_workers.lint.python.false_positives import is_doubtful  # Imported late: only Python needs it.
 
-        if is_doubtful(file, found):
+        if is_doubtful(file, finding):
             return True
-        if found.code in ONCE_A_NAME:
-            if (found.code, found.message) in names:
+        if finding.code in ONCE_A_NAME:
+            if (finding.code, finding.message) in names:
                 return True
-            names.add((found.code, found.message))
+            names.add((finding.code, finding.message))
         return False
 
     def _project_severity(self, code: str, profile: _Profile) -> Severity | None:
-        """Of a rule that the project turned on: None where our settings turn it off, or `parse` tells it."""
+        """Return the severity of a rule that the project turned on, or None if lint's settings turn it off or `parse`
+        reports it.
+        """
         if code == SYNTAX_ERROR or not is_on(code, profile.settings, default=True):
             return None
         default = severity_in(profile.file_class, code, project_severity(code))
         return severity_of(code, profile.settings, default)
 
     def _profile(self, file: SourceFile) -> _Profile:
-        """What holds for a file; few different ones for many files."""
-        places: tuple[int, ...] = ()
+        """Return the profile of a file. Many files share few profiles."""
+        indexes: tuple[int, ...] = ()
         if self._patterns:
-            places = tuple(index for index, (patterns, _) in enumerate(self._patterns) if is_below(patterns, file.path))
-        key = file.file_class, places
+            indexes = tuple(
+                index for index, (patterns, _) in enumerate(self._patterns) if is_below(patterns, file.path)
+            )
+        key = file.file_class, indexes
         profile = self._profiles.get(key)
         if profile is None:
-            settings: tuple[RuleSettings, ...] = (self._config, *(self._patterns[index][1] for index in places))
+            settings: tuple[RuleSettings, ...] = (self._config, *(self._patterns[index][1] for index in indexes))
             rules = tuple(self._text_rules(settings, file.file_class))
             profile = self._profiles[key] = _Profile(
                 file_class=file.file_class,
@@ -164,9 +170,9 @@ class Lint:
     def _text_rules(self, settings: Sequence[RuleSettings], file_class: FileClass) -> Iterator[TextRule]:
         for rule in self._rules:
             if is_on(rule.code, settings, default=rule.is_on):
-                # How bad what a rule of the user's finds is, the user has said.
-                is_ours = rule.code in RULES_BY_CODE
-                default = severity_in(file_class, rule.code, rule.severity) if is_ours else rule.severity
+                # The user has chosen the severity of a custom rule.
+                is_builtin = rule.code in RULES_BY_CODE
+                default = severity_in(file_class, rule.code, rule.severity) if is_builtin else rule.severity
                 yield replace(rule, severity=severity_of(rule.code, settings, default))
 
     def _ruff_severities(self, settings: Sequence[RuleSettings], file_class: FileClass) -> Mapping[str, Severity]:
@@ -177,22 +183,25 @@ class Lint:
         }
 
 
-def _without_fragments(found: list[Diagnostic]) -> list[Diagnostic]:
-    """Where many names are undefined the first alone: the file is a part of another, or an example that begins late."""
-    undefined = [each for each in found if each.code == _UNDEFINED]
+def _without_fragments(findings: list[Diagnostic]) -> list[Diagnostic]:
+    """Keep only the first of many undefined names.
+
+    Such a file is usually a fragment of another one, or an example without its start.
+    """
+    undefined = [finding for finding in findings if finding.code == _UNDEFINED]
     if len(undefined) <= _UNDEFINED_NAMES_MAX:
-        return found
-    return [each for each in found if each.code != _UNDEFINED or each is undefined[0]]
+        return findings
+    return [finding for finding in findings if finding.code != _UNDEFINED or finding is undefined[0]]
 
 
-def _wanted_somewhere(config: LintConfig) -> list[str]:
-    """ruff's codes that are not off, or on again for some paths."""
-    on_again = [code for settings in config.paths for code in settings.on]
-    return [code for code in SEVERITIES if not matches(code, config.off) or matches(code, on_again)]
+def _codes_in_use(config: LintConfig) -> list[str]:
+    """Return ruff's codes that are on, at least for some paths."""
+    on_for_paths = [code for settings in config.paths for code in settings.on]
+    return [code for code in SEVERITIES if not matches(code, config.off) or matches(code, on_for_paths)]
 
 
 def apply_rule(rule: TextRule, file: SourceFile) -> list[Diagnostic]:
-    """What one rule finds in a file."""
+    """Return the findings of one rule in a file."""
     if rule.needle not in file.utf8:
         return []
     return [

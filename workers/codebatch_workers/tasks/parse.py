@@ -1,11 +1,13 @@
-"""parse: what a file is, and where its syntax is wrong.
+"""parse: the language and class of a file, and its syntax errors.
 
-Of Python the errors are ruff's, by its own parser for a pinned version of the language: exact, and independent of the
-interpreter that runs us, after one of ours where Python does not read the file's bytes. Of other languages they are
-tree-sitter's. One error is reported of each broken place, for what comes of it is a consequence; after DIAGNOSTICS_MAX
-a last one says how many more there are. In languages that are APPROXIMATE the tree proves nothing wrong: such a file
-has none, and is parsed in part. So is Python that only our tree does not know, JavaScript with Flow's types, a
-fragment that a build joins with others (syntax/fragments.py), and a template (syntax/templates.py).
+For Python, the errors come from ruff's own parser for a pinned language version. They are exact and independent of the
+running interpreter. Errors of the encoding, for which Python cannot read the bytes of a file, precede them. For other
+languages, the errors come from tree-sitter. One error is reported for each broken place, because others are
+consequences of it. After DIAGNOSTICS_MAX, a last one has the number of the remaining errors.
+
+In APPROXIMATE languages, the tree does not prove an error. A file with tree errors has none and is partially parsed.
+The same holds for Python that only tree-sitter does not understand, for JavaScript with Flow types, for fragments that
+a build joins (syntax/fragments.py), and for templates (syntax/templates.py).
 """
 
 from __future__ import annotations
@@ -51,12 +53,12 @@ _FLOW_BYTES_LOOKED_AT = 2048
 
 
 def create(environment: TaskEnvironment[ParseConfig]) -> Parse:
-    """The task."""
+    """Return the task."""
     return Parse(shared_ruff(environment), environment.put_object if environment.config.emit_ast else None)
 
 
 class Parse:
-    """One `file` record, then the syntax errors by position, then the `ast` record where trees are stored."""
+    """The task: one `file` record, then syntax errors by position, then an `ast` record if trees are stored."""
 
     def __init__(self, ruff: Ruff, put_object: Callable[[bytes], Digest] | None) -> None:
         self._ruff = ruff
@@ -64,16 +66,16 @@ class Parse:
         ruff.want(SYNTAX_RULES)
 
     def run_file(self, file: SourceFile) -> list[Record]:
-        """The records of one file, as far as its tree tells."""
-        errors = _unreadable(file)
-        state = _state(file)
+        """Return the records of a file that follow from its tree."""
+        errors = _encoding_errors(file)
+        state = _state_without_errors(file)
         if errors:
             state = "errors"
         elif file.has_syntax_error:
-            state, errors = _broken(file)
-        elif unseen := unseen_errors(file):
-            firsts = _first_of_each_place(file, [file.line(error.start) for error in unseen])
-            state, errors = "errors", _capped([_diagnostic(file, *unseen[each]) for each in firsts])
+            state, errors = _state_with_errors(file)
+        elif hidden_errors := unseen_errors(file):
+            firsts = _first_of_each_place(file, [file.line(error.start) for error in hidden_errors])
+            state, errors = "errors", _limit_findings([_diagnostic(file, *hidden_errors[index]) for index in firsts])
         path, path_b64 = file.path_fields
         record = File(
             path=path,
@@ -84,47 +86,47 @@ class Parse:
             class_="template" if file.file_class == "text" and is_template(file) else file.file_class,
             parse=state,
         )
-        return [record, *errors, *self._stored(file)]
+        return [record, *errors, *self._ast_records(file)]
 
-    def _stored(self, file: SourceFile) -> list[Ast]:
+    def _ast_records(self, file: SourceFile) -> list[Ast]:
         if self._put_object is None or not file.can_be_parsed:
             return []
         path, path_b64 = file.path_fields
         return [Ast(path=path, path_b64=path_b64, object=self._put_object(encode_tree(file)), format=TREE_FORMAT)]
 
     def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
-        """`records`, with ruff's errors for the Python files."""
-        final = [list(each) for each in records]
+        """Return `records` with ruff's errors for Python files."""
+        final = [list(diagnostic) for diagnostic in records]
         python = [index for index, file in enumerate(files) if is_for_ruff(file)]
         answers = self._ruff.check([files[index] for index in python])
         for index, answer in zip(python, answers, strict=True):
-            errors = [each for each in answer if each.code in _PYTHON_ERRORS]
+            errors = [diagnostic for diagnostic in answer if diagnostic.code in _PYTHON_ERRORS]
             if errors:
                 record = final[index][0]
-                said = _unreadable(files[index])
+                syntax_errors = _encoding_errors(files[index])
                 if not is_template(files[index]):
-                    firsts = _first_of_each_place(files[index], [each.line for each in errors])
-                    said += _of_python(files[index], [errors[each] for each in firsts])
-                stored = [each for each in final[index] if isinstance(each, Ast)]
-                state: ParseState = "errors" if said else "partial"
-                final[index] = [msgspec.structs.replace(record, parse=state), *_capped(said), *stored]
+                    firsts = _first_of_each_place(files[index], [diagnostic.line for diagnostic in errors])
+                    syntax_errors += _convert_ruff_errors(files[index], [errors[diagnostic] for diagnostic in firsts])
+                stored = [diagnostic for diagnostic in final[index] if isinstance(diagnostic, Ast)]
+                state: ParseState = "errors" if syntax_errors else "partial"
+                final[index] = [msgspec.structs.replace(record, parse=state), *_limit_findings(syntax_errors), *stored]
         return final
 
 
-def _of_python(file: SourceFile, errors: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """ruff's errors as ours; of Python 2 the first alone, for the others say the same."""
+def _convert_ruff_errors(file: SourceFile, errors: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Convert ruff's errors. For Python 2, only the first one is kept, because the others have the same cause."""
     starts = (*file.line_starts, len(file.utf8))
-    line = next((each.line for each in errors if each.code == SYNTAX_ERROR), len(starts))
+    line = next((error.line for error in errors if error.code == SYNTAX_ERROR), len(starts))
     if line < len(starts) and is_python_2(file.utf8[starts[line - 1] : starts[line]]):
         severity = severity_in(file.file_class, SYNTAX_CODE, "warning")
-        first = next(each for each in errors if each.line == line)
+        first = next(error for error in errors if error.line == line)
         message = f"Python 2 syntax: {first.message}"
         return [msgspec.structs.replace(first, code=SYNTAX_CODE, severity=severity, message=message)]
-    return [msgspec.structs.replace(each, code=SYNTAX_CODE, severity=_severity(file)) for each in errors]
+    return [msgspec.structs.replace(error, code=SYNTAX_CODE, severity=_severity(file)) for error in errors]
 
 
-def _unreadable(file: SourceFile) -> list[Diagnostic]:
-    """Why Python refuses a file, whatever its text is: bytes that are not in its encoding, UTF-16, NUL characters."""
+def _encoding_errors(file: SourceFile) -> list[Diagnostic]:
+    """Return why Python refuses the bytes of a file: bytes invalid in its encoding, UTF-16, or NUL characters."""
     if file.language != "python" or file.file_class in ("binary", "huge"):
         return []
     problem, start = file.encoding_problem, 0
@@ -137,8 +139,8 @@ def _unreadable(file: SourceFile) -> list[Diagnostic]:
     return [_diagnostic(file, start, start, problem)] if problem else []
 
 
-def _state(file: SourceFile) -> ParseState:
-    """How a file is parsed in which nothing is wrong."""
+def _state_without_errors(file: SourceFile) -> ParseState:
+    """Return the parse state of a file without errors."""
     if file.is_parsed:
         return "ok"
     if file.file_class in ("binary", "huge", "minified") or file.overruns_its_grammar or is_lfs_pointer(file.content):
@@ -146,16 +148,16 @@ def _state(file: SourceFile) -> ParseState:
     return "ok" if file.has_grammar or file.language in LANGUAGES_OF_PATTERNS else "unsupported"
 
 
-def _broken(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
-    """How a file is parsed whose tree has errors, and the outermost of them, one of each line."""
+def _state_with_errors(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
+    """Return the parse state of a file whose tree has errors, and the outermost errors, one per line."""
     if is_of_script(file) or is_fragment(file):
         return "partial", []
     if is_template(file):
-        # Browsers take marks for text: of HTML nothing is lost.
+        # Browsers treat template marks as text, so no HTML is lost.
         return "ok" if file.language == "html" else "partial", []
     if file.is_hopeless:
         if file.language in APPROXIMATE_LANGUAGES:
-            # It may be a part of a file: entries that another one includes.
+            # The file may be a fragment, such as entries that another file includes.
             return "partial", []
         message = f"not {file.language}: hardly anything in this file can be parsed"
         return "errors", [_diagnostic(file, 0, 0, message)]
@@ -170,11 +172,11 @@ def _broken(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
     if file.language in APPROXIMATE_LANGUAGES or file.language == "python" or _is_flow(file):
         return "partial", []
     firsts = _first_of_each_place(file, [file.line(node.start_byte) for node in outermost])
-    return "errors", _capped([_error(file, outermost[each]) for each in firsts])
+    return "errors", _limit_findings([_error(file, outermost[index]) for index in firsts])
 
 
 def _outermost(file: SourceFile) -> list[Node]:
-    """The errors of a tree that are in no other, by place."""
+    """Return the errors of a tree that are in no other error, by position."""
     assert file.tree is not None
     nodes = [
         (node.start_byte, -node.end_byte, node.is_missing, node)
@@ -191,9 +193,9 @@ def _outermost(file: SourceFile) -> list[Node]:
 
 
 def _trailing_commas(file: SourceFile, commas: Sequence[Node]) -> Diagnostic:
-    """Return one note for all trailing commas of a file whose reader is not known."""
-    what = "trailing comma" if len(commas) == 1 else f"{len(commas):,} trailing commas, the first"
-    message = f"{what}: not JSON, but parsers of JSON with comments accept it"
+    """Return one finding for all trailing commas of a file whose reader is unknown."""
+    subject = "trailing comma" if len(commas) == 1 else f"{len(commas):,} trailing commas, the first"
+    message = f"{subject}: not JSON, but parsers of JSON with comments accept it"
     start, end = commas[0].start_byte, commas[0].end_byte
     return _diagnostic(file, start, end, message, severity="info")
 
@@ -201,35 +203,37 @@ def _trailing_commas(file: SourceFile, commas: Sequence[Node]) -> Diagnostic:
 def _error(file: SourceFile, node: Node) -> Diagnostic:
     start, end = node.start_byte, node.end_byte
     is_missing = node.is_missing or (start == end and not node.is_error)
-    return _diagnostic(file, start, end, f"missing {_token(node)}" if is_missing else _unexpected(file, start, end))
+    return _diagnostic(
+        file, start, end, f"missing {_token(node)}" if is_missing else _unexpected_message(file, start, end)
+    )
 
 
 def _is_flow(file: SourceFile) -> bool:
-    """Whether a script says that it has Flow's types, which its grammar does not know."""
+    """Return whether a script declares Flow types, which the grammar does not support."""
     return file.language == "javascript" and b"@flow" in file.utf8[:_FLOW_BYTES_LOOKED_AT]
 
 
 def _first_of_each_place(file: SourceFile, errors: Sequence[int]) -> list[int]:
-    """Of errors at these lines, ascending, the indexes of those that are no consequence of the one before.
+    """Return the indexes of errors that are not consequences of the one before. `errors` are ascending line numbers.
 
-    A consequence is likely an error on the same line or the next, one behind the last line, and one in lines that
-    belong to the line of the error before: they are indented deeper, or begin with a bracket that closes.
+    A likely consequence is an error on the same or next line, after the last line, or in lines that belong to the line
+    of the previous error: they are indented deeper or begin with a closing bracket.
     """
     if len(errors) < 2:
         return list(range(len(errors)))
-    kept = [0]
-    seen = errors[0]
-    end = _end_of_block(file, seen)
+    first_errors = [0]
+    previous = errors[0]
+    end = _end_of_block(file, previous)
     for index, line in enumerate(errors[1:], 1):
-        if line > max(seen + 1, end) and line <= file.line_count:
-            kept.append(index)
+        if line > max(previous + 1, end) and line <= file.line_count:
+            first_errors.append(index)
             end = _end_of_block(file, line)
-        seen = line
-    return kept
+        previous = line
+    return first_errors
 
 
 def _end_of_block(file: SourceFile, line: int) -> int:
-    """The last line that belongs to a line."""
+    """Return the last line that belongs to a line."""
     starts = file.line_starts
     if line == len(starts):
         return line
@@ -240,34 +244,36 @@ def _end_of_block(file: SourceFile, line: int) -> int:
 
 @lru_cache(maxsize=256)
 def _outdented(depth: int) -> re.Pattern[bytes]:
-    """The end of a line before one that is indented no deeper, and does not begin with a bracket that closes."""
+    """Return a pattern for the end of a line before one that is not deeper and has no closing bracket first."""
     return re.compile(rb"\n[ \t]{0,%d}(?:[\r\f\v][ \t\r\f\v]*)?[^\s)\]}]" % depth)
 
 
-def _capped(found: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """At most DIAGNOSTICS_MAX, and one that counts the rest."""
-    more = len(found) - DIAGNOSTICS_MAX
-    if more <= 0:
-        return list(found)
-    listed = list(found[:DIAGNOSTICS_MAX])
-    last = msgspec.structs.replace(found[-1], message=f"{more} more syntax errors are not listed, this is the last")
+def _limit_findings(findings: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Return at most DIAGNOSTICS_MAX findings, and one with the number of the rest."""
+    omitted = len(findings) - DIAGNOSTICS_MAX
+    if omitted <= 0:
+        return list(findings)
+    listed = list(findings[:DIAGNOSTICS_MAX])
+    last = msgspec.structs.replace(
+        findings[-1], message=f"{omitted} more syntax errors are not listed, this is the last"
+    )
     return [*listed, last]
 
 
 def _token(node: Node) -> str:
-    """What is missing: the token itself where it is punctuation or a keyword, else the kind of thing."""
+    """Return the missing token in quotes if it is punctuation or a keyword, otherwise its kind."""
     return node.type.replace("_", " ") if node.is_named else f"`{node.type}`"
 
 
-def _unexpected(file: SourceFile, start: int, end: int) -> str:
-    """The first line of an error, as much of it as is worth reading."""
+def _unexpected_message(file: SourceFile, start: int, end: int) -> str:
+    """Return a message with the first line of an error, shortened."""
     text = file.utf8[start : min(end, start + 4 * _QUOTED_CHARS_MAX)].decode("utf-8", "replace")
     first = text.strip().split("\n")[0].rstrip()
     if not first:
         return "unexpected end of the file" if start >= len(file.utf8.rstrip()) else "unexpected whitespace"
-    shown = first if len(first) <= _QUOTED_CHARS_MAX else f"{first[:_QUOTED_CHARS_MAX]}…"
+    quoted = first if len(first) <= _QUOTED_CHARS_MAX else f"{first[:_QUOTED_CHARS_MAX]}…"
     last = file.line(max(start, len(file.utf8[:end].rstrip()) - 1))
-    return f"unexpected `{shown}`" if last == file.line(start) else f"cannot be parsed up to line {last}: `{shown}`"
+    return f"unexpected `{quoted}`" if last == file.line(start) else f"cannot be parsed up to line {last}: `{quoted}`"
 
 
 def _diagnostic(file: SourceFile, start: int, end: int, message: str, *, severity: Severity = "error") -> Diagnostic:

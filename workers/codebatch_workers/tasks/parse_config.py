@@ -1,4 +1,4 @@
-"""What `[tasks.parse]` may say."""
+"""The configuration `[tasks.parse]`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import msgspec
 
 
 class ParseConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`emit_ast` stores every file's syntax tree as an object: some fifty times the bytes of the source."""
+    """The configuration of `parse`.
+
+    `emit_ast` stores the syntax tree of each file as an object, about 50 times its source.
+    """
 
     emit_ast: bool = False

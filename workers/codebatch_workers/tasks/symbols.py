@@ -1,4 +1,4 @@
-"""symbols: what a file defines, then what it imports, inherits and calls, each by position. Rules: outline.py."""
+"""symbols: the definitions of a file, then its imports, inheritance and calls, each by position (outline.py)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from codebatch_workers.syntax.source import SourceFile
 
 
 def create(_environment: TaskEnvironment[NoConfig]) -> Symbols:
-    """The task; it has no configuration."""
+    """Return the task. It has no configuration."""
     return Symbols()
 
 
 class Symbols:
-    """`symbol` records by position, then `edge` records by position."""
+    """The task: `symbol` records by position, then `edge` records by position."""
 
     def run_file(self, file: SourceFile) -> list[Record]:
-        """The records of one file; none where there is no tree."""
-        found = outline(file)
-        return [*found.symbols, *found.edges]
+        """Return the records of a file, or none if it has no tree."""
+        file_outline = outline(file)
+        return [*file_outline.symbols, *file_outline.edges]
