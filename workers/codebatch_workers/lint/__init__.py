@@ -1,1 +1,1 @@
-"""Rules, and what finds where they are broken."""
+"""Lint rules."""

@@ -1,17 +1,17 @@
-"""Which names a file binds, where they are seen and which are used: one resolver for all languages with a locals query.
+"""Name resolution: the names that a file binds, their scopes, and which of them are used.
 
-A language takes part by queries/*.locals.scm. The order in which captures come does not matter. Captures:
+One resolver serves all languages that have queries/*.locals.scm. The order of the captures is irrelevant:
 
-    scope, scope.function    what names live in; `var` lives in the nearest function
-    scope.type               a type that names what a function takes
-    definition.KIND          a name, or a pattern of names, that is bound in the scope around it:
-                             import, variable, parameter; function (bound around the scope that it is the name of),
-                             own (bound inside it), var (bound in the nearest function), type_parameter
-    exported                 what makes the definitions directly in it used; ambient, what makes all in it used
-    reference                a name that may be used; those at a definition are none
-    ignored                  a reference that uses nothing, as an assignment does
+    scope, scope.function    a scope of names; `var` lives in the nearest function
+    scope.type               a type that names the parameters of a function
+    definition.KIND          a name or pattern that is bound in the enclosing scope. Kinds:
+                             import, variable, parameter; function (bound in the scope around the function),
+                             own (bound inside the function), var (bound in the nearest function), type_parameter
+    exported                 marks the definitions directly in it as used; `ambient` marks all definitions in it
+    reference                a name that can be a use; names of definitions are excluded
+    ignored                  a reference that is not a use, such as an assignment
 
-A name is looked up from the innermost scope outwards, and uses all definitions of it in the first scope that has any.
+A name is looked up from the innermost scope outwards. It uses all its definitions in the first scope that has any.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LANGUAGES = frozenset(_QUERIES)
 
 
 class BoundName(msgspec.Struct):
-    """A name where it is bound. `kind` as in the captures."""
+    """A bound name. `kind` is the name of its capture without `definition.`."""
 
     name: bytes
     start: int
@@ -53,7 +53,7 @@ class BoundName(msgspec.Struct):
 
 
 class NameScope(msgspec.Struct):
-    """A stretch of source in which names live, and the scope around it."""
+    """A range of the source in which names live, and the enclosing scope."""
 
     start: int
     end: int
@@ -63,7 +63,7 @@ class NameScope(msgspec.Struct):
     names: dict[bytes, list[BoundName]] = msgspec.field(default_factory=dict)
 
     def find_outside(self, name: bytes) -> list[BoundName]:
-        """The definitions of a name in the nearest scope around this one that has any."""
+        """Return the definitions of a name in the nearest enclosing scope that has any, in text order."""
         scope = self.parent
         while scope is not None:
             if name in scope.names:
@@ -76,22 +76,22 @@ _start = attrgetter("start")
 
 
 class _ScopeOffsets(msgspec.Struct, frozen=True):
-    """From each offset on, the scope that is then in force."""
+    """The innermost scope from each offset to the next."""
 
     starts: Sequence[int]
     scopes: Sequence[NameScope]
 
-    def at(self, offset: int) -> NameScope:
+    def scope_at(self, offset: int) -> NameScope:
         return self.scopes[bisect_right(self.starts, offset) - 1]
 
 
 class Bindings(msgspec.Struct, frozen=True):
-    """All scopes of a file, outer before inner; the first is the file."""
+    """All scopes of a file, outer before inner. The first one is the file."""
 
     scopes: Sequence[NameScope]
 
     def iter_definitions(self) -> Iterator[tuple[NameScope, BoundName]]:
-        """Every definition, with its scope."""
+        """Yield every definition with its scope."""
         for scope in self.scopes:
             for definitions in scope.names.values():
                 for definition in definitions:
@@ -99,7 +99,7 @@ class Bindings(msgspec.Struct, frozen=True):
 
 
 def bindings(file: SourceFile) -> Bindings | None:
-    """The bindings of a file; None where its language has no locals query, or its tree is not to be trusted."""
+    """Return the bindings of a file, or None if its language has no locals query or its tree has errors."""
     if file.language not in LANGUAGES or file.tree is None or file.has_syntax_error:
         return None
     return file.derived(_resolve)
@@ -107,7 +107,7 @@ def bindings(file: SourceFile) -> Bindings | None:
 
 @cache
 def _query(language: str) -> tree_sitter.Query:
-    from tree_sitter import Query  # Here, for coordinators do not load it.
+    from tree_sitter import Query  # The import is local, because coordinators do not load tree_sitter.
 
     source = query_source(f"{name}.locals" for name in _QUERIES[language])
     query: tree_sitter.Query = Query(grammar(language).language, source)
@@ -118,7 +118,7 @@ def _resolve(file: SourceFile) -> Bindings:
     from tree_sitter import QueryCursor
 
     assert file.tree is not None
-    # Not `SourceFile.query`, which sorts: most captures are references, whose order means nothing here.
+    # `SourceFile.query` would sort the captures. Most are references, whose order is irrelevant.
     cursor = QueryCursor(_query(file.language))
     cursor.set_max_start_depth(QUERY_DEPTH_MAX)
     captures = cursor.captures(file.tree.root_node)
@@ -139,41 +139,41 @@ def _find_scopes(captures: Mapping[str, list[Node]]) -> tuple[list[NameScope], _
     spans.sort()
     scopes: list[NameScope] = []
     starts: list[int] = []
-    at: list[NameScope] = []
+    scope_at_start: list[NameScope] = []
     stack: list[NameScope] = []
     for start, minus_end, capture in spans:
         while stack and stack[-1].end <= start:
-            _leave(stack, starts, at)
+            _leave(stack, starts, scope_at_start)
         parent = stack[-1] if stack else None
         scope = NameScope(start, -minus_end, parent, parent is None or capture != "scope", capture == "scope.type")
         scopes.append(scope)
         stack.append(scope)
         starts.append(start)
-        at.append(scope)
+        scope_at_start.append(scope)
     while len(stack) > 1:
-        _leave(stack, starts, at)
-    # A file begins before its first token: comments and blank lines are outside of the root's node.
+        _leave(stack, starts, scope_at_start)
+    # The file scope begins at 0, because comments and blank lines before the first token are outside the root node.
     if starts:
         starts[0] = 0
-    return scopes, _ScopeOffsets(starts, at)
+    return scopes, _ScopeOffsets(starts, scope_at_start)
 
 
-def _leave(stack: list[NameScope], starts: list[int], at: list[NameScope]) -> None:
-    left = stack.pop()
+def _leave(stack: list[NameScope], starts: list[int], scope_at_start: list[NameScope]) -> None:
+    closed = stack.pop()
     if stack:
-        starts.append(left.end)
-        at.append(stack[-1])
+        starts.append(closed.end)
+        scope_at_start.append(stack[-1])
 
 
 def _define(captures: Mapping[str, list[Node]], utf8: bytes, places: _ScopeOffsets) -> set[int]:
-    """Bind every definition in its scope; the offsets where they stand."""
+    """Add every definition to its scope. Return the offsets of their names."""
     bound: set[int] = set()
     for capture, nodes in captures.items():
         kind = capture.removeprefix("definition.")
         if kind == capture:
             continue
         for node in nodes:
-            scope = places.at(node.start_byte)
+            scope = places.scope_at(node.start_byte)
             if kind == "function" and scope.parent is not None:
                 scope = scope.parent
             while kind == "var" and not scope.is_function and scope.parent is not None:
@@ -188,7 +188,7 @@ def _define(captures: Mapping[str, list[Node]], utf8: bytes, places: _ScopeOffse
 def _mark_exported(captures: Mapping[str, list[Node]], places: _ScopeOffsets) -> None:
     for node in captures.get("exported", ()):
         start, end = node.start_byte, node.end_byte
-        scope = places.at(start)
+        scope = places.scope_at(start)
         if scope.start == start and scope.parent is not None:
             scope = scope.parent
         for definitions in scope.names.values():
@@ -203,23 +203,23 @@ def _mark_exported(captures: Mapping[str, list[Node]], places: _ScopeOffsets) ->
 
 
 def _use(captures: Mapping[str, list[Node]], utf8: bytes, places: _ScopeOffsets, bound: set[int]) -> None:
-    """Mark what references use. A name of which everything is used is not looked up again."""
+    """Mark the definitions that references use. A name without unused definitions is not looked up again."""
     open_count: dict[bytes, int] = {}
-    for each in {id(scope): scope for scope in places.scopes}.values():
-        for name in each.names:
+    for scope_of_names in {id(scope): scope for scope in places.scopes}.values():
+        for name in scope_of_names.names:
             open_count[name] = open_count.get(name, 0) + 1
     bound.update(node.start_byte for node in captures.get("ignored", ()))
-    seen: set[tuple[int, bytes]] = set()
+    marked: set[tuple[int, bytes]] = set()
     for node in captures.get("reference", ()):
         start = node.start_byte
         name = utf8[start : node.end_byte]
         if not open_count.get(name) or start in bound:
             continue
-        scope: NameScope | None = places.at(start)
+        scope: NameScope | None = places.scope_at(start)
         while scope is not None and name not in scope.names:
             scope = scope.parent
-        if scope is not None and (id(scope), name) not in seen:
-            seen.add((id(scope), name))
+        if scope is not None and (id(scope), name) not in marked:
+            marked.add((id(scope), name))
             open_count[name] -= 1
             for definition in scope.names[name]:
                 definition.is_used = True

@@ -1,14 +1,15 @@
-"""How much lint tells of a file. Importing this loads no parser and no rules."""
+"""Limits of the findings that lint reports for a file. Importing this module loads no parser and no rules."""
 
 from __future__ import annotations
 
-# Findings of one rule in one file: nobody reads more of them one by one.
+# The maximum number of findings of one rule in one file. More would not be read.
 FINDINGS_MAX = 1000
 
-# Of these a message says which name is meant, and is told where that is met first: all others have the same cause.
+# Rules whose message contains the name. Only the first finding for each name is reported, because all have the same
+# cause.
 ONCE_A_NAME = frozenset({"F405", "F821"})
 
-# These are told where they are met first.
+# Rules of which only the first finding in a file is reported.
 ONCE_A_FILE = frozenset(
     {
         "byte-order-mark",

@@ -1,6 +1,6 @@
-"""What `[tasks.lint]` may say, and its refusal where it says what cannot be.
+"""Validation of `[tasks.lint]`.
 
-Importing this loads no parser and no rules: both are looked at when a configuration names some.
+Importing this module loads no parser and no rules. They are loaded only if a configuration names some.
 """
 
 from __future__ import annotations
@@ -15,26 +15,27 @@ RULE_ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
 
 
 class LintConfig(AllSettings, frozen=True, kw_only=True):
-    """Everything that `[tasks.lint]` may say, of rules that there are."""
+    """The settings in `[tasks.lint]`, with checked rule codes, rules and patterns."""
 
     def __post_init__(self) -> None:
         if self.paths:
             self._check_patterns()
-        named = set(self._named())
-        if named or self.rules:
+        codes = set(self._codes_in_settings())
+        if codes or self.rules:
             self._check_rules()
             if self.ruff.config == "project":
-                # The project may have turned on any rule of ruff.
-                named = {code for code in named if not _RUFF_CODE.match(code)}
-            _check_codes(named, self.rules)
+                # The project can have enabled any rule of ruff.
+                codes = {code for code in codes if not _RUFF_CODE.match(code)}
+            _check_codes(codes, self.rules)
 
-    def _named(self) -> Iterator[str]:
-        every: tuple[RuleSettings, ...] = (self, *self.paths)
-        for settings in every:
+    def _codes_in_settings(self) -> Iterator[str]:
+        all_settings: tuple[RuleSettings, ...] = (self, *self.paths)
+        for settings in all_settings:
             yield from (*settings.off, *settings.on, *settings.severity)
 
     def _check_patterns(self) -> None:
-        from codebatch.model.gitignore import find_mistake  # 4 ms, of configurations with paths alone
+        # The import is local, because only configurations with paths need it.
+        from codebatch.model.gitignore import find_mistake
 
         for settings in self.paths:
             if (mistake := find_mistake(settings.match)) is not None:
@@ -55,18 +56,18 @@ class LintConfig(AllSettings, frozen=True, kw_only=True):
 
 
 def known_codes() -> Iterable[str]:
-    """The codes of every rule that comes with lint."""
+    """Return the codes of all built-in rules."""
     from codebatch_workers.lint.ruff_rules import SEVERITIES
     from codebatch_workers.lint.text_rules import RULES_BY_CODE
 
     return [*RULES_BY_CODE, *SEVERITIES]
 
 
-def _check_codes(named: Iterable[str], rules: Iterable[QueryRule]) -> None:
+def _check_codes(codes: Iterable[str], rules: Iterable[QueryRule]) -> None:
     known = [*known_codes(), *(rule.id for rule in rules)]
-    for code in sorted(named):
-        if code not in known and not (code.endswith("*") and any(each.startswith(code[:-1]) for each in known)):
-            import difflib  # only those who mistype pay for it
+    for code in sorted(codes):
+        if code not in known and not (code.endswith("*") and any(other.startswith(code[:-1]) for other in known)):
+            import difflib  # The import is local, because it is needed only after a typing error.
 
-            close = difflib.get_close_matches(code, known, n=1)
-            raise ValueError(f"unknown rule {code!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+            similar = difflib.get_close_matches(code, known, n=1)
+            raise ValueError(f"unknown rule {code!r}" + (f"; did you mean {similar[0]!r}?" if similar else ""))

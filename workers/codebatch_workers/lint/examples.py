@@ -1,4 +1,4 @@
-"""An example of what each rule of ours finds."""
+"""An example of a finding for each built-in rule that is not a rule of ruff."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What is known of a rule besides what it does: an example, its tool's page, what was judged of its findings.
+"""Explanations of rules: an example, the page of the tool, and reviews of findings.
 
-Of ruff's rules all of it is asked of the ruff that is used, when somebody asks.
+Explanations of ruff's rules are read from the installed ruff on demand.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _JUDGED = "judged.json"
 
 
 class ExplainedRule(msgspec.Struct, frozen=True, kw_only=True):
-    """What is said of a rule: its `name`, what it finds, an example, and its tool's own words and page."""
+    """An explanation of a rule: its `name`, a summary, an example, and the explanation and page of its tool."""
 
     name: str = ""
     summary: str = ""
@@ -33,7 +33,7 @@ class ExplainedRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _RuffRule(msgspec.Struct, frozen=True):
-    """A rule as `ruff rule` tells it. One that only a preview has may be without a code."""
+    """A rule in the output of `ruff rule`. Rules that exist only in preview can lack a code."""
 
     name: str
     code: str | None = None
@@ -45,14 +45,14 @@ _decode_judged = msgspec.json.Decoder(dict[str, dict[str, int]]).decode
 
 
 def summaries_of_ruff() -> dict[str, str]:
-    """What each rule of this ruff finds, by code."""
-    told = _decode_all(_ask("--all"))
-    return {rule.code: _summary(_sections(rule.explanation or "")) for rule in told if rule.code}
+    """Return a summary of each rule of the installed ruff, by code."""
+    rules = _decode_all(_run_ruff_rule("--all"))
+    return {rule.code: _summary(_sections(rule.explanation or "")) for rule in rules if rule.code}
 
 
 def explain_ruff(code: str) -> ExplainedRule:
-    """A rule of ruff."""
-    rule = msgspec.json.decode(_ask(code), type=_RuffRule)
+    """Return the explanation of a rule of ruff."""
+    rule = msgspec.json.decode(_run_ruff_rule(code), type=_RuffRule)
     explanation = rule.explanation or ""
     sections = _sections(explanation)
     return ExplainedRule(
@@ -65,23 +65,23 @@ def explain_ruff(code: str) -> ExplainedRule:
 
 
 def judged_of(code: str) -> Mapping[str, int]:
-    """How many findings of a rule were judged to be what; empty where none were."""
+    """Return the number of reviewed findings of a rule for each verdict. It is empty if none was reviewed."""
     return _decode_judged(files("codebatch_workers.lint").joinpath(_JUDGED).read_bytes()).get(code, {})
 
 
 def why_so_grave(judged: Mapping[str, int], *, is_configured: bool) -> str:
-    """Why a rule has its severity."""
+    """Return the reason for the severity of a rule, as text for users."""
     if is_configured:
         return "severity set in your configuration"
     if not judged:
         return "chosen by the kind of problem; no finding of this rule has been reviewed yet"
-    told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(judged.items(), key=lambda pair: -pair[1]))
-    return f"review of {count_of(sum(judged.values()), 'finding')} in open-source projects: {told}"
+    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(judged.items(), key=lambda pair: -pair[1]))
+    return f"review of {count_of(sum(judged.values()), 'finding')} in open-source projects: {verdicts}"
 
 
-def _ask(what: str) -> bytes:
+def _run_ruff_rule(rule: str) -> bytes:
     return subprocess.run(
-        [find_ruff_bin(), "rule", what, "--output-format", "json"],
+        [find_ruff_bin(), "rule", rule, "--output-format", "json"],
         env={"LC_ALL": "C.UTF-8"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -90,13 +90,13 @@ def _ask(what: str) -> bytes:
 
 
 def _sections(explanation: str) -> Mapping[str, str]:
-    """The sections of an explanation by their titles."""
+    """Return the sections of an explanation by title."""
     _, *parts = _SECTION.split(explanation)
     return {title: text.strip() for title, text in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def _summary(sections: Mapping[str, str]) -> str:
-    """The first sentence of what a rule does."""
+    """Return the first sentence of the section "What it does"."""
     text = " ".join(sections.get("What it does", "").split("\n\n")[0].split())
     text = _CHECKS.sub("", text)
     end = _SENTENCE_END.search(text)

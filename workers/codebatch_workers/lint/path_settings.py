@@ -1,4 +1,4 @@
-"""Which settings hold at a path, and what they say of a rule. Importing this loads no parser and no rules."""
+"""Lint settings for a path, and their effect on a rule. Importing this module loads no parser and no rules."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from codebatch_workers.syntax.suppression import matches
 
 
 def settings_at(config: AllSettings, path: bytes) -> tuple[RuleSettings, ...]:
-    """The settings that hold at a path; later ones come on top of earlier ones."""
-    at_path = (each for each in config.paths if is_below(parse_arguments(each.match, "match"), path))
+    """Return the settings that apply to a path, in ascending precedence."""
+    at_path = (settings for settings in config.paths if is_below(parse_arguments(settings.match, "match"), path))
     return (config, *at_path)
 
 
 def is_below(patterns: PatternList, path: bytes) -> bool:
-    """Whether the last pattern that matches a path, or a directory above it, does not negate."""
+    """Return whether the last pattern that matches a path, or a directory above it, is not negated."""
     parts = path.split(b"/")
     for count in range(len(parts), 0, -1):
         pattern = patterns.decide(b"/".join(parts[:count]), is_directory=count < len(parts))
@@ -27,19 +27,22 @@ def is_below(patterns: PatternList, path: bytes) -> bool:
 
 
 def is_on(code: str, settings: Sequence[RuleSettings], *, default: bool) -> bool:
-    """The last settings that speak of a code decide; in one that says both, `off` does."""
-    for each in reversed(settings):
-        if matches(code, each.off):
+    """Return whether a rule is on. The last settings that mention its code decide; within one, `off` wins."""
+    for level in reversed(settings):
+        if matches(code, level.off):
             return False
-        if matches(code, each.on):
+        if matches(code, level.on):
             return True
     return default
 
 
 def severity_of(code: str, settings: Sequence[RuleSettings], default: Severity) -> Severity:
-    """The last settings that speak of a code decide; in one of them the longest pattern."""
-    for each in reversed(settings):
-        fitting = [pattern for pattern in each.severity if matches(code, (pattern,))]
+    """Return the severity of a rule.
+
+    The last settings that mention its code decide; within one, the longest pattern wins.
+    """
+    for level in reversed(settings):
+        fitting = [pattern for pattern in level.severity if matches(code, (pattern,))]
         if fitting:
-            return each.severity[max(fitting, key=len)]
+            return level.severity[max(fitting, key=len)]
     return default

@@ -1,8 +1,7 @@
-"""Rules of the user's: tree-sitter queries, with the predicates that tree-sitter knows (`#eq?`, `#match?`, `#any-of?`).
+"""Custom rules: tree-sitter queries with the predicates `#eq?`, `#match?` and `#any-of?`, or patterns.
 
-What is reported is the capture `@report`, or the only capture whose name does not begin with `_`; of a rule that is a
-pattern what is like it. `{name}` in the message is the first line of what the capture, or metavariable, of that name
-holds.
+A query reports its capture `@report`, or its only capture without a leading `_`. A pattern reports each match. In the
+message, `{name}` is replaced by the first line of the capture or metavariable with this name.
 """
 
 from __future__ import annotations
@@ -26,22 +25,22 @@ _SHOWN_BYTES_MAX = 80
 
 
 def compile_rule(rule: QueryRule) -> TextRule:
-    """A rule as lint runs it. Raises ValueError where its query is none, or does not say what to report."""
+    """Compile a rule for lint. Raises ValueError if its query is invalid, or does not determine what to report."""
     if rule.language not in every_language():
         raise ValueError(f"the rule {rule.id!r} is for {rule.language!r}, which has no grammar")
-    # Where a grammar of the extra is not installed, nothing is parsed, and `run` says so.
-    find: Callable[[SourceFile], Iterator[Finding]] = _nothing
+    # If an optional grammar is not installed, no file is parsed, and `run` reports this.
+    find: Callable[[SourceFile], Iterator[Finding]] = _find_nothing
     if has_grammar(rule.language):
         find = _pattern_finder(rule) if rule.pattern else _finder(rule, *_compile(rule))
     return TextRule(code=rule.id, severity=rule.severity, summary=rule.message, find=find, is_style=True)
 
 
-def _nothing(_file: SourceFile) -> Iterator[Finding]:
+def _find_nothing(_file: SourceFile) -> Iterator[Finding]:
     return iter(())
 
 
 def _compile(rule: QueryRule) -> tuple[Query, str]:
-    """The query, and the capture to report."""
+    """Return the query and the name of the capture to report."""
     from tree_sitter import Query, QueryError
 
     try:
@@ -89,25 +88,25 @@ def _finder(rule: QueryRule, query: Query, reported: str) -> Callable[[SourceFil
     def find(file: SourceFile) -> Iterator[Finding]:
         if file.language != rule.language or not file.can_be_parsed:
             return
-        found: set[Finding] = set()
+        findings: set[Finding] = set()
         for captures in file.matches(query):
-            said = message(lambda name, captures=captures: _text(file, captures.get(name, ())))  # type: ignore[misc]
-            found.update([(node.start_byte, node.end_byte, said) for node in captures.get(reported, ())])
-        yield from sorted(found)
+            text = message(lambda name, captures=captures: _text(file, captures.get(name, ())))  # type: ignore[misc]
+            findings.update([(node.start_byte, node.end_byte, text) for node in captures.get(reported, ())])
+        yield from sorted(findings)
 
     return find
 
 
 def _message_of(rule: QueryRule) -> Callable[[Callable[[str], str]], str]:
-    """What makes a rule's message of what its names hold; it is taken apart once."""
+    """Return a function that makes a rule's message from the texts of its captures. The message is parsed once."""
     parts = _PLACE.split(rule.message)
     words, names = parts[::2], parts[1::2]
 
-    def message(holds: Callable[[str], str]) -> str:
-        said = words[0]
-        for name, behind in zip(names, words[1:], strict=True):
-            said += holds(name) + behind
-        return said
+    def message(text_of: Callable[[str], str]) -> str:
+        text = words[0]
+        for name, literal in zip(names, words[1:], strict=True):
+            text += text_of(name) + literal
+        return text
 
     return message
 

@@ -1,11 +1,12 @@
-"""The rules of ruff that are run, and how bad each finding is. ruff has no severities; its defaults change by release.
+"""The rules of ruff that lint runs, and the severity of each.
 
-What is here finds mistakes; matters of style are left to formatters. How bad a finding is follows from what was judged
-by reading real trees, where that was two findings of a rule or more; of rules that warn of risks (S, ASYNC) and of
-versions (YTT), of all whose findings hardly one in ten would be fixed, those are hints too of which fewer were judged
-(tests/signal/README.md). No rule is here that
-looks outside of the file (I, INP, TID, TC), for a file's diagnostics must be a function of the file.
-`tests/tasks/lint/test_lint.py` checks that each is a stable rule of the pinned ruff.
+Ruff has no severities, and its defaults change by release.
+
+The rules find mistakes; style is left to formatters. If at least two findings of a rule were reviewed in real projects,
+its severity follows from the reviews (tests/signal/README.md). Of rules about risks (S, ASYNC) and versions (YTT),
+hardly one finding in ten would be fixed, so rules with fewer reviews are hints too. Rules that look at other files (I,
+INP, TID, TC) are excluded, because the diagnostics of a file must be a function of the file.
+`tests/tasks/lint/test_lint.py` checks that each rule is a stable rule of the pinned ruff.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Mapping
 from codebatch.model.record import Severity
 
 _CODES: Mapping[Severity, str] = {
-    # It cannot run, or raises when it does, or opens a hole by itself.
+    # The code cannot run, always raises, or is a vulnerability by itself.
     "error": """
         F406 F501 F502 F503 F505 F506 F507 F508 F509 F521 F524 F525 F631 F634 F722 F821 F822 F823
         B030
@@ -26,7 +27,7 @@ _CODES: Mapping[Severity, str] = {
         S506
         G101
     """,
-    # It runs, and does most likely not what was meant.
+    # The code runs, but most likely does not what was intended.
     "warning": """
         F401 F504 F522 F523 F601 F602 F632 F633 F811 F901 W605
         B002 B005 B006 B012 B015 B016 B018 B021 B022 B025 B029 B032 B035
@@ -37,7 +38,7 @@ _CODES: Mapping[Severity, str] = {
         S504
         LOG001 LOG002
     """,
-    # Worth a look when one is there anyway.
+    # Worth a look when the file is edited anyway.
     "info": """
         F841
         B014
@@ -46,7 +47,7 @@ _CODES: Mapping[Severity, str] = {
         RUF048
         S306
     """,
-    # It could be said more simply, or is mostly meant so where it stands.
+    # The code could be simpler, or is mostly intended.
     "hint": """
         F402 F403 F405 F541 F842 E711 E712 E713 E714 E721 E722
         B003 B004 B007 B008 B011 B013 B017 B019 B020 B023 B024 B026 B027 B031 B033 B034 B039 B904
@@ -65,7 +66,7 @@ _CODES: Mapping[Severity, str] = {
 
 SEVERITIES: Mapping[str, Severity] = {code: severity for severity, codes in _CODES.items() for code in codes.split()}
 
-# What the parser lets pass and the compiler does not, as `return` outside of a function: `parse` reports it.
+# Errors that the parser accepts and the compiler rejects, such as `return` outside a function. `parse` reports them.
 SYNTAX_RULES = frozenset(
     {
         *("F404", "F407", "F621", "F622", "F701", "F702", "F704", "F706", "F707"),

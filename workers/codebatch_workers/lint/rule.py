@@ -1,4 +1,4 @@
-"""A rule that is not ruff's: what it says of a file, by byte offsets."""
+"""Rules that are not rules of ruff, and their findings by byte offsets."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import msgspec
 from codebatch.model.record import Severity
 from codebatch_workers.syntax.source import SourceFile
 
-# From, to, message.
+# Start, end, message.
 Finding = tuple[int, int, str]
 
 
 class TextRule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule: what it is called, how bad a finding is, whether it runs unless told otherwise, and what it does.
+    """A rule: its code, its severity, whether it is on by default, and the function that finds violations.
 
-    A file in which `needle` is not has no finding, and is not given to `find`: most have none, and that is soon known.
+    `find` is not called for files without `needle`. This test is fast and excludes most files.
     """
 
     code: str

@@ -1,4 +1,4 @@
-"""An example of an own rule for each language: what `rules new` writes for its user to go on from."""
+"""An example of a custom rule for each language, which `rules new` writes as a starting point."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class RuleExample(NamedTuple):
-    """A pattern, or a query, with a message, and sources in which it must find something and must not."""
+    """A pattern or query with a message, and sources in which it must and must not match."""
 
     pattern: str
     message: str
@@ -81,5 +81,5 @@ _EXAMPLES: Mapping[str, RuleExample] = {
 
 
 def rule_example(language: str) -> RuleExample:
-    """The example for a language that there is a grammar for."""
+    """Return the example for a language with a grammar."""
     return _EXAMPLES[language]

@@ -1,4 +1,4 @@
-"""The parts of `[tasks.lint]`: which rules look, how bad a finding is, the user's rules (config.py has the whole)."""
+"""The tables of `[tasks.lint]`: enabled rules, severities, custom rules. config.py validates the whole."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ DEFAULT_TODO_WORDS = ("TODO", "FIXME", "XXX", "HACK")
 
 
 class _StrictTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table; a key that it does not have is an error."""
+    """A table in which an unknown key is an error."""
 
 
 class RuleSettings(_StrictTable, frozen=True, kw_only=True):
-    """Which rules look, and how bad what they find is. Codes may be given by their beginning and a star."""
+    """Enabled and disabled rules, and severities of findings. A code can be a prefix with `*`."""
 
     off: tuple[str, ...] = ()
     on: tuple[str, ...] = ()
@@ -25,15 +25,15 @@ class RuleSettings(_StrictTable, frozen=True, kw_only=True):
 
 
 class PathSettings(RuleSettings, frozen=True, kw_only=True):
-    """Other settings for paths that match one of the patterns (gitignore's); later ones come on top of earlier ones."""
+    """Settings for paths that match one of the patterns (gitignore syntax). Later ones override earlier ones."""
 
     match: tuple[str, ...]
 
 
 class QueryRule(_StrictTable, frozen=True, kw_only=True):
-    """A rule of the user's: a tree-sitter query or a pattern over files of one language (query_rules.py).
+    """A custom rule: a tree-sitter query or a pattern for files of one language (query_rules.py).
 
-    `bad` and `good` are sources in which it must find something, and must not: `codebatch rules test` looks.
+    `bad` and `good` are sources in which the rule must and must not match. `codebatch rules test` checks them.
     """
 
     id: str
@@ -51,7 +51,7 @@ class QueryRule(_StrictTable, frozen=True, kw_only=True):
 
 
 class TodoPolicy(_StrictTable, frozen=True, kw_only=True):
-    """Which words `todo-comment` looks for, and the expression that makes one all right where it matches there."""
+    """The words that `todo-comment` reports, and an expression for exceptions, matched at the word."""
 
     words: tuple[str, ...] = DEFAULT_TODO_WORDS
     allow: str = ""
@@ -64,13 +64,13 @@ class TodoPolicy(_StrictTable, frozen=True, kw_only=True):
 
 
 class RuffSettings(_StrictTable, frozen=True, kw_only=True):
-    """`pinned`: the rules of ruff_rules.py; `project`: as the tree's own files say (ruff_files.py)."""
+    """The mode of ruff: `pinned` runs the rules in ruff_rules.py, `project` uses the project's configuration files."""
 
     config: Literal["pinned", "project"] = "pinned"
 
 
 class AllSettings(RuleSettings, frozen=True, kw_only=True):
-    """Everything that `[tasks.lint]` may say. Whether there are such rules is not looked at (config.py)."""
+    """The settings in `[tasks.lint]`. Rule codes are checked only in config.py."""
 
     paths: tuple[PathSettings, ...] = ()
     rules: tuple[QueryRule, ...] = ()

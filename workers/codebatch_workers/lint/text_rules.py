@@ -1,6 +1,6 @@
-"""The language-neutral rules of lint. Each reads bytes, finds offsets, and knows nothing of records.
+"""The language-neutral rules of lint. Each reads bytes and yields offsets.
 
-A rule that only concerns style does not look at files that nobody writes (generated, minified, vendored).
+Rules about style skip files that are not edited (generated, minified, vendored).
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from codebatch_workers.syntax.source import SourceFile
 HUGE_LINE_BYTES_MIN = 10_000
 
 _BIDI = re.compile(rb"\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
-# Of bytes at random every tenth is one; of text none.
+# About every tenth random byte is such a control character. Text has hardly any.
 _CONTROL = re.compile(rb"[\x01-\x06\x0e-\x1a\x1c-\x1f]")
 _BYTES_A_CONTROL = 50
 _LOOKED_AT_BYTES = 8192
-# The line must end, as written or as an escape in a literal, and base64 or a header must follow.
+# A line end must follow, also as an escape sequence in a literal, and then base64 or a header.
 _PRIVATE_KEY = re.compile(
     rb"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
     rb"[ \t\"'+,;]{0,8}(?:\\r)?(?:\\n|\r?\n)[\s\"'+\\]{0,64}[A-Za-z0-9+/=]{4,}(?![\w.(\[])"
 )
-# Fewer characters, or fewer different ones, are a placeholder: the shortest key, of Ed25519, has 64.
+# Keys with fewer or fewer different characters are placeholders. The shortest key, of Ed25519, has 64.
 _KEY_CHARACTERS_MIN = 60
 _KEY_DIFFERENT_MIN = 10
 _KEY_BYTES_MAX = 32_768
@@ -38,11 +38,11 @@ _TRAILING = re.compile(rb"[ \t]+(?=\r?(?:\n|\Z))")
 _LINE_END = re.compile(rb"\r?\n")
 _INDENT_BOTH = re.compile(rb"^(?: +\t|\t+ +\t)[ \t]*", re.MULTILINE)
 
-# Text in these languages may rightly run from right to left.
+# Languages whose text can legitimately run from right to left.
 _PROSE = TEMPLATE_LANGUAGES | {
     "csv", "gettext", "html", "json", "markdown", "properties", "rst", "svg", "text", "tsv", "xml", "yaml"
 }  # fmt: skip
-# What of a file cannot be decoded; and the languages whose comments must be valid, too.
+# Bytes that could not be decoded; and the languages in which even comments must be valid.
 _REPLACEMENT = re.compile("\N{REPLACEMENT CHARACTER}".encode())
 _STRICT = frozenset({"go", "python", "rust", "toml", "yaml"})
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w.-]+)", re.IGNORECASE)
@@ -64,7 +64,10 @@ def _merge_conflict(file: SourceFile) -> Iterator[Finding]:
 
 
 def _invalid_encoding(file: SourceFile) -> Iterator[Finding]:
-    """Of what is parsed: what is read by people may be in the encoding that these agreed on, or that it declares."""
+    """Yield a finding for parsed files.
+
+    Other files can be in the encoding that their readers agreed on, or that they declare.
+    """
     if not file.encoding_problem or not _is_parsed(file) or _is_likely_binary(file.content):
         return
     if file.language not in _STRICT and _is_broken_in_comments_alone(file):
@@ -89,7 +92,7 @@ def _is_parsed(file: SourceFile) -> bool:
 
 
 def _is_likely_binary(content: bytes) -> bool:
-    """Whether bytes that are not valid and hold no NUL are none of text: control characters are among them."""
+    """Return whether invalid bytes without NUL are probably binary data: they have many control characters."""
     looked_at = content[:_LOOKED_AT_BYTES]
     return len(_CONTROL.findall(looked_at)) * _BYTES_A_CONTROL > len(looked_at)
 
@@ -120,7 +123,10 @@ def _private_key(file: SourceFile) -> Iterator[Finding]:
 
 
 def _is_key(utf8: bytes, head: re.Match[bytes]) -> bool:
-    """Whether as much follows as a key has: what explains how one is written has less."""
+    """Return whether the text after the header is long enough for a key.
+
+    Documentation of key formats has shorter text.
+    """
     start = head.start() + head[0].index(b"-----", 5) + 5
     end = utf8.find(b"-----END", start, start + _KEY_BYTES_MAX)
     body = b"".join(_KEY_PART.findall(utf8, start, end))
@@ -134,16 +140,16 @@ def _mixed_line_endings(file: SourceFile) -> Iterator[Finding]:
         first = utf8.find(b"\n")
         is_crlf = utf8[first - 1 : first] == b"\r"
         other = next(match for match in _LINE_END.finditer(utf8) if (len(match[0]) == 2) != is_crlf)
-        expected, found = ("CRLF", "LF") if is_crlf else ("LF", "CRLF")
-        yield other.start(), other.start(), f"line ends with {found}, but the first line of the file with {expected}"
+        expected, actual = ("CRLF", "LF") if is_crlf else ("LF", "CRLF")
+        yield other.start(), other.start(), f"line ends with {actual}, but the first line of the file with {expected}"
 
 
 def _lone_carriage_return(file: SourceFile) -> Iterator[Finding]:
     utf8 = file.utf8
     if utf8.count(b"\r") != utf8.count(b"\r\n"):
-        offset = re.search(rb"\r(?!\n)", utf8)
-        assert offset is not None
-        yield offset.start(), offset.start() + 1, "carriage return without a line feed"
+        match = re.search(rb"\r(?!\n)", utf8)
+        assert match is not None
+        yield match.start(), match.start() + 1, "carriage return without a line feed"
 
 
 def _shebang_not_executable(file: SourceFile) -> Iterator[Finding]:
@@ -180,7 +186,7 @@ def _mixed_indentation(file: SourceFile) -> Iterator[Finding]:
 
 
 def todo_finder(policy: TodoPolicy) -> Callable[[SourceFile], Iterator[Finding]]:
-    """What finds the words of a policy in comments, but where it allows them."""
+    """Return a function that finds the words of a policy in comments, except where the policy allows them."""
     words = re.compile(rb"\b(?:%s)\b" % b"|".join(re.escape(word.encode()) for word in policy.words))
     allow = re.compile(policy.allow.encode()) if policy.allow else None
 
@@ -199,7 +205,7 @@ def _off_by_default(
     summary: str,
     find: Callable[[SourceFile], Iterator[Finding]],
 ) -> TextRule:
-    """A rule of style that only those want who ask for it."""
+    """Return a style rule that is off by default."""
     return TextRule(code=code, severity=severity, summary=summary, find=find, is_on=False, is_style=True)
 
 

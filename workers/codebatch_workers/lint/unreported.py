@@ -1,7 +1,7 @@
-"""Why lint does not tell of a file what could be told of it: asked where two batches are compared.
+"""Reasons why lint does not report a finding that its rules find. The comparison of two batches needs them.
 
-All that its rules find is looked for once more, whatever notes in the source, doubts and bounds say. What is not among
-it is not there. Of a file that ruff cannot read nothing is known.
+All rules run again without suppression comments, filters of doubtful findings, and limits. A finding that is not in
+this output does not exist. If ruff cannot parse a file, nothing is known about its findings.
 """
 
 from __future__ import annotations
@@ -23,32 +23,36 @@ from codebatch_workers.syntax.source import SourceFile
 
 _NUMBER = re.compile(r"\d+")
 
-# Of others a file says nothing by what it is, or by how many there are.
+# Rules with findings that are dropped because of the whole file or their number. Other rules depend only on their
+# lines.
 _DOUBTED = frozenset({"B015", "B018", "F401", "F405", "F821"})
 
 Why = Literal["suppressed", "withheld", "partially_parsed", ""]
-"""A note silences it; it is one too many, or of a file in which the rule is mostly wrong; the file cannot be read.
+"""The reason why a finding is not reported.
 
-Empty: it is not there, or not what is around it.
+`suppressed`: by a comment. `withheld`: by a limit, or because the rule is mostly wrong in the file.
+`partially_parsed`: ruff cannot parse the file.
+Empty: the finding does not exist, or is dropped because of the code around it.
 """
 
 
 class UnreportedFinding(NamedTuple):
-    """A finding that is asked for: its line, from 1, its rule, and what it says, numbers aside."""
+    """A requested finding: its line, from 1, its rule, and its message. Numbers in messages are ignored."""
 
     line: int
     tool: str
     code: str
     message: str
 
-    def is_as(self, line: int, message: str) -> bool:
-        """Whether what its rule says of a line is this: another one of the same line is not."""
+    def is_same_as(self, line: int, message: str) -> bool:
+        """Return whether a finding of the same rule at `line` is this finding, and not another one of the same line."""
         return self.line == line and _NUMBER.sub("#", message) == _NUMBER.sub("#", self.message)
 
 
 class UnreportedQuery(NamedTuple):
-    """Findings that a batch has not, and the file in which they would be; `is_marked` where it may have notes, or a
-    syntax error.
+    """Findings that a batch lacks, and the file that would contain them.
+
+    `is_marked` is true if the file can have suppression comments or a syntax error.
     """
 
     file: SourceFile
@@ -56,72 +60,83 @@ class UnreportedQuery(NamedTuple):
     is_marked: bool
 
     def needs_ruff(self, doubted: frozenset[str]) -> bool:
-        """Whether ruff has to be asked: else nothing could withhold them."""
+        """Return whether ruff must run. Otherwise nothing could withhold the findings."""
         if not is_for_ruff(self.file):
             return False
-        return any(each.tool == "ruff" and (self.is_marked or each.code in doubted) for each in self.wanted)
+        return any(finding.tool == "ruff" and (self.is_marked or finding.code in doubted) for finding in self.wanted)
 
 
 def why_withheld(
     config: AllSettings, rules: Mapping[str, TextRule], asked: Sequence[UnreportedQuery]
 ) -> Iterator[list[Why]]:
-    """Of each file why it has none of the findings that are asked for. Raises RuffError or OSError."""
+    """Yield, for each file, the reasons why it lacks the requested findings. Raises RuffError or OSError."""
     is_project = config.ruff.config == "project"
-    for_ruff = [one for one in asked if one.needs_ruff(frozenset() if is_project else _DOUBTED)]
-    codes = {each.code for one in for_ruff for each in one.wanted if each.tool == "ruff"}
+    for_ruff = [query for query in asked if query.needs_ruff(frozenset() if is_project else _DOUBTED)]
+    codes = {finding.code for query in for_ruff for finding in query.wanted if finding.tool == "ruff"}
     with TemporaryDirectory() as scratch:
-        every, told = _RuffAnswers(), _RuffAnswers()
-        for answers, heeds_notes in ((every, False), (told, True)):
-            files = [one.file for one in for_ruff if not heeds_notes or every.have(one)]
+        without_suppression, after_suppression = _RuffAnswers(), _RuffAnswers()
+        for answers, respects_noqa in ((without_suppression, False), (after_suppression, True)):
+            files = [query.file for query in for_ruff if not respects_noqa or without_suppression.has_any(query)]
             if files:
                 ruff = (
-                    ProjectRuff(Path(scratch), heeds_notes=heeds_notes)
+                    ProjectRuff(Path(scratch), respects_noqa=respects_noqa)
                     if is_project
-                    else Ruff(codes, Path(scratch), heeds_notes=heeds_notes)
+                    else Ruff(codes, Path(scratch), respects_noqa=respects_noqa)
                 )
                 answers.update(zip(files, ruff.check(files), strict=True))
-    for one in asked:
-        ours = _Ours(one.file, rules)
+    for query in asked:
+        text_rules = _TextRuleFindings(query.file, rules)
         yield [
-            _why_not_by_ruff(one.file, each, every, told, is_project=is_project)
-            if each.tool == "ruff"
-            else ours.why_not(each)
-            for each in one.wanted
+            _why_not_by_ruff(query.file, finding, without_suppression, after_suppression, is_project=is_project)
+            if finding.tool == "ruff"
+            else text_rules.why_not(finding)
+            for finding in query.wanted
         ]
 
 
 class _RuffAnswers(dict[SourceFile, list[Diagnostic]]):
-    """What ruff finds in files."""
+    """The findings of ruff in files."""
 
-    def of(self, file: SourceFile, wanted: UnreportedFinding) -> list[Diagnostic]:
-        every = self.get(file, ())
-        return [each for each in every if each.code == wanted.code and wanted.is_as(each.line, each.message)]
+    def matching(self, file: SourceFile, wanted: UnreportedFinding) -> list[Diagnostic]:
+        all_findings = self.get(file, ())
+        return [
+            finding
+            for finding in all_findings
+            if finding.code == wanted.code and wanted.is_same_as(finding.line, finding.message)
+        ]
 
-    def have(self, asked: UnreportedQuery) -> bool:
-        return any(self.of(asked.file, each) for each in asked.wanted)
+    def has_any(self, asked: UnreportedQuery) -> bool:
+        return any(self.matching(asked.file, finding) for finding in asked.wanted)
 
 
 def _why_not_by_ruff(
-    file: SourceFile, wanted: UnreportedFinding, every: _RuffAnswers, told: _RuffAnswers, *, is_project: bool
+    file: SourceFile,
+    wanted: UnreportedFinding,
+    without_suppression: _RuffAnswers,
+    after_suppression: _RuffAnswers,
+    *,
+    is_project: bool,
 ) -> Why:
-    found = every.of(file, wanted)
-    is_broken = any(each.code == SYNTAX_ERROR for each in every.get(file, ()))
-    if is_broken and not (is_project and found):
+    findings = without_suppression.matching(file, wanted)
+    is_broken = any(finding.code == SYNTAX_ERROR for finding in without_suppression.get(file, ()))
+    if is_broken and not (is_project and findings):
         return "partially_parsed"
-    if not found:
+    if not findings:
         return ""
-    if not told.of(file, wanted):
+    if not after_suppression.matching(file, wanted):
         return "suppressed"
     if is_project:
         return "withheld"
-    if all(is_marked(file, each) for each in found):
+    if all(is_marked(file, finding) for finding in findings):
         return "suppressed"
-    is_only_doubtful = all(is_doubtful(file, each) and not is_doubtful_by_file(file, each) for each in found)
+    is_only_doubtful = all(
+        is_doubtful(file, finding) and not is_doubtful_by_file(file, finding) for finding in findings
+    )
     return "" if is_only_doubtful else "withheld"
 
 
-class _Ours:
-    """What rules that are not ruff's find in a file, each of them asked once."""
+class _TextRuleFindings:
+    """The findings of rules other than ruff's in a file. Each rule runs once."""
 
     def __init__(self, file: SourceFile, rules: Mapping[str, TextRule]) -> None:
         self._file = file
@@ -131,14 +146,14 @@ class _Ours:
     def why_not(self, wanted: UnreportedFinding) -> Why:
         if wanted.code not in self._found:
             self._found[wanted.code] = self._find(self._rules.get(wanted.code))
-        said = self._found[wanted.code].get(wanted.line, ())
-        return "withheld" if any(wanted.is_as(wanted.line, each) for each in said) else ""
+        messages = self._found[wanted.code].get(wanted.line, ())
+        return "withheld" if any(wanted.is_same_as(wanted.line, message) for message in messages) else ""
 
     def _find(self, rule: TextRule | None) -> dict[int, list[str]]:
-        """What a rule says, by line."""
-        found: dict[int, list[str]] = defaultdict(list)
+        """Return the messages of a rule by line."""
+        messages: dict[int, list[str]] = defaultdict(list)
         file = self._file
         if rule is not None and file.file_class not in ("binary", "huge", "empty") and rule.needle in file.utf8:
-            for start, _, said in rule.find(file):
-                found[file.line(start)].append(said)
-        return found
+            for start, _, message in rule.find(file):
+                messages[file.line(start)].append(message)
+        return messages

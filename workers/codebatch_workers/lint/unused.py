@@ -1,7 +1,7 @@
-"""Names that are bound and never used, or hide another: lint rules over what bindings.py resolves.
+"""Rules about unused and shadowed names, based on bindings.py.
 
-Names that begin with `_` are meant to be unused. Top-level names of a script that is no module belong to the page that
-loads it. `React` is used by every JSX element.
+Names that begin with `_` are unused on purpose. Top-level names of a script that is not a module can be used by the
+page that loads the script. JSX elements use `React`.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from codebatch_workers.lint.rule import Finding
 from codebatch_workers.syntax.source import SourceFile
 
 _MODULE = re.compile(rb"(?:^|[;}])\s*(?:import|export)\b|\b(?:require\s*\(|module\.exports\b|exports\.)", re.MULTILINE)
-# From a variable to the name of a function in its first value: `var f = function f`.
+# The text between a variable and the name of a function in its initial value: `var f = function f`.
 _INITIALIZER = re.compile(rb"\s*=[^;{}]*\Z")
 _VARIABLES = frozenset({"variable", "var", "function"})
 
 
 def unused_imports(file: SourceFile) -> Iterator[Finding]:
-    """Imports that nothing uses."""
+    """Yield imports without uses."""
     for definition in _unused(file):
         if definition.kind == "import":
             yield definition.start, definition.end, f"`{_text(definition)}` is imported but never used"
 
 
 def unused_variables(file: SourceFile) -> Iterator[Finding]:
-    """Variables, functions, classes and types that nothing uses."""
+    """Yield variables, functions, classes and types without uses."""
     for definition in _unused(file):
         if definition.kind in _VARIABLES:
             yield definition.start, definition.end, f"`{_text(definition)}` is never used"
 
 
 def shadowed_names(file: SourceFile) -> Iterator[Finding]:
-    """Names that hide one of an enclosing scope that was bound before, or is a function."""
+    """Yield names that hide an earlier name, or a function, of an enclosing scope."""
     resolved = bindings(file)
     for scope, definition in _sorted(resolved):
         if definition.kind == "type_parameter" or scope.is_type:
             continue
-        own = [each for each in scope.names[definition.name] if each.kind == "own" and each is not definition]
+        own = [other for other in scope.names[definition.name] if other.kind == "own" and other is not definition]
         for hidden in own or scope.find_outside(definition.name):
             if definition.kind == "own" and _INITIALIZER.match(file.utf8, hidden.end, definition.start):
                 continue
@@ -65,9 +65,9 @@ def _unused(file: SourceFile) -> Iterator[BoundName]:
 
 
 def _sorted(resolved: Bindings | None) -> list[tuple[NameScope, BoundName]]:
-    found = [] if resolved is None else list(resolved.iter_definitions())
-    found.sort(key=lambda pair: pair[1].start)
-    return found
+    definitions = [] if resolved is None else list(resolved.iter_definitions())
+    definitions.sort(key=lambda pair: pair[1].start)
+    return definitions
 
 
 def _text(definition: BoundName) -> str:

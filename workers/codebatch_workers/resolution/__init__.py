@@ -1,4 +1,4 @@
-"""To which files of a snapshot an import leads, by each language's rules and the tree's own configuration files."""
+"""Resolution of imports to files of a snapshot, by the rules of each language and by configuration files."""
 
 from codebatch_workers.resolution.configuration_files import DOCUMENT_BYTES_MAX, decisive_part, is_decisive
 from codebatch_workers.resolution.jvm import JvmDefinitions

@@ -1,4 +1,4 @@
-"""Cargo.toml: the packages of a tree, the roots of their crates, and which of them depend on which."""
+"""Cargo.toml: the packages of a tree, the roots of their crates, and their dependencies."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from functools import cached_property
 import msgspec
 
 from codebatch_workers.resolution.configuration_files import declared_modules
-from codebatch_workers.resolution.documents import Document, at, mapping, read_text, read_toml, string
+from codebatch_workers.resolution.documents import Document, mapping, read_text, read_toml, string, table_at
 from codebatch_workers.resolution.tree import PathTree, ancestors, join, parent, relative_to
 
 MANIFEST = "Cargo.toml"
-# Where Cargo looks for crates beside the library: files and directories with a main.rs.
+# Directories in which Cargo discovers further crates: files, and directories with a main.rs.
 _DISCOVERED = ("src/bin", "examples", "tests", "benches")
 _TARGETS = ("bin", "example", "test", "bench")
 _DEPENDENCIES = ("dependencies", "dev-dependencies", "build-dependencies")
 
 
 class CargoPackage(msgspec.Struct, frozen=True, kw_only=True):
-    """A package: `library` is the file of its library, `roots` those of all its crates.
+    """A package. `library` is the root file of its library, `roots` are the root files of all its crates.
 
-    `roots_in` gives the latter by directory, sorted; `dependencies`, by the name in the source, the directory of a
-    package in the tree, or None for one elsewhere.
+    `roots_in` maps directories to their root files, sorted. `dependencies` maps names in the source to directories of
+    packages in the tree, or None for packages elsewhere.
     """
 
     directory: str
@@ -35,35 +35,37 @@ class CargoPackage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CargoPackages:
-    """Finds and reads the packages of a tree."""
+    """The packages of a tree, read on demand and cached."""
 
     def __init__(self, tree: PathTree) -> None:
         self._tree = tree
         self._documents: dict[str, Document] = {}
-        self._read: dict[str, CargoPackage] = {}
+        self._cached_packages: dict[str, CargoPackage] = {}
         self._declared: dict[str, frozenset[str]] = {}
 
-    def around(self, directory: str) -> CargoPackage | None:
-        """The package that a directory belongs to."""
-        return next((found for each in ancestors(directory) if (found := self.at(each)) is not None), None)
+    def package_around(self, directory: str) -> CargoPackage | None:
+        """Return the package that a directory belongs to."""
+        return next(
+            (package for above in ancestors(directory) if (package := self.package_in(above)) is not None), None
+        )
 
-    def at(self, directory: str) -> CargoPackage | None:
-        """The package whose manifest stands in a directory; a manifest of a workspace alone is none."""
+    def package_in(self, directory: str) -> CargoPackage | None:
+        """Return the package whose manifest is in a directory. A manifest with only a workspace is not a package."""
         if "package" not in self._document(directory):
             return None
-        if directory not in self._read:
-            self._read[directory] = self._package(directory)
-        return self._read[directory]
+        if directory not in self._cached_packages:
+            self._cached_packages[directory] = self._package(directory)
+        return self._cached_packages[directory]
 
     @cached_property
     def by_name(self) -> Mapping[str, list[CargoPackage]]:
-        """The packages that have a library, by the name under which it is used."""
-        found: dict[str, list[CargoPackage]] = {}
+        """The packages with a library, by the name that is used in source."""
+        packages: dict[str, list[CargoPackage]] = {}
         for file in self._tree.all_named(MANIFEST):
-            package = self.at(parent(file))
+            package = self.package_in(parent(file))
             if package is not None and package.library is not None:
-                found.setdefault(package.name, []).append(package)
-        return found
+                packages.setdefault(package.name, []).append(package)
+        return packages
 
     def _document(self, directory: str) -> Document:
         file = join(directory, MANIFEST)
@@ -75,20 +77,20 @@ class CargoPackages:
 
     def _package(self, directory: str) -> CargoPackage:
         document = self._document(directory)
-        about = at(document, "package")
-        library = at(document, "lib")
+        about = table_at(document, "package")
+        library = table_at(document, "lib")
         name = string(library.get("name")) or string(about.get("name")) or ""
         file = relative_to(directory, string(library.get("path")) or "src/lib.rs")
         edition = about.get("edition", "2015")
         if isinstance(edition, dict):
-            edition = at(self._workspace(directory)[1], "package").get("edition", "2015")
+            edition = table_at(self._workspace(directory)[1], "package").get("edition", "2015")
         roots = frozenset(self._roots(directory, document, file))
         roots_in: dict[str, list[str]] = {}
         for root in sorted(roots):
             roots_in.setdefault(parent(root), []).append(root)
         return CargoPackage(
             directory=directory,
-            name=_in_source(name),
+            name=_as_identifier(name),
             library=file if file in self._tree.paths else None,
             roots=roots,
             roots_in=roots_in,
@@ -98,14 +100,14 @@ class CargoPackages:
 
     def _roots(self, directory: str, document: Document, library: str | None) -> Iterator[str]:
         tree = self._tree
-        build = string(at(document, "package").get("build")) or "build.rs"
-        named = [library, join(directory, "src/main.rs"), relative_to(directory, build)]
+        build = string(table_at(document, "package").get("build")) or "build.rs"
+        candidates = [library, join(directory, "src/main.rs"), relative_to(directory, build)]
         for kind in _TARGETS:
             tables = document.get(kind)
             for table in tables if isinstance(tables, list) else ():
                 path = string(mapping(table).get("path"))
-                named.append(None if path is None else relative_to(directory, path))
-        yield from (path for path in named if path is not None and path in tree.paths)
+                candidates.append(None if path is None else relative_to(directory, path))
+        yield from (path for path in candidates if path is not None and path in tree.paths)
         for place in _DISCOVERED:
             below = join(directory, place)
             yield from (path for path in tree.files_in(below) if path.endswith(".rs"))
@@ -123,10 +125,10 @@ class CargoPackages:
             path for path in self._tree.all_named("main.rs") if parent(parent(path)).endswith(("bin", *_DISCOVERED[1:]))
         )
 
-    # -- Dependencies -------------------------------------------------------------------------------------------------
+    # -- Dependencies --------------------------------------------------------------------------------------------------
 
     def _dependencies(self, directory: str, document: Document) -> Iterator[tuple[str, str | None]]:
-        tables = [document, *(mapping(each) for each in at(document, "target").values())]
+        tables = [document, *(mapping(platform) for platform in table_at(document, "target").values())]
         root, workspace = self._workspace(directory)
         patches = self._patches(root)
         for table in tables:
@@ -134,20 +136,20 @@ class CargoPackages:
                 for name, written in mapping(table.get(section)).items():
                     about, base = mapping(written), directory
                     if about.get("workspace") is True:
-                        about, base = mapping(at(workspace, "dependencies").get(name)), root
+                        about, base = mapping(table_at(workspace, "dependencies").get(name)), root
                     package = string(about.get("package")) or name
                     path = string(about.get("path"))
                     place = patches.get(package) if path is None else relative_to(base, path)
                     yield self._name_of(name, package, place), place
 
     def _name_of(self, name: str, package: str, place: str | None) -> str:
-        """The name by which a dependency is used: that of its library, unless the manifest renames it."""
+        """Return the name of a dependency in source: the name of its library, unless the manifest renames it."""
         if place is None or name != package:
-            return _in_source(name)
-        return _in_source(string(at(self._document(place), "lib").get("name")) or name)
+            return _as_identifier(name)
+        return _as_identifier(string(table_at(self._document(place), "lib").get("name")) or name)
 
     def _patches(self, root: str) -> Mapping[str, str | None]:
-        patched = at(self._document(root), "patch", "crates-io")
+        patched = table_at(self._document(root), "patch", "crates-io")
         return {
             name: relative_to(root, path)
             for name, about in patched.items()
@@ -155,19 +157,19 @@ class CargoPackages:
         }
 
     def _workspace(self, directory: str) -> tuple[str, Document]:
-        """The directory of the workspace that a package belongs to, and what it says."""
+        """Return the directory and the table of the workspace that a package belongs to."""
         for above in ancestors(directory):
             document = self._document(above)
             if "workspace" in document:
-                return above, at(document, "workspace")
+                return above, table_at(document, "workspace")
         return directory, {}
 
     def declares(self, file: str, module: str) -> bool:
-        """Whether a file says `mod name;`."""
+        """Return whether a file contains `mod name;`."""
         if file not in self._declared:
             self._declared[file] = declared_modules(read_text(self._tree, file))
         return module in self._declared[file]
 
 
-def _in_source(name: str) -> str:
+def _as_identifier(name: str) -> str:
     return name.replace("-", "_")

@@ -1,4 +1,7 @@
-"""Configuration files of the tree, which anyone may have written: JSON with comments, TOML. Unsound ones are empty."""
+"""Configuration files of the tree: JSON with comments, and TOML.
+
+The content is untrusted; invalid files count as empty.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,15 @@ Document = Mapping[str, object]
 
 _JSON_BYTES_MAX = 1024 * 1024
 
-# A string is taken whole even where it does not end, so that no character is looked at twice.
+# An unclosed string is matched whole, so that no character is examined twice.
 _COMMENT = re.compile(r'("(?:[^"\\]|\\.)*"?)|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*"?)|,(?=\s*[}\]])', re.DOTALL)
 
 
 def read_json(tree: PathTree, path: str) -> Document:
-    """The object in a JSON file, which may hold comments and trailing commas as TypeScript's do."""
-    content = None if path.endswith(RUST) else tree.read(path)  # Of that its modules alone decide.
+    """Return the object in a JSON file. Comments and trailing commas are allowed, as in files of TypeScript."""
+    # Only the declared modules of a Rust file may affect resolution (`decisive_part`).
+    content = None if path.endswith(RUST) else tree.read(path)
     if content is None or len(content) > _JSON_BYTES_MAX:
         return {}
     text = content.decode("utf-8-sig", "replace")
@@ -40,7 +44,7 @@ def _decoded(text: str) -> object:
 
 
 def read_toml(tree: PathTree, path: str) -> Document:
-    """The table in a TOML file."""
+    """Return the table in a TOML file."""
     try:
         return parse_toml(read_text(tree, path))
     except TomlError:
@@ -48,27 +52,27 @@ def read_toml(tree: PathTree, path: str) -> Document:
 
 
 def read_text(tree: PathTree, path: str) -> str:
-    """The text of a file, as UTF-8; empty where there is none."""
+    """Return the text of a file, decoded from UTF-8. It is empty if the file does not exist."""
     return decoded(tree.read(path) or b"")
 
 
 def mapping(value: object) -> Document:
-    """The value where it is an object, else an empty one."""
+    """Return the value if it is an object, otherwise an empty object."""
     return value if isinstance(value, dict) else {}
 
 
-def at(document: Document, *keys: str) -> Document:
-    """The object at the end of some keys."""
+def table_at(document: Document, *keys: str) -> Document:
+    """Return the object at a path of keys."""
     for key in keys:
         document = mapping(document.get(key))
     return document
 
 
 def string(value: object) -> str | None:
-    """The value where it is a string that is not empty."""
+    """Return the value if it is a non-empty string, otherwise None."""
     return value if isinstance(value, str) and value else None
 
 
 def strings(value: object) -> Sequence[str]:
-    """The strings of a list; of anything else none."""
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+    """Return the strings in a list. Return an empty list for other values."""
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

@@ -1,7 +1,7 @@
-"""Go: packages by the paths of the tree's modules (go.mod, go.work), and what is vendored.
+"""Go: packages by the module paths in go.mod and go.work, and vendored packages.
 
-An import leads to all files of a package but its tests. In a tree without any go.mod, directories are found by the end
-of the import's path.
+An import resolves to all files of a package except its tests. In a tree without go.mod, directories are found by the
+last components of the import path.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PLACES_MAX = 1_000
 
 
 class _Module(msgspec.Struct, frozen=True, kw_only=True):
-    """A go.mod or go.work: its directory, its module path, and those that it places, the longest path first."""
+    """A go.mod or go.work: its directory, its module path, and the modules that it places, longest path first."""
 
     directory: str
     path: str
@@ -37,27 +37,27 @@ class _Module(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GoImports:
-    """Resolves the path of an import."""
+    """The rule for import paths."""
 
     def __init__(self, tree: PathTree) -> None:
         self._tree = tree
         self._modules: dict[str, _Module] = {}
 
     def resolve(self, path: str, target: str) -> Resolved:
-        """Where the target leads from a file: all files of a package."""
+        """Resolve `target`, an import in the file `path`, to all files of a package."""
         directory = parent(path)
         if target.startswith("."):
             place = relative_to(directory, target)
             return EXTERNAL if place is None else self._package("exact", [place])
         file = self._tree.nearest_file(directory, _MODULE)
         if file is None:
-            return EXTERNAL if self._directories else self._by_ending(directory, target)
+            return EXTERNAL if self._directories else self._resolve_by_ending(directory, target)
         module = self._module(file)
         vendored = join(module.directory, f"vendor/{target}")
-        for each in (*self._of_module(module, target), vendored):
-            found = self._package("exact", [each])
-            if found.paths:
-                return found
+        for candidate in (*self._directories_in_module(module, target), vendored):
+            resolved = self._package("exact", [candidate])
+            if resolved.paths:
+                return resolved
         if "." not in target.partition("/")[0]:
             return EXTERNAL
         work = self._tree.nearest_file(directory, _WORKSPACE)
@@ -65,48 +65,50 @@ class GoImports:
             place = next(_places(self._module(work).places, target), None)
             if place is not None:
                 return self._package("exact", [place])
-        return self._package("file", nearest(directory, self._of_other_modules(target)))
+        return self._package("file", nearest(directory, self._directories_in_other_modules(target)))
 
     @cached_property
     def _directories(self) -> dict[str, list[str]]:
         """The directories of the tree's modules, by module path."""
-        found: dict[str, list[str]] = {}
+        directories: dict[str, list[str]] = {}
         for file in self._tree.all_named(_MODULE):
             module = self._module(file)
-            found.setdefault(module.path, []).append(module.directory)
-        return found
+            directories.setdefault(module.path, []).append(module.directory)
+        return directories
 
-    def _of_module(self, module: _Module, target: str) -> Iterator[str]:
-        """The directories that a module's own path and its replacements give."""
+    def _directories_in_module(self, module: _Module, target: str) -> Iterator[str]:
+        """Yield the directories for a target according to a module's own path and its replacements."""
         yield from _places(module.places, target)
-        # A directory below that has a go.mod of its own is another module's.
-        own = _places([(module.path, module.directory)], target)
-        yield from (place for place in own if self._owner(place) == module.directory)
+        # A directory below that has its own go.mod belongs to another module.
+        candidates = _places([(module.path, module.directory)], target)
+        yield from (place for place in candidates if self._owner(place) == module.directory)
         if module.path == "std":
             yield join(module.directory, target)
 
-    def _of_other_modules(self, target: str) -> list[str]:
+    def _directories_in_other_modules(self, target: str) -> list[str]:
         parts = target.split("/")
         for count in range(len(parts), 0, -1):
             directories = self._directories.get("/".join(parts[:count]), ())
             rest = "/".join(parts[count:])
-            found = [each for at in directories if self._owner(each := join(at, rest)) == at]
-            if found:
-                return found
+            matches = [candidate for root in directories if self._owner(candidate := join(root, rest)) == root]
+            if matches:
+                return matches
         return []
 
     def _owner(self, directory: str) -> str | None:
-        """The directory of the module that a directory belongs to."""
+        """Return the directory of the module that a directory belongs to."""
         file = self._tree.nearest_file(directory, _MODULE)
         return None if file is None else parent(file)
 
-    def _by_ending(self, directory: str, target: str) -> Resolved:
+    def _resolve_by_ending(self, directory: str, target: str) -> Resolved:
         parts = target.split("/")
         if "." not in parts[0]:
             return EXTERNAL
         for start in range(len(parts) - 1):
-            found = self._tree.directories_ending_with("/".join(parts[start:]))
-            resolved = self._package("file", nearest(directory, [each for each in found if self._files(each)]))
+            candidates = self._tree.directories_ending_with("/".join(parts[start:]))
+            resolved = self._package(
+                "file", nearest(directory, [candidate for candidate in candidates if self._files(candidate)])
+            )
             if resolved.paths:
                 return resolved
         return EXTERNAL
@@ -118,7 +120,7 @@ class GoImports:
         return Resolved(resolution if len(directories) == 1 else "name", tuple(files))
 
     def _files(self, directory: str) -> list[str]:
-        return [path for path in self._tree.files_in(directory) if _is_of_package(path)]
+        return [path for path in self._tree.files_in(directory) if _is_package_file(path)]
 
     def _module(self, file: str) -> _Module:
         if file not in self._modules:
@@ -146,7 +148,7 @@ class GoImports:
 
 
 def _directives(text: str) -> Iterator[tuple[str, list[str]]]:
-    """The directives of a go.mod or go.work, those in parentheses one by one (go.dev/ref/mod#go-mod-file-grammar)."""
+    """Yield the directives of a go.mod or go.work, with blocks expanded (go.dev/ref/mod#go-mod-file-grammar)."""
     block = ""
     for line in text.splitlines():
         words = [word.strip('"`') for word in line.partition("//")[0].split()]
@@ -164,7 +166,7 @@ def _directives(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _places(places: Sequence[tuple[str, str]], target: str) -> Iterator[str]:
-    """The directories of a package by those of modules."""
+    """Yield the directories of a package, given the directories of modules."""
     for path, directory in places:
         if _is_below(target, path):
             yield join(directory, target[len(path) + 1 :])
@@ -174,6 +176,6 @@ def _is_below(target: str, path: str) -> bool:
     return bool(path) and (target == path or target.startswith(f"{path}/"))
 
 
-def _is_of_package(path: str) -> bool:
+def _is_package_file(path: str) -> bool:
     name = path.rpartition("/")[2]
     return name.endswith(".go") and not name.endswith("_test.go") and name[0] not in "._"

@@ -1,7 +1,8 @@
-"""C and C++: the directory of the file, then include directories, which compilers are told and the tree seldom tells.
+"""C and C++: the directory of the file, then include directories, which compilers know and the tree seldom lists.
 
-`exact` is what stands beside the file, and what a compile_commands.json of the tree says. Conventional directories come
-next (`include/`, `src/`, the directory itself, of each directory above the file), then the end of a path.
+`exact` results are files in the directory of the including file, and files according to a compile_commands.json in the
+tree. Next are conventional directories (`include/`, `src/`, the directory itself) in each directory above the file, and
+finally the last components of a path.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _COMMANDS_MAX = 200_000
 _CONVENTIONS = ("include", "", "src", "inc")
 _INCLUDE_OPTION = re.compile(r"-(?:I|isystem|iquote|idirafter)(.*)", re.DOTALL)
 
-# Headers of the C and C++ standards, and those of POSIX: what a compiler brings along.
+# Headers of the C standards and of POSIX, which come with the compiler.
 _STANDARD_NAMES = """
 aio.h arpa/inet.h assert.h complex.h cpio.h ctype.h dirent.h dlfcn.h errno.h fcntl.h fenv.h float.h fmtmsg.h
 fnmatch.h ftw.h glob.h grp.h iconv.h inttypes.h iso646.h langinfo.h libgen.h limits.h locale.h malloc.h math.h
@@ -54,80 +55,84 @@ class _Command(msgspec.Struct):
 
 
 class CIncludes:
-    """Resolves the path of an `#include`, whose quotes or brackets are not known."""
+    """The rule for the path of an `#include`. Whether it has quotes or brackets is unknown."""
 
     def __init__(self, tree: PathTree) -> None:
         self._tree = tree
         self._ranks: dict[str, Mapping[str, int]] = {}
 
     def resolve(self, path: str, target: str) -> Resolved:
-        """Where the target leads from a file."""
+        """Resolve `target`, an import in the file `path`."""
         directory = parent(path)
-        beside = relative_to(directory, target)
-        # `<string.h>` is the compiler's, whatever stands beside; `"string.h"` is not. C++'s own have no ending.
+        sibling = relative_to(directory, target)
+        # `<string.h>` is the compiler's header, even with a file of this name in the directory; `"string.h"` is not.
+        # The headers of the C++ standard have no extension.
         is_standard = target in _STANDARD or "." not in target
-        # A header that seems to include itself includes the compiler's, or the next of its name.
-        if beside != path and beside in self._tree.paths:
-            return fitting([beside]) if is_standard else exact(beside)
-        told = self._told(path, target)
-        if told is not None:
-            return told
+        # A header that seems to include itself includes the compiler's header, or the next one with this name.
+        if sibling != path and sibling in self._tree.paths:
+            return fitting([sibling]) if is_standard else exact(sibling)
+        compiled = self._by_compile_commands(path, target)
+        if compiled is not None:
+            return compiled
         ending = relative_to("", target)
-        found = [file for file in self._tree.ending_with(ending) if file != path] if ending else []
-        if not found:
+        matches = [file for file in self._tree.ending_with(ending) if file != path] if ending else []
+        if not matches:
             return EXTERNAL
         assert ending is not None
-        roots = {file[: len(file) - len(ending)].rstrip("/"): file for file in found}
+        roots = {file[: len(file) - len(ending)].rstrip("/"): file for file in matches}
         ranks = self._ranks_from(directory)
         ranked = [(ranks[root], file) for root, file in roots.items() if root in ranks]
         if ranked:
             rank, file = min(ranked)
             is_by_convention = _CONVENTIONS[rank % len(_CONVENTIONS)] == "include"
             return fitting([file]) if not is_standard or is_by_convention else EXTERNAL
-        return EXTERNAL if is_standard else fitting(nearest(directory, found))
+        return EXTERNAL if is_standard else fitting(nearest(directory, matches))
 
     def _ranks_from(self, directory: str) -> Mapping[str, int]:
-        """The conventional include directories of a directory, by nearness."""
-        known = self._ranks.get(directory)
-        if known is None:
-            known = {}
+        """Return the conventional include directories for a directory, with ranks by distance."""
+        ranks = self._ranks.get(directory)
+        if ranks is None:
+            ranks = {}
             for depth, above in enumerate(ancestors(directory)):
                 for place, name in enumerate(_CONVENTIONS):
-                    known.setdefault(join(above, name), depth * len(_CONVENTIONS) + place)
-            self._ranks[directory] = known
-        return known
+                    ranks.setdefault(join(above, name), depth * len(_CONVENTIONS) + place)
+            self._ranks[directory] = ranks
+        return ranks
 
     # -- compile_commands.json ----------------------------------------------------------------------------------------
 
-    def _told(self, path: str, target: str) -> Resolved | None:
-        """What the compiler was told: exactly for a file that it compiled, by all directories for a header."""
-        if not self._told_directories:
+    def _by_compile_commands(self, path: str, target: str) -> Resolved | None:
+        """Return the file by the include directories of compile commands.
+
+        For a compiled file the result is `exact`. For a header, the directories of all commands are searched.
+        """
+        if not self._include_directories:
             return None
-        own = self._told_directories.get(path)
-        for directory in own if own is not None else self._told_to_any:
+        own = self._include_directories.get(path)
+        for directory in own if own is not None else self._all_include_directories:
             file = relative_to(directory, target)
             if file is not None and file in self._tree.paths:
                 return exact(file) if own is not None else fitting([file])
         return None
 
     @cached_property
-    def _told_directories(self) -> Mapping[str, Sequence[str]]:
-        """The include directories of each file compiled, of those below the tree."""
-        commands = [each for file in self._tree.all_named(_COMMANDS) for each in self._commands(file)]
+    def _include_directories(self) -> Mapping[str, Sequence[str]]:
+        """The include directories of each compiled file, without those outside the tree."""
+        commands = [command for file in self._tree.all_named(_COMMANDS) for command in self._commands(file)]
         base = self._base(commands[:_COMMANDS_MAX])
         if base is None:
             return {}
-        found: dict[str, Sequence[str]] = {}
-        for each in commands[:_COMMANDS_MAX]:
-            file = _below(base, each.directory, each.file)
-            if file in self._tree.paths and file not in found:
-                places = (_below(base, each.directory, option) for option in _include_options(each))
-                found[file] = [place for place in places if place is not None]
-        return found
+        directories_by_file: dict[str, Sequence[str]] = {}
+        for command in commands[:_COMMANDS_MAX]:
+            file = _below(base, command.directory, command.file)
+            if file in self._tree.paths and file not in directories_by_file:
+                places = (_below(base, command.directory, option) for option in _include_options(command))
+                directories_by_file[file] = [place for place in places if place is not None]
+        return directories_by_file
 
     @cached_property
-    def _told_to_any(self) -> Sequence[str]:
-        counts = Counter(place for places in self._told_directories.values() for place in places)
+    def _all_include_directories(self) -> Sequence[str]:
+        counts = Counter(place for places in self._include_directories.values() for place in places)
         return [place for place, _ in counts.most_common()]
 
     def _commands(self, file: str) -> list[_Command]:
@@ -137,14 +142,14 @@ class CIncludes:
             return []
 
     def _base(self, commands: Sequence[_Command]) -> str | None:
-        """The directory in which the tree lay when it was compiled: of which most files compiled are in the tree."""
+        """Return the directory of the tree at compile time: the one that maps most compiled files to existing files."""
         counts: Counter[str] = Counter()
-        for each in commands:
-            absolute = relative_to("", _absolute(each.directory, each.file).lstrip("/")) or ""
+        for command in commands:
+            absolute = relative_to("", _absolute(command.directory, command.file).lstrip("/")) or ""
             for above in ancestors(absolute):
                 counts[above] += absolute[len(above) :].lstrip("/") in self._tree.paths
-        found = max(counts, key=lambda base: (counts[base], len(base), base), default="")
-        return found if counts[found] else None
+        best = max(counts, key=lambda base: (counts[base], len(base), base), default="")
+        return best if counts[best] else None
 
 
 def _include_options(command: _Command) -> list[str]:
@@ -152,13 +157,13 @@ def _include_options(command: _Command) -> list[str]:
         words = command.arguments or shlex.split(command.command)
     except ValueError:
         return []
-    found = []
+    options = []
     for place, word in enumerate(words):
         match = _INCLUDE_OPTION.fullmatch(word)
         if match is not None:
             following = words[place + 1] if place + 1 < len(words) else ""
-            found.append(match[1] or following)
-    return [option for option in found if option]
+            options.append(match[1] or following)
+    return [option for option in options if option]
 
 
 def _absolute(directory: str, written: str) -> str:
@@ -166,7 +171,7 @@ def _absolute(directory: str, written: str) -> str:
 
 
 def _below(base: str, directory: str, written: str) -> str | None:
-    """A path of the machine that compiled, as one of the tree."""
+    """Convert a path of the compiling machine to a path of the tree, or None if it is outside."""
     absolute = relative_to("", _absolute(directory, written).lstrip("/"))
     if absolute is None or not (absolute == base or not base or absolute.startswith(f"{base}/")):
         return None

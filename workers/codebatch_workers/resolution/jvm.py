@@ -1,9 +1,9 @@
-"""Java, Kotlin, Scala: packages, by what their files declare and define.
+"""Java, Kotlin and Scala: packages, by the declarations and definitions of their files.
 
-A name leads to the file that defines it in the package that it is imported from. Where several do, `exact` is what is
-below the same source root as the importing file, or below that of the main sources beside its tests (`src/test/java`
-and `src/main/java`). Files of which it is not known what they define are found by their paths: packages are directories
-below source roots, Java names a file after its class, and of the others a package may be all that is found.
+A name resolves to the file that defines it in the package that it is imported from. If several files do, `exact` is a
+file below the source root of the importing file. For a test, the main source root of the same module counts too
+(`src/test/java` and `src/main/java`). Files with unknown definitions are found by path: packages are directories below
+source roots, and a Java file has the name of its class. For Kotlin and Scala, a package may be the only result.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _SOURCE_SET = re.compile(r"(.*/|)src/[^/]+/(?:java|kotlin|scala)\Z")
 
 
 class JvmDefinitions(msgspec.Struct, frozen=True):
-    """What a file says that it defines: its package, and the names of its outermost scope.
+    """The definitions of a file: its package, and the names in its outermost scope.
 
-    `is_partial`: the file was not understood as a whole, and may define more.
+    If `is_partial` is true, the file was not parsed completely and can define more.
     """
 
     package: str
@@ -45,19 +45,19 @@ class JvmDefinitions(msgspec.Struct, frozen=True):
 
 
 class _NameMatch(msgspec.Struct, frozen=True):
-    """What fits a name: files by the source root that they are below. `is_guess`: a package, for a name in it."""
+    """The files for a name, by source root. If `is_guess` is true, they are a package that can contain the name."""
 
     roots: Mapping[str, tuple[str, ...]]
     is_guess: bool = False
 
 
 class JvmImports:
-    """Resolves `a.b.C`, `a.b.C.member`, `a.b.*`."""
+    """The rule for `a.b.C`, `a.b.C.member` and `a.b.*`."""
 
     def __init__(self, tree: PathTree, endings: Sequence[str], definitions: Mapping[str, JvmDefinitions]) -> None:
-        """`endings` are those of the files that a class may stand in, the likeliest first.
+        """Create the rule. `endings` are the extensions of files that can contain a class, most likely first.
 
-        `definitions` has what files define, by path.
+        `definitions` are the definitions of files, by path.
         """
         self._tree = tree
         self._endings = tuple(endings)
@@ -65,16 +65,20 @@ class JvmImports:
         self._find = lru_cache(_TARGETS_KEPT)(self._search)
 
     def resolve(self, path: str, target: str) -> Resolved:
-        """Where the target leads from a file; a star, to all files of a package."""
-        defined = self._defined(path, target)
+        """Resolve `target`, an import in the file `path`. A star means all files of a package."""
+        defined = self._defining_files(path, target)
         if defined:
-            return self._nearest(path, defined, is_package=_is_star(target))
-        found = self._find(target)
-        if not found.roots or len(found.roots) > FITS_MAX:
+            return self._nearest_definitions(path, defined, is_package=_is_star(target))
+        match = self._find(target)
+        if not match.roots or len(match.roots) > FITS_MAX:
             return EXTERNAL
-        usable = {root: files for root, each in found.roots.items() if (files := tuple(_reachable(path, each)))}
-        resolved = self._chosen(parent(path), usable, target.partition(".")[0])
-        return Resolved("name", resolved.paths) if found.is_guess and resolved.paths else resolved
+        usable = {
+            root: files
+            for root, files_of_root in match.roots.items()
+            if (files := tuple(_reachable(path, files_of_root)))
+        }
+        resolved = self._resolve_in_roots(parent(path), usable, target.partition(".")[0])
+        return Resolved("name", resolved.paths) if match.is_guess and resolved.paths else resolved
 
     def _search(self, target: str) -> _NameMatch:
         parts = target.split(".")
@@ -84,16 +88,16 @@ class JvmImports:
             package = self._package(parts)
             if package:
                 return _NameMatch(package)
-        # A nested class or a static member stands in its outermost class's file.
+        # A nested class or a static member is in the file of its outermost class.
         for count in range(len(parts), 1, -1):
-            named, declared = "/".join(parts[:count]), ".".join(parts[: count - 1])
+            suffix, package_name = "/".join(parts[:count]), ".".join(parts[: count - 1])
             roots: dict[str, tuple[str, ...]] = {}
             for ending in self._endings:
-                for file in self._tree.ending_with(named + ending):
+                for file in self._tree.ending_with(suffix + ending):
                     known = self._definitions.get(file)
-                    if known is not None and known.package not in ("", declared):
+                    if known is not None and known.package not in ("", package_name):
                         continue
-                    root = file[: len(file) - len(named) - len(ending)].rstrip("/")
+                    root = file[: len(file) - len(suffix) - len(ending)].rstrip("/")
                     roots[root] = (*roots.get(root, ()), file)
             if roots:
                 return _NameMatch(roots)
@@ -102,58 +106,58 @@ class JvmImports:
         return _NameMatch(self._package(parts[:-1]), is_guess=True)
 
     def _package(self, parts: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        named = "/".join(parts)
+        suffix = "/".join(parts)
         roots = {}
-        for place in self._tree.directories_ending_with(named) if named else ():
+        for place in self._tree.directories_ending_with(suffix) if suffix else ():
             files = tuple(
                 file for file in self._tree.files_in(place) if file.endswith(self._endings) and self._is_unknown(file)
             )
             if files:
-                roots[place[: len(place) - len(named)].rstrip("/")] = files
+                roots[place[: len(place) - len(suffix)].rstrip("/")] = files
         return roots
 
-    def _chosen(self, directory: str, roots: Mapping[str, tuple[str, ...]], first: str) -> Resolved:
-        """The files below the importing file's own root, that of the main sources beside it, or the nearest."""
+    def _resolve_in_roots(self, directory: str, roots: Mapping[str, tuple[str, ...]], first: str) -> Resolved:
+        """Return the files below the importing file's root, those of its module's main sources, or the nearest."""
         own = [root for root in roots if root == directory or directory.startswith(f"{root}/" if root else "")]
         if own:
             return Resolved("exact", tuple(sorted(roots[max(own, key=len)])))
         if first in _PLATFORM:
             return EXTERNAL
-        beside = [root for root in roots if _is_same_module(directory, root)]
-        if len(beside) == 1:
-            return Resolved("exact", tuple(sorted(roots[beside[0]])))
+        sibling_roots = [root for root in roots if _is_same_module(directory, root)]
+        if len(sibling_roots) == 1:
+            return Resolved("exact", tuple(sorted(roots[sibling_roots[0]])))
         chosen = nearest(directory, sorted(roots))
         if len(chosen) == 1:
             return Resolved("file", tuple(sorted(roots[chosen[0]])))
         return fitting(file for root in chosen for file in roots[root])
 
-    # -- By what files define -----------------------------------------------------------------------------------------
+    # -- By definitions ------------------------------------------------------------------------------------------------
 
     def _is_unknown(self, file: str) -> bool:
-        """Return whether a file may define more than is known."""
+        """Return whether a file can define more than is known."""
         known = self._definitions.get(file)
         return known is None or known.is_partial
 
     @cached_property
     def _by_name(self) -> Mapping[str, list[str]]:
-        """The files that define a name, by that name with its package, and the files of each package."""
-        found: dict[str, list[str]] = {}
+        """The files that define a name, by qualified name; and the files of each package, by `package.*`."""
+        files_by_name: dict[str, list[str]] = {}
         for file, defined in sorted(self._definitions.items()):
             if defined.package:
                 for name in (*defined.names, "*"):
-                    found.setdefault(f"{defined.package}.{name}", []).append(file)
+                    files_by_name.setdefault(f"{defined.package}.{name}", []).append(file)
                 if file.endswith(".kt"):
-                    # What Java calls the class that holds the functions of a file.
+                    # Java's name for the class with the top-level functions of a Kotlin file.
                     stem = posixpath.basename(file).removesuffix(".kt")
-                    found.setdefault(f"{defined.package}.{stem[:1].upper()}{stem[1:]}Kt", []).append(file)
-        return found
+                    files_by_name.setdefault(f"{defined.package}.{stem[:1].upper()}{stem[1:]}Kt", []).append(file)
+        return files_by_name
 
-    def _defined(self, path: str, target: str) -> Sequence[str]:
-        """Return the files that define what a target names, its outermost class, or all of a package."""
+    def _defining_files(self, path: str, target: str) -> Sequence[str]:
+        """Return the files that define the target or its outermost class, or all files of a package."""
         own = self._definitions.get(path)
         prefixes = [""]
         if own is not None and path.endswith(".scala"):
-            # An import may begin in a package around it.
+            # In Scala, imports can be relative to an enclosing package.
             parts = own.package.split(".")
             prefixes = [f"{'.'.join(parts[:count])}." for count in range(len(parts), 0, -1)] + prefixes
         is_star = _is_star(target)
@@ -166,26 +170,26 @@ class JvmImports:
                     return files
         return ()
 
-    def _nearest(self, path: str, files: Sequence[str], *, is_package: bool) -> Resolved:
-        """Return the files below the importing file's root, those beside it in its module, or the nearest ones.
+    def _nearest_definitions(self, path: str, files: Sequence[str], *, is_package: bool) -> Resolved:
+        """Return the files below the importing file's root, other files of its module, or the nearest files.
 
-        A package may be spread over the source sets of a module.
+        A package can be spread over the source sets of a module.
         """
         own = self._root(path)
-        found = _reachable(path, files)
-        if not found:
+        candidates = _reachable(path, files)
+        if not candidates:
             return EXTERNAL
-        of_root = [file for file in found if self._root(file) == own]
-        if not of_root and self._definitions[found[0]].package.partition(".")[0] in _PLATFORM:
+        of_root = [file for file in candidates if self._root(file) == own]
+        if not of_root and self._definitions[candidates[0]].package.partition(".")[0] in _PLATFORM:
             return EXTERNAL
-        of_module = [file for file in found if _is_same_module(parent(path), self._root(file))]
-        chosen = (of_module if is_package else []) or of_root or of_module or found
-        if of_root or of_module or len({self._root(file) for file in found}) == 1:
+        of_module = [file for file in candidates if _is_same_module(parent(path), self._root(file))]
+        chosen = (of_module if is_package else []) or of_root or of_module or candidates
+        if of_root or of_module or len({self._root(file) for file in candidates}) == 1:
             return Resolved("exact", tuple(sorted(chosen)))
         return fitting(nearest(parent(path), chosen))
 
     def _root(self, path: str) -> str:
-        """Return the source root that a file is below, its directory if it is not where its package says."""
+        """Return the source root of a file. If its directory does not match its package, return the directory."""
         directory = parent(path)
         source_set = _BELOW_SOURCE_SET.match(directory)
         if source_set is not None:
@@ -200,17 +204,17 @@ def _is_star(target: str) -> bool:
 
 
 def _reachable(path: str, files: Iterable[str]) -> list[str]:
-    """Return those of some files that a file may use: the main sources use no tests."""
+    """Return the files that a file can use. Main sources cannot use tests."""
     return list(files) if _is_test(path) else [file for file in files if not _is_test(file)]
 
 
 def _is_test(path: str) -> bool:
-    """Return whether a file belongs to tests: as the source set that it is in says, if it is in any."""
+    """Return whether a file belongs to tests: by its source set if it is in one, otherwise by its path."""
     source_set = _BELOW_SOURCE_SET.match(parent(path))
     return is_secondary(path) if source_set is None else _TEST_SET.search(source_set[2]) is not None
 
 
 def _is_same_module(directory: str, root: str) -> bool:
-    """Whether a root is another source set of the module that a directory is in."""
+    """Return whether a root is another source set of the module that a directory belongs to."""
     match = _SOURCE_SET.match(root)
     return match is not None and directory.startswith(f"{match[1]}src/")

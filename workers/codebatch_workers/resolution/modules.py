@@ -1,7 +1,7 @@
-"""The modules of Rust: which file holds each, as files declare it.
+"""The modules of Rust and their files, according to the declarations in files.
 
-A module is named by the directory that it would have if no `#[path]` said otherwise: that of its crate's root, then the
-names of the modules that lead to it.
+The name of a module is the directory that it would have without `#[path]`: the directory of the crate root, then the
+names of the enclosing modules and of the module.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import msgspec
 
 from codebatch_workers.resolution.tree import PathTree, join, parent, relative_to
 
-# A file that a `#[path]` moves may declare others that are moved, and so on.
+# The maximum number of passes: a file that a `#[path]` moves can declare other moved modules, and so on.
 _PASSES_MAX = 8
 
 
 class Declared(msgspec.Struct, frozen=True):
-    """A module that a file declares without a body: its path from the file's own, `self::a::b`.
+    """A module that a file declares without a body: its path relative to the file's own module, `self::a::b`.
 
-    `module_file` is the file that a `#[path]` gives it, from the directory of the file if it begins with `./`, else
-    from that of the file's module; empty if no `#[path]` applies.
+    `module_file` is its file according to `#[path]`, or empty without this attribute. It is relative to the directory
+    of the declaring file if it begins with `./`, otherwise to the directory of this file's module.
     """
 
     path: str
@@ -28,12 +28,15 @@ class Declared(msgspec.Struct, frozen=True):
 
 
 class Modules:
-    """Finds the files of modules."""
+    """The files of modules, and the modules of files."""
 
     def __init__(
         self, tree: PathTree, declared: Mapping[str, Sequence[Declared]], directory_of: Callable[[str], str]
     ) -> None:
-        """`declared` has what files declare; `directory_of` names the module of a file that no `#[path]` moves."""
+        """Create the table from the declarations of files.
+
+        `directory_of` returns the module of a file that no `#[path]` moves.
+        """
         self._tree = tree
         self._directory_of = directory_of
         self._inline: set[str] = set()
@@ -48,50 +51,50 @@ class Modules:
                 break
 
     def name(self, file: str) -> str:
-        """Return the module that a file holds."""
+        """Return the name of the module in a file."""
         return self._names.get(file) or self._directory_of(file)
 
     def is_inline(self, module: str) -> bool:
-        """Return whether a module has its body in the file that declares it."""
+        """Return whether the body of a module is in the file that declares it."""
         return module in self._inline
 
     def files(self, module: str) -> tuple[str, ...]:
-        """Return the files that a module may be in: several only if conditions choose among them."""
+        """Return the files of a module. There are several only if conditional compilation chooses among them."""
         moved = self._moved.get(module)
         if moved is not None:
             return moved
         base = self._base(module)
-        found = self._tree.first((f"{base}.rs", f"{base}/mod.rs"))
-        return () if found is None else (found,)
+        file = self._tree.first((f"{base}.rs", f"{base}/mod.rs"))
+        return () if file is None else (file,)
 
     def _add(self, file: str, declared: Sequence[Declared]) -> None:
         name = self.name(file)
-        for each in declared:
-            parts = [part.removeprefix("r#") for part in each.path.split("::")[1:]]
+        for declaration in declared:
+            parts = [part.removeprefix("r#") for part in declaration.path.split("::")[1:]]
             self._inline.update(join(name, "/".join(parts[:count])) for count in range(1, len(parts)))
             module = join(name, "/".join(parts))
-            if each.module_file:
-                base = parent(file) if each.module_file.startswith("./") else self._base(name)
-                self._move(module, file, relative_to(base, each.module_file))
+            if declaration.module_file:
+                base = parent(file) if declaration.module_file.startswith("./") else self._base(name)
+                self._move(module, file, relative_to(base, declaration.module_file))
             elif self._base(module) != module:
-                for found in self.files(module):
-                    self._names.setdefault(found, module)
+                for file_of_module in self.files(module):
+                    self._names.setdefault(file_of_module, module)
 
     def _move(self, module: str, declaring: str, place: str | None) -> None:
         if place is None:
             return
-        found = self._tree.first((place, f"{place}.rs", f"{place}/mod.rs"))
-        if found is None or found == declaring:
+        file = self._tree.first((place, f"{place}.rs", f"{place}/mod.rs"))
+        if file is None or file == declaring:
             return
         known = self._moved.get(module, ())
-        if found not in known:
-            self._moved[module] = (*known, found)
-        self._names.setdefault(found, module)
-        # A file that a `#[path]` names is as a mod.rs: its modules stand beside it.
-        self._bases.setdefault(module, place if found == f"{place}.rs" else parent(found))
+        if file not in known:
+            self._moved[module] = (*known, file)
+        self._names.setdefault(file, module)
+        # A file that a `#[path]` names is like a mod.rs: files of its submodules are in its directory.
+        self._bases.setdefault(module, place if file == f"{place}.rs" else parent(file))
 
     def _base(self, module: str) -> str:
-        """Return the directory in which the modules of a module stand."""
+        """Return the directory with the files of a module's submodules."""
         if not self._bases or not module:
             return module
         known = self._bases.get(module)

@@ -1,4 +1,4 @@
-"""package.json: the tree's own packages by name, and the files that a name in them stands for."""
+"""package.json: the tree's own packages by name, and the files for names in them."""
 
 from __future__ import annotations
 
@@ -29,51 +29,57 @@ class NpmPackage(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The package's name, empty where it has none."""
+        """The name of the package, or empty."""
         return string(self.document.get("name")) or ""
 
     def targets(self, subpath: str, *, is_typed: bool) -> list[str]:
-        """The paths that importing a subpath (empty: the package itself) may mean, the likeliest first."""
+        """Return the paths that an import of a subpath can mean, most likely first.
+
+        An empty subpath is the package itself.
+        """
         exports = self.document.get("exports")
         if exports is not None:
-            return self._below(self._exported(exports, f"./{subpath}" if subpath else "."))
+            return self._in_package(self._exported(exports, f"./{subpath}" if subpath else "."))
         if subpath:
-            return self._below([subpath])
+            return self._in_package([subpath])
         fields = (string(self.document.get(field)) for field in _MAIN_FIELDS[is_typed])
-        return self._below([each for each in fields if each is not None])
+        return self._in_package([target for target in fields if target is not None])
 
     def imported(self, name: str) -> list[str]:
-        """What `#name` stands for: paths of the tree and names of packages, the latter as they are."""
-        found = _matched(mapping(self.document.get("imports")), name)
-        return [*self._below([each for each in found if each.startswith(".")]), *(e for e in found if e[0] not in "./")]
+        """Return the targets of `#name`: paths of the tree, then names of packages."""
+        targets = _match_targets(mapping(self.document.get("imports")), name)
+        return [
+            *self._in_package([target for target in targets if target.startswith(".")]),
+            *(target for target in targets if target[0] not in "./"),
+        ]
 
     @property
     def has_exports(self) -> bool:
-        """Whether the package says which of its files others may import."""
+        """Whether the package restricts the files that others can import."""
         return self.document.get("exports") is not None
 
     def depends_locally_on(self, name: str) -> bool:
-        """Whether it says that a package it depends on lies in the same tree."""
+        """Return whether the package depends on a package and declares that this is in the same tree."""
         return any(self._version(section, name).startswith(_LOCAL) for section in _DEPENDENCIES)
 
     def depends_on(self, name: str) -> bool:
-        """Whether it says that it depends on a package."""
+        """Return whether the package declares a dependency on a package."""
         return any(self._version(section, name) for section in _DEPENDENCIES)
 
     def _version(self, section: str, name: str) -> str:
         return string(mapping(self.document.get(section)).get(name)) or ""
 
     def _exported(self, exports: object, key: str) -> list[str]:
-        is_by_subpath = isinstance(exports, dict) and all(each.startswith(".") for each in exports)
+        is_by_subpath = isinstance(exports, dict) and all(subpath.startswith(".") for subpath in exports)
         if is_by_subpath:
-            return _matched(mapping(exports), key)
+            return _match_targets(mapping(exports), key)
         return list(_leaves(exports)) if key == "." else []
 
-    def _below(self, written: Sequence[str]) -> list[str]:
-        return [place for each in written if (place := relative_to(self.directory, each)) is not None]
+    def _in_package(self, written: Sequence[str]) -> list[str]:
+        return [place for target in written if (place := relative_to(self.directory, target)) is not None]
 
 
-def _matched(table: Document, key: str) -> list[str]:
+def _match_targets(table: Document, key: str) -> list[str]:
     match = best_match(bounded(table), key)
     if match is None:
         return []
@@ -84,29 +90,29 @@ def _matched(table: Document, key: str) -> list[str]:
 
 
 def _leaves(value: object) -> Iterator[str]:
-    """The targets below any conditions, in the order in which they stand."""
+    """Yield the targets in a table of conditions, in order of occurrence."""
     pending = [(value, 0)]
     count = 0
     while pending and count < _TARGETS_MAX:
-        each, depth = pending.pop()
-        if isinstance(each, str) and each:
+        node, depth = pending.pop()
+        if isinstance(node, str) and node:
             count += 1
-            yield each
+            yield node
         elif depth < _CONDITIONS_DEPTH_MAX:
-            inner = list(each.values()) if isinstance(each, dict) else each if isinstance(each, list) else []
-            pending.extend((one, depth + 1) for one in reversed(inner))
+            inner = list(node.values()) if isinstance(node, dict) else node if isinstance(node, list) else []
+            pending.extend((child, depth + 1) for child in reversed(inner))
 
 
 class NpmPackages:
-    """The packages of a tree. Those below `node_modules` are found by their place alone."""
+    """The packages of a tree. Packages below `node_modules` are found only by path, not by name."""
 
     def __init__(self, tree: PathTree) -> None:
         self._tree = tree
         self._read: dict[str, NpmPackage] = {}
         self._workspaces: dict[str, list[tuple[bool, re.Pattern[str]]]] = {}
 
-    def at(self, directory: str) -> NpmPackage | None:
-        """The package whose package.json stands in a directory."""
+    def package_in(self, directory: str) -> NpmPackage | None:
+        """Return the package whose package.json is in a directory."""
         file = join(directory, PACKAGE)
         if file not in self._tree.paths:
             return None
@@ -114,27 +120,27 @@ class NpmPackages:
             self._read[directory] = NpmPackage(directory, read_json(self._tree, file))
         return self._read[directory]
 
-    def around(self, directory: str) -> NpmPackage | None:
-        """The package that a directory belongs to."""
+    def package_around(self, directory: str) -> NpmPackage | None:
+        """Return the package that a directory belongs to."""
         file = self._tree.nearest_file(directory, PACKAGE)
-        return None if file is None else self.at(parent(file))
+        return None if file is None else self.package_in(parent(file))
 
-    def named(self, name: str) -> Sequence[NpmPackage]:
-        """The packages of the tree that have a name, by directory."""
+    def packages_named(self, name: str) -> Sequence[NpmPackage]:
+        """Return the packages of the tree with a name, by directory."""
         return self._by_name.get(name, ())
 
     @cached_property
     def _by_name(self) -> dict[str, list[NpmPackage]]:
-        found: dict[str, list[NpmPackage]] = {}
+        packages: dict[str, list[NpmPackage]] = {}
         files = [file for file in self._tree.all_named(PACKAGE) if "node_modules" not in file.split("/")]
         for file in files[:_PACKAGES_MAX]:
-            package = self.at(parent(file))
+            package = self.package_in(parent(file))
             if package is not None and package.name:
-                found.setdefault(package.name, []).append(package)
-        return found
+                packages.setdefault(package.name, []).append(package)
+        return packages
 
     def is_linked(self, user: NpmPackage | None, package: NpmPackage) -> bool:
-        """Whether a package manager would link one package of the tree to another, rather than fetch it."""
+        """Return whether a package manager would link `user` to a package of the tree, and not download the package."""
         if user is None:
             return False
         if user.directory == package.directory:
@@ -150,13 +156,13 @@ class NpmPackages:
             return False
         below = directory[len(root) :].lstrip("/")
         is_in = False
-        for wanted, pattern in self._workspaces[root]:
+        for is_included, pattern in self._workspaces[root]:
             if pattern.fullmatch(below):
-                is_in = wanted
+                is_in = is_included
         return is_in
 
     def _read_workspaces(self, root: str) -> list[tuple[bool, re.Pattern[str]]]:
-        package = self.at(root)
+        package = self.package_in(root)
         if package is None:
             return []
         workspaces = package.document.get("workspaces")
@@ -165,9 +171,11 @@ class NpmPackages:
 
 
 def _glob(pattern: str) -> re.Pattern[str]:
-    """`*` is one component, `**` any number of them; of more than one star in a component the first counts.
+    """Compile a glob: `*` matches within a component, `**` any number of components.
 
-    A pattern with more than two `**` matches nothing: each more would make the time to match it a power higher.
+    Only the first star of a component counts.
+
+    A pattern with more than two `**` matches nothing, because each further one raises the matching time by a power.
     """
     parts: list[str] = []
     if pattern.count("**") > 2:

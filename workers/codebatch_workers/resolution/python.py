@@ -1,7 +1,7 @@
-"""Python: modules below the directories that an interpreter would have on `sys.path`.
+"""Python: modules below the directories that would be on `sys.path`.
 
-`exact` is what stands below the directory that holds the importing file's outermost package, or below one that the
-project's own configuration names. Other directories are guesses: `file`, `name`.
+`exact` results are below the directory with the importing file's outermost package, or below a directory in the
+project's configuration. Other directories are guesses: `file`, `name`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 
 import msgspec
 
-from codebatch_workers.resolution.documents import Document, at, mapping, read_text, read_toml, string, strings
+from codebatch_workers.resolution.documents import Document, mapping, read_text, read_toml, string, strings, table_at
 from codebatch_workers.resolution.tree import (
     EXTERNAL,
     PathTree,
@@ -36,7 +36,7 @@ _SETUP_DIRECTORY = re.compile(
 )
 _CFG_DIRECTORY = re.compile(r"^where\s*=[ \t]*(\S+)|^package_dir\s*=\s*=[ \t]*(\S+)", re.MULTILINE)
 
-# Top-level modules of the standard library, Python 3.10 to 3.14: they come before what is installed.
+# Top-level modules of the standard library in Python 3.10 to 3.14. They have precedence over installed modules.
 _STANDARD_NAMES = """
 abc aifc annotationlib antigravity argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii
 bisect builtins bz2 cProfile calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys compileall
@@ -61,14 +61,14 @@ _ANSWERS_KEPT = 65_536
 
 
 class _Project(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a project's configuration says its modules stand: directories, and packages that stand elsewhere."""
+    """The locations of modules in a project's configuration: directories, and packages with another location."""
 
     roots: tuple[str, ...] = ()
     packages: tuple[tuple[str, str], ...] = ()
 
 
 class PythonImports:
-    """Resolves `a.b.c` and `..a.b`; the last name may be one in the module before it."""
+    """The rule for `a.b.c` and `..a.b`. The last name can be a member of the module before it."""
 
     def __init__(self, tree: PathTree) -> None:
         self._tree = tree
@@ -78,69 +78,74 @@ class PythonImports:
         self._above_packages = lru_cache(_ANSWERS_KEPT)(self._find_above_packages)
 
     def resolve(self, path: str, target: str) -> Resolved:
-        """Where the target leads from a file."""
+        """Resolve `target`, an import in the file `path`."""
         names = target.lstrip(".")
         level = len(target) - len(names)
         parts = [part for part in names.split(".") if part and part != "*"]
-        # `from a.b import c`: `a.b` must be a module, `c` need not.
-        least = len(parts) if names.endswith("*") else len(parts) - 1
+        # In `from a.b import c`, `a.b` must be a module, but `c` can be any name.
+        required = len(parts) if names.endswith("*") else len(parts) - 1
         directory = parent(path)
         if level:
-            return self._relative(directory, level, parts, least)
-        return self._absolute(path, parts, max(least, 1)) if parts else EXTERNAL
+            return self._resolve_relative(directory, level, parts, required)
+        return self._resolve_absolute(path, parts, max(required, 1)) if parts else EXTERNAL
 
     def resolve_module(self, path: str, target: str) -> Resolved:
-        """Where `import a.b.c` leads from a file: `c` is a module too. One that is not there leaves the package."""
-        parts = target.split(".")
-        found = self._absolute(path, parts, len(parts))
-        return found if found.paths else fitting(self._absolute(path, parts, max(len(parts) - 1, 1)).paths)
+        """Return the file for `import a.b.c`, in which `c` is a module too.
 
-    def _relative(self, directory: str, level: int, parts: Sequence[str], least: int) -> Resolved:
+        If it does not exist, return the package.
+        """
+        parts = target.split(".")
+        resolved = self._resolve_absolute(path, parts, len(parts))
+        return (
+            resolved if resolved.paths else fitting(self._resolve_absolute(path, parts, max(len(parts) - 1, 1)).paths)
+        )
+
+    def _resolve_relative(self, directory: str, level: int, parts: Sequence[str], least: int) -> Resolved:
         for _ in range(level - 1):
             if not directory:
                 return EXTERNAL
             directory = parent(directory)
-        found = self._found(directory, parts, least)
-        return exact(self._package(directory)) if not found.paths and least <= 0 else found
+        resolved = self._resolve_below(directory, parts, least)
+        return exact(self._package(directory)) if not resolved.paths and least <= 0 else resolved
 
-    def _absolute(self, path: str, parts: Sequence[str], least: int) -> Resolved:
+    def _resolve_absolute(self, path: str, parts: Sequence[str], least: int) -> Resolved:
         directory = parent(path)
         top = self._above_packages(directory)
         is_standard = parts[0] in STANDARD
         if top is not None and not (is_standard and top == directory):
-            found = self._found(top, parts, least)
-            if found.paths:
-                return found
+            resolved = self._resolve_below(top, parts, least)
+            if resolved.paths:
+                return resolved
         if is_standard:
-            return self._walked([directory] if top == directory else [], parts, least)
-        found = self._in_project(directory, parts, least)
-        if found.paths:
-            return found
-        around = [each for each in ancestors(directory) if self._package(each) is None]
-        for root in around:
-            found = self._walked([root], parts, least)
-            if found.paths:
-                return found
-        elsewhere = self._elsewhere(path, parts, least)
-        return elsewhere if elsewhere.paths else self._below_root(parts, least)
+            return self._resolve_below_any([directory] if top == directory else [], parts, least)
+        resolved = self._resolve_in_project(directory, parts, least)
+        if resolved.paths:
+            return resolved
+        roots = [directory_above for directory_above in ancestors(directory) if self._package(directory_above) is None]
+        for root in roots:
+            resolved = self._resolve_below_any([root], parts, least)
+            if resolved.paths:
+                return resolved
+        elsewhere = self._resolve_elsewhere(path, parts, least)
+        return elsewhere if elsewhere.paths else self._resolve_below_snapshot_root(parts, least)
 
-    def _elsewhere(self, path: str, parts: Sequence[str], least: int) -> Resolved:
-        """Return what fits below directories that are not above the file.
+    def _resolve_elsewhere(self, path: str, parts: Sequence[str], least: int) -> Resolved:
+        """Return the match below directories that do not contain the importing file.
 
-        Most names that nothing around the file defines are those of installed packages. So a name of one component
-        is looked for only below the roots of projects, and no name in a directory of another project that is no root.
+        Most names without a definition nearby belong to installed packages. So a name of one component is searched only
+        below project roots, and other names also in other directories of the own project.
         """
         own = self._project_file(parent(path))
-        found = {}
+        taken_by_module = {}
         for root in self._roots(parts[0]):
             module, taken = self._walk(root, parts, least)
             is_root = root in self._project(root).roots
             if module is not None and (is_root or (taken > 1 and self._project_file(root) == own)):
-                found[module] = taken
-        whole = [module for module, taken in found.items() if taken >= least]
-        return likely(path, whole or found)
+                taken_by_module[module] = taken
+        whole = [module for module, taken in taken_by_module.items() if taken >= least]
+        return likely(path, whole or taken_by_module)
 
-    def _in_project(self, directory: str, parts: Sequence[str], least: int) -> Resolved:
+    def _resolve_in_project(self, directory: str, parts: Sequence[str], least: int) -> Resolved:
         project = self._project(directory)
         for name, place in project.packages:
             if name == parts[0]:
@@ -148,28 +153,30 @@ class PythonImports:
                 if taken + 1 >= least:
                     return exact(module or self._package(place))
         for root in project.roots:
-            found = self._found(root, parts, least)
-            if found.paths:
-                return found
+            resolved = self._resolve_below(root, parts, least)
+            if resolved.paths:
+                return resolved
         return EXTERNAL
 
-    def _found(self, root: str, parts: Sequence[str], least: int) -> Resolved:
-        """What a name means below one directory: the module, or one that may hold a name of any kind."""
+    def _resolve_below(self, root: str, parts: Sequence[str], least: int) -> Resolved:
+        """Return the module that a name means below one directory, or a module that can contain the name."""
         module, taken = self._walk(root, parts, least)
         if module is None:
             return EXTERNAL
         return exact(module) if taken >= least else fitting([module])
 
-    def _walked(self, roots: Iterable[str], parts: Sequence[str], least: int) -> Resolved:
-        """What fits below some directories: whole names before beginnings of them."""
+    def _resolve_below_any(self, roots: Iterable[str], parts: Sequence[str], least: int) -> Resolved:
+        """Return the matches below some directories. Complete matches have precedence over partial ones."""
         walks = [walk for root in roots if (walk := self._walk(root, parts, least))[0] is not None]
         whole = [module for module, taken in walks if module is not None and taken >= least]
         return fitting(whole or [module for module, _ in walks if module is not None])
 
-    def _below_root(self, parts: Sequence[str], least: int) -> Resolved:
-        """What follows the name of a package that is the snapshot's root, whose own name no path tells.
+    def _resolve_below_snapshot_root(self, parts: Sequence[str], least: int) -> Resolved:
+        """Return the module if the first component is the name of the snapshot's root, which is a package.
 
-        If the configuration does not give that name either, one component that fits may as well be another package's.
+        No path contains it.
+
+        If the configuration does not confirm the name, one matching component is not enough.
         """
         if self._package("") is None or len(parts) < 2:
             return EXTERNAL
@@ -179,16 +186,18 @@ class PythonImports:
 
     @cached_property
     def _root_name(self) -> str | None:
-        """The name that the configuration gives to the project at the snapshot's root, as an import has it."""
+        """The import name of the project at the snapshot's root, according to the configuration."""
         document = read_toml(self._tree, "pyproject.toml")
-        name = string(at(document, "project").get("name")) or string(at(document, "tool", "poetry").get("name"))
+        name = string(table_at(document, "project").get("name")) or string(
+            table_at(document, "tool", "poetry").get("name")
+        )
         return None if name is None else re.sub(r"[-.]+", "_", name)
 
     def _walk(self, directory: str, parts: Sequence[str], least: int) -> tuple[str | None, int]:
-        """The file that names lead to from a directory, and how many of them it takes: the rest are names in it.
+        """Return the file that some names lead to from a directory, and the number of names that it consumes.
 
-        A package that lacks a module among the first `least` names is another of its name; a module may make anything
-        of them, as `six.moves` is made.
+        If a package lacks a module for the first `least` names, it is a different package. A module can define further
+        names dynamically, as `six.moves` is defined.
         """
         tree = self._tree
         last, taken = None, 0
@@ -207,7 +216,7 @@ class PythonImports:
         return (last, taken) if taken >= least else (None, 0)
 
     def _package(self, directory: str) -> str | None:
-        """The file that makes a directory a package."""
+        """Return the file that makes a directory a package, or None."""
         if directory not in self._tree.directories:
             return None
         if directory not in self._packages:
@@ -218,19 +227,21 @@ class PythonImports:
         return self._tree.first(named + ending for ending in _MODULE_ENDINGS)
 
     def _find_above_packages(self, directory: str) -> str | None:
-        """The nearest directory that is no package; None where the root is one."""
-        return next((each for each in ancestors(directory) if self._package(each) is None), None)
+        """Return the nearest directory that is not a package, or None if even the root is one."""
+        return next((above for above in ancestors(directory) if self._package(above) is None), None)
 
     def _roots(self, name: str) -> list[str]:
-        """The directories from which a top-level module can be imported."""
+        """Return the directories from which a top-level module can be imported."""
         files = [path for ending in _MODULE_ENDINGS[:2] for path in self._tree.ending_with(f"{name}{ending}")]
-        packages = [each for each in self._tree.directories_ending_with(name) if self._package(each) is not None]
+        packages = [
+            directory for directory in self._tree.directories_ending_with(name) if self._package(directory) is not None
+        ]
         return sorted({root for path in (*files, *packages) if self._package(root := parent(path)) is None})
 
-    # -- Projects -----------------------------------------------------------------------------------------------------
+    # -- Projects ------------------------------------------------------------------------------------------------------
 
     def _project_file(self, directory: str) -> str | None:
-        """Return the file that configures the project of a directory, if any."""
+        """Return the file that configures the project of a directory, or None."""
         return self._tree.nearest_file(directory, *_PROJECT_FILES)
 
     def _project(self, directory: str) -> _Project:
@@ -243,40 +254,46 @@ class PythonImports:
         return self._projects[place]
 
     def _read_project(self, place: str) -> _Project:
-        roots, packages = _configured(read_toml(self._tree, join(place, "pyproject.toml")))
+        roots, packages = _configured_paths(read_toml(self._tree, join(place, "pyproject.toml")))
         for name, pattern in (("setup.py", _SETUP_DIRECTORY), ("setup.cfg", _CFG_DIRECTORY)):
             for match in pattern.finditer(read_text(self._tree, join(place, name))):
                 roots.append(match[1] or match[2])
         source = join(place, "src")
         if source in self._tree.directories and self._package(source) is None:
             roots.append("src")
-        named = [relative_to(place, root) for root in (*roots, "")]
+        directories = [relative_to(place, root) for root in (*roots, "")]
         return _Project(
-            roots=tuple(dict.fromkeys(root for root in named if root is not None and self._package(root) is None)),
-            packages=tuple((name, each) for name, at in packages if (each := relative_to(place, at)) is not None),
+            roots=tuple(
+                dict.fromkeys(root for root in directories if root is not None and self._package(root) is None)
+            ),
+            packages=tuple(
+                (name, directory)
+                for name, location in packages
+                if (directory := relative_to(place, location)) is not None
+            ),
         )
 
 
-def _configured(document: Document) -> tuple[list[str], list[tuple[str, str]]]:
-    """The directories that a pyproject.toml names, and its packages with their places."""
+def _configured_paths(document: Document) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return the directories in a pyproject.toml, and its packages with their locations."""
     roots: list[str] = []
     packages: list[tuple[str, str]] = []
-    setuptools = at(document, "tool", "setuptools")
-    roots += strings(at(setuptools, "packages", "find").get("where"))
+    setuptools = table_at(document, "tool", "setuptools")
+    roots += strings(table_at(setuptools, "packages", "find").get("where"))
     for name, place in mapping(setuptools.get("package-dir")).items():
         if string(place) is not None:
             if name:
                 packages.append((name, str(place)))
             else:
                 roots.append(str(place))
-    wheel = at(document, "tool", "hatch", "build", "targets", "wheel")
-    roots += [parent(each.rstrip("/")) for each in strings(wheel.get("packages"))]
-    included = at(document, "tool", "poetry").get("packages")
-    for each in included if isinstance(included, list) else ():
-        place = string(mapping(each).get("from"))
+    wheel = table_at(document, "tool", "hatch", "build", "targets", "wheel")
+    roots += [parent(package.rstrip("/")) for package in strings(wheel.get("packages"))]
+    included = table_at(document, "tool", "poetry").get("packages")
+    for package in included if isinstance(included, list) else ():
+        place = string(mapping(package).get("from"))
         if place is not None:
             roots.append(place)
-    maturin = string(at(document, "tool", "maturin").get("python-source"))
+    maturin = string(table_at(document, "tool", "maturin").get("python-source"))
     roots += [maturin] if maturin is not None else []
-    roots += strings(at(document, "tool", "pytest", "ini_options").get("pythonpath"))
+    roots += strings(table_at(document, "tool", "pytest", "ini_options").get("pythonpath"))
     return roots, packages

@@ -1,15 +1,15 @@
-"""To which files of a snapshot an import leads: a pure function of its paths and of configuration files among them.
+"""Resolution of imports: a pure function of the paths of a snapshot and of configuration files in it.
 
-Each language has its rules (the modules beside this one). What they and the tree's own configuration do not settle is
-found by likeness, and the resolution says how sure that is:
+Each language has its own rule (the modules of this package). If the rule and the tree's configuration files do not
+decide, similar paths are used. The resolution is the confidence:
 
-    exact      the language's rule names this file and no other (a package: these files)
+    exact      the language's rule determines this file and no other (or the files of one package)
     file       one file of the snapshot fits
-    name       several fit
-    external   none fits
+    name       several files fit
+    external   no file fits
 
-No order of paths changes an answer; no command is run and nothing outside of the snapshot is read. What a configuration
-file says is believed, but it cannot lead out of the tree, and one that is too large or unsound says nothing.
+The order of paths is irrelevant. No command is run, and nothing outside the snapshot is read. Configuration files are
+trusted as to content, but cannot lead outside the tree; files that are too large or invalid are ignored.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from codebatch_workers.resolution.rust import RustImports
     from codebatch_workers.resolution.script import ScriptFiles
 
-# Whose files the classes of a language may be in.
+# The extensions of files that can contain the classes of a language.
 _JVM = {"java": (".java", ".kt", ".scala"), "kotlin": (".kt", ".java"), "scala": (".scala", ".java")}
-# Languages that have the rule of another.
+# Languages that use the rule of another language.
 _LIKE = {"cpp": "c", "tsx": "typescript", "zsh": "bash"}
 
 
@@ -38,7 +38,7 @@ class _Imports(Protocol):
 
 
 class Resolver:
-    """Resolves the imports of one snapshot. It is fastest in path order, for it keeps the answers of a directory."""
+    """The resolver of one snapshot. It is fastest in path order, because it caches the results of one directory."""
 
     def __init__(
         self,
@@ -47,9 +47,10 @@ class Resolver:
         definitions: Callable[[], Mapping[str, JvmDefinitions]] = dict,
         modules: Callable[[], Mapping[str, Sequence[Declared]]] = dict,
     ) -> None:
-        """`paths` are those of all files; `read` gives the content of one, None where it cannot be had.
+        """Create a resolver. `paths` are all files; `read` returns the content of one, or None if it is not available.
 
-        `definitions` gives what files of Java, Kotlin and Scala define; it is asked once, if any of them imports.
+        `definitions` returns the definitions in Java, Kotlin and Scala files. It is called once, if any of them has
+        imports.
         """
         self._tree = PathTree(paths, read)
         self._definitions = cache(definitions)
@@ -61,11 +62,11 @@ class Resolver:
         self._is_secondary = False
 
     def resolve(self, path: str, language: str, target: str, *, is_module: bool = False) -> Resolved:
-        """Where an import of `target`, as its edge has it, leads from the file `path` in `language`."""
-        like = _LIKE.get(language, language)
-        if like not in self._rules:
-            self._rules[like] = self._rule_of(like)
-        rule = self._rules[like]
+        """Resolve `target`, the target of an import edge, in the file `path`."""
+        rule_language = _LIKE.get(language, language)
+        if rule_language not in self._rules:
+            self._rules[rule_language] = self._rule_of(rule_language)
+        rule = self._rules[rule_language]
         if rule is None:
             return EXTERNAL
         directory = parent(path)
@@ -74,17 +75,17 @@ class Resolver:
             self._known.clear()
         if path != self._path:
             self._path, self._is_secondary = path, is_secondary(path)
-        # In Rust, in Scala and for a compiler of C it matters which file of the directory asks.
-        asking = path if language in ("c", "cpp", "rust", "scala") else ""
-        key = (language, target, asking, self._is_secondary, is_module)
-        found = self._known.get(key)
-        if found is None:
+        # In Rust, Scala, C and C++ the result depends on the importing file, not only on its directory.
+        asking_path = path if language in ("c", "cpp", "rust", "scala") else ""
+        key = (language, target, asking_path, self._is_secondary, is_module)
+        resolved = self._known.get(key)
+        if resolved is None:
             if is_module and language in ("python", "rust"):
-                found = cast("PythonImports | RustImports", rule).resolve_module(path, target)
+                resolved = cast("PythonImports | RustImports", rule).resolve_module(path, target)
             else:
-                found = rule.resolve(path, target)
-            self._known[key] = found
-        return found
+                resolved = rule.resolve(path, target)
+            self._known[key] = resolved
+        return resolved
 
     @cached_property
     def _scripts(self) -> ScriptFiles:
@@ -93,7 +94,7 @@ class Resolver:
         return ScriptFiles(self._tree)
 
     def _rule_of(self, language: str) -> _Imports | None:
-        """The rule of a language, imported when there is a file of it: all of them take 6 ms."""
+        """Return the rule of a language. Rules are imported on first use to save time."""
         tree = self._tree
         if language == "python":
             from codebatch_workers.resolution.python import PythonImports
@@ -119,10 +120,10 @@ class Resolver:
             from codebatch_workers.resolution.rust import RustImports
 
             return RustImports(tree, self._modules())
-        return self._required(language)
+        return self._rule_by_name(language)
 
-    def _required(self, language: str) -> _Imports | None:
-        """The rule of a language whose files load others by name."""
+    def _rule_by_name(self, language: str) -> _Imports | None:
+        """Return the rule of a language whose files load others by path or name."""
         from codebatch_workers.resolution.required import LuaRequires, PhpImports, RubyRequires, ShellSources
 
         rules: dict[str, Callable[[PathTree], _Imports]] = {

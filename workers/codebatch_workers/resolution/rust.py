@@ -1,7 +1,7 @@
-"""Rust: paths of modules from the root of their crate, and crates by Cargo.toml.
+"""Rust: module paths from the root of their crate, and crates by Cargo.toml.
 
-A path leads to the file of its deepest module; what follows are names in it. `exact` is what the rules of modules and
-the manifests say; a crate that no manifest names is found by its name alone.
+A path resolves to the file of its deepest module; the rest of the path names members. `exact` results follow from the
+rules of modules and the manifests. A crate without a manifest is found only by its name.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ _STANDARD = frozenset({"alloc", "core", "proc_macro", "std", "test"})
 
 
 class RustImports:
-    """Resolves `crate::a::B`, `self::…`, `super::…`, `a::b`, and the file that a `#[path]` names."""
+    """The rule for `crate::a::B`, `self::…`, `super::…`, `a::b`, and the file in a `#[path]`."""
 
     def __init__(self, tree: PathTree, declared: Mapping[str, Sequence[Declared]]) -> None:
-        """`declared` has the modules that files declare, by path."""
+        """Create the rule. `declared` are the modules that files declare, by path."""
         self._tree = tree
         self._packages = CargoPackages(tree)
         self._roots_of: dict[str, tuple[str, list[str]]] = {}
         self._modules = Modules(tree, declared, self._module_directory)
 
     def resolve(self, path: str, target: str) -> Resolved:
-        """Where the target leads from a file."""
+        """Resolve `target`, an import in the file `path`."""
         if target.endswith(".rs"):
             place = relative_to(parent(path), target)
             return exact(place if place in self._tree.paths else None)
@@ -46,82 +46,100 @@ class RustImports:
         parts = [part.removeprefix("r#") for part in target.split("::") if part not in ("", "*")]
         if not parts or parts[0] in _STANDARD:
             return EXTERNAL
-        package = self._packages.around(parent(path))
+        package = self._packages.package_around(parent(path))
         directory, roots = self._crate(path, package)
         if parts[0] == "crate":
-            return self._in_crate(directory, roots, parts[1:])
+            return self._resolve_in_crate(directory, roots, parts[1:])
         if parts[0] in ("self", "super"):
-            return self._from_module(path, directory, roots, parts)
+            return self._resolve_from_module(path, directory, roots, parts)
         if not is_absolute or (package is not None and package.is_2015):
-            found = self._child(path, directory, package, parts)
+            found = self._declared_module_file(path, directory, package, parts)
             if found is not None:
                 return exact(found)
-        return self._of_other_crate(package, parts)
+        return self._resolve_in_other_crate(package, parts)
 
     def resolve_module(self, path: str, target: str) -> Resolved:
-        """Return the file of a module that another file declares: several if conditions choose among them."""
+        """Return the file of a module that another file declares. Conditional compilation can lead to several files."""
         parts = [part.removeprefix("r#") for part in target.split("::")[1:]]
         files = self._modules.files(join(self._modules.name(path), "/".join(parts)))
         return Resolved("exact", tuple(sorted(files))) if files and files != (path,) else EXTERNAL
 
-    def _from_module(self, path: str, directory: str, roots: Sequence[str], parts: Sequence[str]) -> Resolved:
-        here = self._modules.name(path)
+    def _resolve_from_module(self, path: str, directory: str, roots: Sequence[str], parts: Sequence[str]) -> Resolved:
+        module = self._modules.name(path)
         file = Resolved("exact", (path,))
         rest = list(parts)
         while rest and rest[0] in ("self", "super"):
             if rest.pop(0) == "super":
-                if here == directory and len(roots) != 1:
+                if module == directory and len(roots) != 1:
                     return EXTERNAL
-                here = parent(here)
-                holder = here
-                while self._modules.is_inline(holder):
-                    holder = parent(holder)
-                file = self._in_crate(directory, roots, []) if holder == directory else exact(self._module(holder))
-        found = self._descend(here, rest)
-        return exact(found) if found is not None else file
+                module = parent(module)
+                enclosing_file_module = module
+                while self._modules.is_inline(enclosing_file_module):
+                    enclosing_file_module = parent(enclosing_file_module)
+                file = (
+                    self._resolve_in_crate(directory, roots, [])
+                    if enclosing_file_module == directory
+                    else exact(self._module(enclosing_file_module))
+                )
+        file_of_module = self._descend(module, rest)
+        return exact(file_of_module) if file_of_module is not None else file
 
-    def _child(self, path: str, directory: str, package: CargoPackage | None, parts: Sequence[str]) -> str | None:
-        """A module that is declared in this file; before the edition of 2018, in the crate's root."""
+    def _declared_module_file(
+        self, path: str, directory: str, package: CargoPackage | None, parts: Sequence[str]
+    ) -> str | None:
+        """Return the file of a module that this file declares, or before the edition of 2018, the crate root."""
         is_2015 = package is not None and package.is_2015
         return self._descend(directory if is_2015 else self._modules.name(path), parts)
 
-    def _of_other_crate(self, package: CargoPackage | None, parts: Sequence[str]) -> Resolved:
+    def _resolve_in_other_crate(self, package: CargoPackage | None, parts: Sequence[str]) -> Resolved:
         name = parts[0]
         if package is not None:
-            # A dependency may have the name of the library itself, which is no name inside of it.
+            # A dependency can have the name of the library itself, which is not a name inside the library.
             place = package.dependencies.get(name)
-            other = self._packages.at(place) if place is not None else None
+            other = self._packages.package_in(place) if place is not None else None
             if other is not None and other.library is not None:
-                return self._in_library(other, parts[1:])
+                return self._resolve_in_library(other, parts[1:])
             if name not in package.dependencies:
-                return self._in_library(package, parts[1:]) if name == package.name else EXTERNAL
-        named = self._packages.by_name.get(name, ())
-        found = [path for each in named for path in self._in_library(each, parts[1:]).paths]
-        if not found and package is None:
-            directories = {each for one in {name, name.replace("_", "-")} for each in self._conventional(one)}
-            found = [path for each in directories for path in self._in_crate(*each, parts[1:]).paths]
-        return fitting(found)
+                return self._resolve_in_library(package, parts[1:]) if name == package.name else EXTERNAL
+        packages = self._packages.by_name.get(name, ())
+        candidates = [
+            path
+            for package_or_crate in packages
+            for path in self._resolve_in_library(package_or_crate, parts[1:]).paths
+        ]
+        if not candidates and package is None:
+            directories = {
+                package_or_crate
+                for spelling in {name, name.replace("_", "-")}
+                for package_or_crate in self._conventional(spelling)
+            }
+            candidates = [
+                path
+                for package_or_crate in directories
+                for path in self._resolve_in_crate(*package_or_crate, parts[1:]).paths
+            ]
+        return fitting(candidates)
 
     def _conventional(self, name: str) -> list[tuple[str, tuple[str]]]:
-        """The crates that stand in directories of a name, where no manifest says it."""
+        """Return the crates in directories with a name, if no manifest declares them."""
         libraries = self._tree.ending_with(f"{name}/src/lib.rs")
         return [(parent(path), (path,)) for path in libraries]
 
-    def _in_library(self, package: CargoPackage, parts: Sequence[str]) -> Resolved:
+    def _resolve_in_library(self, package: CargoPackage, parts: Sequence[str]) -> Resolved:
         if package.library is None:
             return EXTERNAL
-        return self._in_crate(parent(package.library), [package.library], parts)
+        return self._resolve_in_crate(parent(package.library), [package.library], parts)
 
-    # -- Modules ------------------------------------------------------------------------------------------------------
+    # -- Modules -------------------------------------------------------------------------------------------------------
 
-    def _in_crate(self, directory: str, roots: Sequence[str], parts: Sequence[str]) -> Resolved:
-        found = self._descend(directory, parts)
-        if found is not None:
-            return exact(found)
+    def _resolve_in_crate(self, directory: str, roots: Sequence[str], parts: Sequence[str]) -> Resolved:
+        file = self._descend(directory, parts)
+        if file is not None:
+            return exact(file)
         return exact(roots[0]) if len(roots) == 1 else fitting(roots)
 
     def _descend(self, directory: str, parts: Sequence[str]) -> str | None:
-        """The file of the deepest module that a path names below a module's directory."""
+        """Return the file of the deepest module on a path below a module's directory, or None."""
         found = None
         for part in parts:
             directory = join(directory, part)
@@ -133,21 +151,21 @@ class RustImports:
         return found
 
     def _module(self, directory: str) -> str | None:
-        """The file of the module that a directory names."""
+        """Return the file of the module with the given name, or None."""
         return next(iter(self._modules.files(directory)), None)
 
     def _module_directory(self, path: str) -> str:
-        """Where the modules stand that a file declares which no `#[path]` moves."""
+        """Return the name of the module in a file, as a directory, if no `#[path]` moves the file."""
         directory, name = posixpath.split(path)
-        _, roots = self._crate(path, self._packages.around(directory))
+        _, roots = self._crate(path, self._packages.package_around(directory))
         if path in roots or name == "mod.rs":
             return directory
         return join(directory, name.removesuffix(".rs"))
 
-    # -- Crates -------------------------------------------------------------------------------------------------------
+    # -- Crates --------------------------------------------------------------------------------------------------------
 
     def _crate(self, path: str, package: CargoPackage | None) -> tuple[str, list[str]]:
-        """The directory of the root of a file's crate, and the root; several where no rule tells."""
+        """Return the directory of a crate root of a file, and the possible root files."""
         if package is None:
             return self._conventional_crate(path)
         if path in package.roots:

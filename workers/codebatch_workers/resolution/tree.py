@@ -1,6 +1,6 @@
-"""The paths of a snapshot as resolution asks for them: by name, by directory, by ending, by nearness.
+"""Queries on the paths of a snapshot: by name, by directory, by ending, by distance.
 
-Paths are relative, with `/` between components; the root directory is the empty string.
+Paths are relative, with `/` between components. The root directory is the empty string.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from codebatch.model.record import Resolution
 from codebatch_workers.resolution.configuration_files import DOCUMENT_BYTES_MAX, is_decisive
 from codebatch_workers.syntax.classification.purpose import purpose_of
 
-# Where more files fit than these, the name says nothing.
+# If more files match a name, the name is too common to mean anything.
 FITS_MAX = 64
 _ENDINGS_KEPT = 65_536
 
 
 class Resolved(msgspec.Struct, frozen=True):
-    """Where an import leads. `paths` is sorted, and empty where it is external."""
+    """The result of a resolution. `paths` is sorted, and empty if the import is external."""
 
     resolution: Resolution
     paths: tuple[str, ...] = ()
@@ -31,30 +31,30 @@ EXTERNAL = Resolved("external")
 
 
 def exact(path: str | None) -> Resolved:
-    """What the language's rule names, or nothing."""
+    """Return a result that the language's rule determines, or EXTERNAL."""
     return EXTERNAL if path is None else Resolved("exact", (path,))
 
 
 def fitting(paths: Iterable[str]) -> Resolved:
-    """What is found by likeness: one file, several, or none."""
-    found = tuple(sorted(set(paths)))
-    if not found or len(found) > FITS_MAX:
+    """Return a result by similarity: one file, several, or EXTERNAL."""
+    files = tuple(sorted(set(paths)))
+    if not files or len(files) > FITS_MAX:
         return EXTERNAL
-    return Resolved("file" if len(found) == 1 else "name", found)
+    return Resolved("file" if len(files) == 1 else "name", files)
 
 
 def likely(source: str, candidates: Iterable[str]) -> Resolved:
-    """Return the nearest files that an import of `source` may mean, if a rule of its language does not decide.
+    """Return the nearest files that an import in `source` can mean, if its language has no rule for the case.
 
-    The project's own code is never led into tests, their data or examples by a name alone.
+    Production code never resolves to tests, test data or examples by name alone.
     """
     return fitting(nearest(parent(source), reachable(source, candidates)))
 
 
 def reachable(source: str, candidates: Iterable[str]) -> list[str]:
-    """Return those of some files that code in `source` may use.
+    """Return the files that code in `source` can use.
 
-    The project's own code uses no tests or examples but those in its own directory.
+    Production code uses tests or examples only from its own directory.
     """
     if is_secondary(source):
         return list(candidates)
@@ -63,22 +63,22 @@ def reachable(source: str, candidates: Iterable[str]) -> list[str]:
 
 
 def is_secondary(path: str) -> bool:
-    """Return whether a file belongs to tests, their data, examples or templates."""
+    """Return whether a file belongs to tests, test data, examples or templates."""
     return purpose_of(path.encode("utf-8", "surrogateescape")) is not None
 
 
 def parent(path: str) -> str:
-    """The directory of a path."""
+    """Return the directory of a path."""
     return path.rpartition("/")[0]
 
 
 def join(directory: str, name: str) -> str:
-    """A path below a directory. Either may be empty."""
+    """Return a path below a directory. Both arguments can be empty."""
     return f"{directory}/{name}" if directory and name else directory or name
 
 
 def relative_to(directory: str, written: str) -> str | None:
-    """The path that a relative one means, without `.` and `..`; None where it leaves the tree."""
+    """Return a relative path without `.` and `..`, or None if it leads outside the tree."""
     if written.startswith("/"):
         return None
     parts = directory.split("/") if directory else []
@@ -93,7 +93,7 @@ def relative_to(directory: str, written: str) -> str | None:
 
 
 def ancestors(directory: str) -> Iterator[str]:
-    """The directory and all above it, nearest first, the root last."""
+    """Yield the directory and all directories above it, nearest first, the root last."""
     while directory:
         yield directory
         directory = parent(directory)
@@ -101,53 +101,55 @@ def ancestors(directory: str) -> Iterator[str]:
 
 
 def nearest(directory: str, paths: Sequence[str]) -> list[str]:
-    """Of several paths those that share most leading components with a directory."""
+    """Return the paths that share the most leading components with a directory."""
     if len(paths) < 2:
         return list(paths)
-    here = directory.split("/")
-    shared = [_shared(here, path.split("/")) for path in paths]
+    components = directory.split("/")
+    shared = [_shared(components, path.split("/")) for path in paths]
     most = max(shared)
     return [path for path, count in zip(paths, shared, strict=True) if count == most]
 
 
 def _shared(one: Sequence[str], other: Sequence[str]) -> int:
     count = 0
-    for mine, yours in zip(one, other, strict=False):
-        if mine != yours:
+    for component, other_component in zip(one, other, strict=False):
+        if component != other_component:
             break
         count += 1
     return count
 
 
 class _Endings:
-    """Finds paths by their last components: they are kept sorted with their components turned round, once any is
-    looked for.
-    """
+    """An index of paths by their last components: a sorted list of paths with reversed components."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = paths
         self.find = lru_cache(_ENDINGS_KEPT)(self._find)
 
     @cached_property
-    def _turned(self) -> list[str]:
-        return sorted(f"{_turn(path)}/" for path in self._paths)
+    def _reversed_paths(self) -> list[str]:
+        return sorted(f"{_reverse_components(path)}/" for path in self._paths)
 
     def _find(self, ending: str) -> tuple[str, ...]:
-        wanted = f"{_turn(ending)}/"
-        place = bisect_left(self._turned, wanted)
-        found: list[str] = []
-        while place < len(self._turned) and self._turned[place].startswith(wanted) and len(found) <= FITS_MAX * 16:
-            found.append(_turn(self._turned[place][:-1]))
-            place += 1
-        return tuple(sorted(found))
+        prefix = f"{_reverse_components(ending)}/"
+        index = bisect_left(self._reversed_paths, prefix)
+        paths: list[str] = []
+        while (
+            index < len(self._reversed_paths)
+            and self._reversed_paths[index].startswith(prefix)
+            and len(paths) <= FITS_MAX * 16
+        ):
+            paths.append(_reverse_components(self._reversed_paths[index][:-1]))
+            index += 1
+        return tuple(sorted(paths))
 
 
-def _turn(path: str) -> str:
+def _reverse_components(path: str) -> str:
     return "/".join(reversed(path.split("/")))
 
 
 class PathTree:
-    """The paths of one snapshot, of which content is had through `read`: None where there is none to have."""
+    """The paths of one snapshot. `read` returns the content of a file, or None if it is not available."""
 
     def __init__(self, paths: Iterable[str], read: Callable[[str], bytes | None]) -> None:
         self.paths = frozenset(paths)
@@ -157,56 +159,56 @@ class PathTree:
             self._files.setdefault(parent(path), []).append(path)
         directories: set[str] = set()
         for directory in self._files:
-            for each in ancestors(directory):
-                if each in directories:
+            for ancestor in ancestors(directory):
+                if ancestor in directories:
                     break
-                directories.add(each)
+                directories.add(ancestor)
         self.directories = frozenset(directories)
         self._endings = _Endings(self.paths)
         self._directory_endings = _Endings(self.directories - {""})
         self._nearest: dict[tuple[str, tuple[str, ...]], str | None] = {}
 
     def read(self, path: str) -> bytes | None:
-        """The content of a configuration file; None where it is not there or too large."""
+        """Return the content of a configuration file, or None if the file is missing, too large or not relevant."""
         content = self._read(path) if path in self.paths and is_decisive(path) else None
         return None if content is None or len(content) > DOCUMENT_BYTES_MAX else content
 
     def files_in(self, directory: str) -> Sequence[str]:
-        """The paths of the files that stand in a directory, sorted."""
+        """Return the paths of the files in a directory, sorted."""
         return self._files.get(directory, ())
 
     def first(self, candidates: Iterable[str]) -> str | None:
-        """The first of some paths that is there."""
-        # A loop, for it takes half the time of a generator expression.
+        """Return the first of some paths that exists, or None."""
+        # A loop is twice as fast as a generator expression.
         for path in candidates:
             if path in self.paths:
                 return path
         return None
 
     def ending_with(self, ending: str) -> tuple[str, ...]:
-        """The paths whose last components are these, sorted; of far too many to mean anything only some."""
+        """Return the paths with these last components, sorted. If there are far too many, only some are returned."""
         return self._endings.find(ending)
 
     def directories_ending_with(self, ending: str) -> tuple[str, ...]:
-        """The directories whose last components are these, as `ending_with`."""
+        """Return the directories with these last components, like `ending_with`."""
         return self._directory_endings.find(ending)
 
     def all_named(self, name: str) -> list[str]:
-        """Every file of a name, sorted."""
+        """Return all files with a name, sorted."""
         return sorted(path for directory in self._files if (path := join(directory, name)) in self.paths)
 
     def nearest_file(self, directory: str, *names: str) -> str | None:
-        """The first of these names that stands in a directory or in one above it, the nearest directory first."""
-        passed = []
-        found: str | None = None
-        for each in ancestors(directory):
-            key = (each, names)
+        """Return the first of some names in a directory or, if none is there, in the nearest directory above it."""
+        missing_keys = []
+        file: str | None = None
+        for directory_above in ancestors(directory):
+            key = (directory_above, names)
             if key in self._nearest:
-                found = self._nearest[key]
+                file = self._nearest[key]
                 break
-            passed.append(key)
-            found = self.first(join(each, name) for name in names)
-            if found is not None:
+            missing_keys.append(key)
+            file = self.first(join(directory_above, name) for name in names)
+            if file is not None:
                 break
-        self._nearest.update(dict.fromkeys(passed, found))
-        return found
+        self._nearest.update(dict.fromkeys(missing_keys, file))
+        return file

@@ -1,4 +1,4 @@
-"""tsconfig.json and jsconfig.json: what they say about where modules are."""
+"""tsconfig.json and jsconfig.json: options that determine where modules are."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from itertools import islice
 import msgspec
 from msgspec.structs import replace
 
-from codebatch_workers.resolution.documents import Document, at, mapping, read_json, string, strings
+from codebatch_workers.resolution.documents import Document, mapping, read_json, string, strings, table_at
 from codebatch_workers.resolution.tree import PathTree, join, parent, relative_to
 
 _NAMES = ("tsconfig.json", "jsconfig.json")
-# A chain of `extends` is followed so far, and so many files of it are read.
+# Limits of a chain of `extends` files and of the entries that are read.
 _EXTENDS_MAX = 32
 _PLACES_MAX = 64
 _STARRED_MAX = 1_000
 
 
 class CompilerOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options that say where modules are; directories are paths of the tree."""
+    """The options that determine where modules are. Directories are paths of the tree."""
 
     base_url: str | None = None
-    # By patterns with at most one star, the paths that they stand for.
+    # Replacement paths by pattern. A pattern has at most one star.
     paths: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     root_dirs: tuple[str, ...] = ()
     out_dir: str | None = None
@@ -30,15 +30,18 @@ class CompilerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CompilerConfigurations:
-    """Finds and reads the configuration of each directory. `find_package` gives the directory of a package by name."""
+    """The configurations of directories, read on demand. `find_package` returns the directory of a package by name."""
 
     def __init__(self, tree: PathTree, find_package: Callable[[str], str | None]) -> None:
         self._tree = tree
         self._find_package = find_package
         self._read: dict[str, CompilerOptions] = {}
 
-    def of(self, directory: str) -> CompilerOptions:
-        """The configuration of the nearest file above; of one that only refers to others, of the first with paths."""
+    def options_of(self, directory: str) -> CompilerOptions:
+        """Return the options of the nearest configuration file.
+
+        If it only has references, use the first one with paths.
+        """
         file = self._tree.nearest_file(directory, *_NAMES)
         if file is None:
             return CompilerOptions()
@@ -47,41 +50,43 @@ class CompilerConfigurations:
         return self._read[file]
 
     def _load(self, file: str) -> CompilerOptions:
-        configuration, document = self._extended(file)
+        configuration, document = self._load_chain(file)
         if configuration.paths or configuration.base_url is not None:
             return configuration
         references = document.get("references")
-        for each in references if isinstance(references, list) else ():
-            named = string(mapping(each).get("path"))
-            other = self._file(parent(file), named) if named is not None else None
+        for reference in references if isinstance(references, list) else ():
+            path = string(mapping(reference).get("path"))
+            other = self._file(parent(file), path) if path is not None else None
             if other is not None and parent(other) == parent(file):
-                referred, _ = self._extended(other)
-                if referred.paths or referred.base_url is not None:
-                    return referred
+                options, _ = self._load_chain(other)
+                if options.paths or options.base_url is not None:
+                    return options
         return configuration
 
-    def _extended(self, file: str) -> tuple[CompilerOptions, Document]:
-        """The options of a file on top of those that it extends, later ones on earlier ones; and what it holds."""
+    def _load_chain(self, file: str) -> tuple[CompilerOptions, Document]:
+        """Return the options of a file merged over those of the files that it extends, and the content of the file."""
         own = read_json(self._tree, file)
         chain: list[tuple[str, Document]] = []
         pending = [(file, own)]
-        seen = {file}
-        while pending and len(seen) < _EXTENDS_MAX:
-            here, document = pending.pop()
-            chain.append((here, document))
+        visited = {file}
+        while pending and len(visited) < _EXTENDS_MAX:
+            current, document = pending.pop()
+            chain.append((current, document))
             extended = document.get("extends")
             for written in [extended] if isinstance(extended, str) else strings(extended):
-                other = self._file(parent(here), written)
-                if other is not None and other not in seen:
-                    seen.add(other)
+                other = self._file(parent(current), written)
+                if other is not None and other not in visited:
+                    visited.add(other)
                     pending.append((other, read_json(self._tree, other)))
         configuration = CompilerOptions()
-        for here, document in reversed(chain):
-            configuration = _with_options(configuration, parent(here), parent(file), at(document, "compilerOptions"))
+        for current, document in reversed(chain):
+            configuration = _with_options(
+                configuration, parent(current), parent(file), table_at(document, "compilerOptions")
+            )
         return configuration, own
 
     def _file(self, directory: str, written: str) -> str | None:
-        """The configuration file that `extends` or a reference names."""
+        """Return the configuration file that `extends` or a reference names."""
         if written.startswith("."):
             place = relative_to(directory, written)
         else:
@@ -95,7 +100,7 @@ class CompilerConfigurations:
 
 
 def _with_options(configuration: CompilerOptions, directory: str, leaf: str, options: Document) -> CompilerOptions:
-    """A configuration with the options of one file on top. `leaf` is the directory of the file that extends it."""
+    """Return a configuration with the options of one file. `leaf` is the directory of the file that extends it."""
 
     def place(written: object) -> str | None:
         text = string(written)
@@ -131,27 +136,30 @@ def _with_options(configuration: CompilerOptions, directory: str, leaf: str, opt
 
 
 def _places(place: Callable[[object], str | None], written: Sequence[str]) -> tuple[str, ...]:
-    return tuple(found for each in written[:_PLACES_MAX] if (found := place(each)) is not None)
+    return tuple(resolved for text in written[:_PLACES_MAX] if (resolved := place(text)) is not None)
 
 
 def _match_star(pattern: str, text: str) -> str | None:
-    """What the star of a pattern stands for in a text; None where it does not match."""
+    """Return the text that the star of a pattern matches, or None if the pattern does not match."""
     before, _, after = pattern.partition("*")
     fits = len(text) >= len(before) + len(after) and text.startswith(before) and text.endswith(after)
     return text[len(before) : len(text) - len(after)] if fits else None
 
 
 def bounded(table: Document) -> Document:
-    """A table of patterns with no more of them that have a star than one can be held against one by one."""
+    """Return a table of patterns with a limited number of starred ones, because each is tried in turn."""
     starred = list(islice((pattern for pattern in table if "*" in pattern), _STARRED_MAX))
-    return {pattern: table[pattern] for pattern in [*starred, *(each for each in table if "*" not in each)]}
+    return {pattern: table[pattern] for pattern in [*starred, *(pattern for pattern in table if "*" not in pattern)]}
 
 
 def best_match(patterns: Mapping[str, object], text: str) -> tuple[str, str] | None:
-    """The pattern that a text matches best, without a star before the longest before its star, and what that is."""
+    """Return the pattern that matches a text best, and the text that its star matches.
+
+    A pattern without a star wins, then the one with the longest text before its star.
+    """
     if text in patterns and "*" not in text:
         return text, ""
-    found = [
+    matches = [
         (pattern, star) for pattern in patterns if "*" in pattern and (star := _match_star(pattern, text)) is not None
     ]
-    return max(found, key=lambda match: (match[0].find("*"), match[0]), default=None)
+    return max(matches, key=lambda match: (match[0].find("*"), match[0]), default=None)

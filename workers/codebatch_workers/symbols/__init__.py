@@ -1,1 +1,1 @@
-"""What a file defines, how it is built, and what its parts relate to."""
+"""Symbols of a file, metrics of its functions, and its relations to other files."""

@@ -1,7 +1,7 @@
-"""Where a name is called and nothing else, as records tell: so that a file need not be parsed to say so again.
+"""Names that occur in a file only as calls, according to stored records. Such a file need not be parsed.
 
-A record of a call has the line where the name stands, what is called as it is written, and the scope. Where a file
-holds the name at these places alone, and its text says nothing else, that is all that its tree would say.
+The record of a call has the line of the name, the target as written, and the scope. If the file contains the name only
+at these places, and its text is consistent with the records, the tree adds nothing.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from codebatch_workers.syntax.names import RESERVED
 from codebatch_workers.syntax.source import SourceFile
 
 _LANGUAGES = frozenset({"c", "cpp", "go", "java", "python"})
-"""In which nothing is called inside of what imports."""
+"""Languages in which import statements contain no calls."""
 _CALLED = re.compile(rb"[ \t]*\(")
 _BEGINS = re.compile(rb"[A-Za-z_\x80-\xff]")
-# Behind it a chain goes on, which does not begin there.
-_GOES_ON = re.compile(rb"[\w$.:>)\]}\x80-\xff-]")
-# A line that goes on within a name, which text alone does not show.
+# After such a byte, the match continues a chain and does not begin it.
+_CONTINUES_CHAIN = re.compile(rb"[\w$.:>)\]}\x80-\xff-]")
+# A line continuation within a name, which a text search cannot handle.
 _SPLIT_NAME = re.compile(rb"\w\\\r?\n\w")
 
 
 class Reference(NamedTuple):
-    """Where a name stands, in bytes, and as what."""
+    """An occurrence of a name: its offsets, its role and its scope."""
 
     start: int
     end: int
@@ -35,34 +35,34 @@ class Reference(NamedTuple):
 def called_alone(
     file: SourceFile, spans: Sequence[tuple[int, int]], calls: Sequence[tuple[int, str, str]]
 ) -> list[Reference] | None:
-    """The places of a name, all of them calls; None where only the tree can tell.
+    """Return the occurrences of a name if all are calls, or None if the tree is needed.
 
-    `spans` are where the name stands in the text, `calls` the line, target and source of each call of it. The file
-    defines nothing of that name.
+    `spans` are the occurrences in the text, `calls` the line, target and source of each recorded call of the name. The
+    file must not define the name.
     """
     if file.language not in _LANGUAGES or len(spans) != len(calls) or _SPLIT_NAME.search(file.utf8):
         return None
     if file.utf8[slice(*spans[0])] in (RESERVED.get(file.language) or ()):
         return None
-    found: list[Reference] = []
-    before = (0, "", "")
+    references: list[Reference] = []
+    previous = (0, "", "")
     for (start, end), call in zip(spans, sorted(calls), strict=True):
         line, target, source = call
-        is_told_apart = line != before[0] or call == before
-        if not is_told_apart or file.position(start)[0] != line or not _is_written(file.utf8, end, target.encode()):
+        is_unambiguous = line != previous[0] or call == previous
+        if not is_unambiguous or file.position(start)[0] != line or not _is_written(file.utf8, end, target.encode()):
             return None
-        found.append(Reference(start, end, "call", source))
-        before = call
-    return found
+        references.append(Reference(start, end, "call", source))
+        previous = call
+    return references
 
 
 def _is_written(utf8: bytes, end: int, target: bytes) -> bool:
-    """Whether what is called is a chain of names that ends there, as it stands, with nothing before it."""
+    """Return whether a chain of names equal to `target` ends at an offset, is called, and has nothing before it."""
     start = end - len(target)
     return (
         start >= 0
         and utf8[start:end] == target
         and _BEGINS.match(target) is not None
         and _CALLED.match(utf8, end) is not None
-        and _GOES_ON.match(utf8, max(start - 1, 0), start) is None
+        and _CONTINUES_CHAIN.match(utf8, max(start - 1, 0), start) is None
     )

@@ -1,18 +1,18 @@
-"""What a file's functions are like, from captures of its language's query: one pass over their byte ranges.
+"""Metrics of functions, from captures of the language's query. They are computed in one pass over byte ranges.
 
-McCabe's complexity is one and the decision points. Cognitive complexity follows Campbell's paper: a structure costs one
-and as many more as structures and closures it stands in; an `else`, an `elif`, a jump to a label and a run of like
-logical operators (left to right, through parentheses) cost one each; recursion costs nothing. Nesting is how deep
-structures and closures stand in each other. What a function inside a function has is its own. Captures:
+McCabe's complexity is one plus the number of decision points. Cognitive complexity follows Campbell's paper: a
+structure costs one plus its nesting depth. An `else`, an `elif`, a jump to a label, and a run of equal logical
+operators (left to right, through parentheses) cost one each. Recursion costs nothing. Nesting is the depth of
+structures and closures in each other. An inner function has its own metrics. Captures:
 
-    function       what counts as a function
-    nest, block    a closure that is part of the function around it, and makes what it holds nested
-    branch         a structure that is a decision; switch, one that is none, for its cases (`decision`) are
-    elif, elseif   a decision that continues an `if`; the latter marks a branch that is one (`else if`)
-    else, jump     cost cognitive complexity alone
-    logical        a logical operator's token
-    parameter      a parameter of the function around it
-    aside          what does not count: conditions of the preprocessor
+    function       a function
+    nest, block    a closure that counts as part of the enclosing function, and nests its content
+    branch         a structure with a decision; `switch` is one without, because its cases have `decision`
+    elif, elseif   a decision that continues an `if`; `elseif` marks the inner branch of an `else if`
+    else, jump     costs only cognitive complexity
+    logical        the token of a logical operator
+    parameter      a parameter of the enclosing function
+    aside          code that does not count: conditions of the preprocessor
 """
 
 from __future__ import annotations
@@ -40,16 +40,17 @@ _CODES = {
     "parameter": _PARAMETER,
     "aside": _ASIDE,
 }
-# What stands between logical operators of one expression; Swift's grammar puts the second below a comparison.
+# Nodes between logical operators of one expression. In Swift's grammar the second operator is below a comparison.
 _BETWEEN = frozenset(
     {"parenthesized_expression", "parenthesized_statements", "tuple_expression", "comparison_expression"}
 )
-# To ask a node for its parent takes longer the more siblings it has. With more operators each counts as a run.
+# The maximum number of operators that are grouped into runs. The time to find a parent grows with the number of
+# siblings. With more operators, each counts as a run.
 _LOGICAL_MAX = 2_000
 
 
 class FunctionMetrics(msgspec.Struct, gc=False):
-    """The numbers of one function, or of what is outside of all. Offsets are of its node."""
+    """The metrics of one function, or of the code outside functions. Offsets are those of the node."""
 
     start: int
     end: int
@@ -62,9 +63,10 @@ class FunctionMetrics(msgspec.Struct, gc=False):
 def functions_of(
     captures: Mapping[str, Sequence[Node]], utf8: bytes, language: str
 ) -> tuple[FunctionMetrics, list[FunctionMetrics]]:
-    """What is outside of all functions, of complexity 0 where it decides nothing; and the functions, by position.
+    """Return the metrics of the code outside functions, and of each function by position.
 
-    In C, where functions cannot be nested, one in another is an `if` that a macro before it made look like one.
+    Code outside functions has complexity 0 if it has no decisions. C has no nested functions: an apparent inner
+    function is an `if` after a macro.
     """
     are_nested = language != "c"
     are_all_named = language not in ("c", "cpp")
@@ -72,7 +74,7 @@ def functions_of(
     functions: list[FunctionMetrics] = []
     runs = _run_starts(captures.get("logical", ()), utf8)
     continued = {node.start_byte for node in captures.get("elseif", ())}
-    # Ends of what is open, with the function that is then in force and the depth in it.
+    # For each open node: its end, and the function and depth that apply after this end.
     stack: list[tuple[int, FunctionMetrics, int]] = []
     function, depth = outside, 0
     for start, minus_end, code in _spans(captures):
@@ -98,7 +100,7 @@ def functions_of(
             stack.append((-minus_end, function, depth))
             function = FunctionMetrics(start, -minus_end, 0)
         elif code == _BRANCH and start in continued:
-            function.complexity += 1  # Its `else` has cost what it costs the reader.
+            function.complexity += 1  # The cognitive cost of this branch is already counted with its `else`.
         else:
             stack.append((-minus_end, function, depth))
             if code != _NEST:
@@ -110,7 +112,7 @@ def functions_of(
 
 
 def _spans(captures: Mapping[str, Sequence[Node]]) -> list[tuple[int, int, int]]:
-    """Start, minus end and code of every capture that counts: outer before inner."""
+    """Return start, negative end and code of all captures, outer before inner."""
     spans = [
         (node.start_byte, -node.end_byte, code)
         for capture, code in _CODES.items()
@@ -121,21 +123,21 @@ def _spans(captures: Mapping[str, Sequence[Node]]) -> list[tuple[int, int, int]]
 
 
 def _is_no_parameter(text: bytes) -> bool:
-    """C's `f(void)`, and a comment between parameters."""
+    """Return whether a capture is not a parameter: `void` in C's `f(void)`, or a comment."""
     return text == b"void" or text.startswith((b"/*", b"//"))
 
 
 def _run_starts(tokens: Sequence[Node], utf8: bytes) -> set[int]:
-    """Where the runs of like operators begin in each expression, read from left to right."""
+    """Return the offsets where runs of equal operators begin in each expression, read from left to right."""
     if len(tokens) > _LOGICAL_MAX:
         return {token.start_byte for token in tokens}
     parents = [token.parent or token for token in tokens]
     logical = {parent.id for parent in parents}
     roots: dict[int, int] = {}
-    found = set()
+    run_starts = set()
     last: dict[int, bytes] = {}
     end = 0
-    # Outer before inner, for an expression's root is known by what is around it.
+    # Outer expressions are first, because the root of an expression depends on the surrounding nodes.
     for parent in sorted(parents, key=_outer_first):
         if parent.start_byte >= end:
             roots[parent.id], end = parent.id, parent.end_byte
@@ -148,9 +150,9 @@ def _run_starts(tokens: Sequence[Node], utf8: bytes) -> set[int]:
         root = roots[parent.id]
         operator = utf8[token.start_byte : token.end_byte]
         if last.get(root) != operator:
-            found.add(token.start_byte)
+            run_starts.add(token.start_byte)
         last[root] = operator
-    return found
+    return run_starts
 
 
 def _outer_first(node: Node) -> tuple[int, int]:

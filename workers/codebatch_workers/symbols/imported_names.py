@@ -1,4 +1,4 @@
-"""What is known of one import, and the texts of nodes."""
+"""One imported name, and texts of nodes."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ if TYPE_CHECKING:
 
 
 PREFIX_CHARS_MAX = 1024
-"""What nested imports (`use a::{b::{c}}`) have in common: what is longer is made to hurt."""
+"""The maximum length of a common prefix in nested imports (`use a::{b::{c}}`).
+
+Longer prefixes occur only in hostile input.
+"""
 
 
 class ImportedName(msgspec.Struct, frozen=True, gc=False):
-    """One thing imported: its name as written, where, and the node of the local name that it binds, if any.
+    """One imported name: its target as written, its node, and the node of the local name that it binds, or None.
 
-    Where one statement binds several names of one target, the target stands in the first and is empty in the others.
-    `is_module` says that all of the target is a module's, where another statement could make the same target of a name.
-    `module_file` is the file that Rust's `#[path]` gives such a module.
+    If one statement binds several names of one target, only the first has the target; it is empty in the others.
+    `is_module` is true if the whole target is a module, and another statement could import a member with the same
+    target. `module_file` is the file of such a module according to Rust's `#[path]`.
     """
 
     target: str
@@ -34,10 +37,10 @@ ImportsOf = Callable[["Node", bytes], list[ImportedName]]
 
 
 def node_text(node: Node, utf8: bytes) -> str:
-    """A name as written, without the whitespace that some grammars allow inside."""
+    """Return a name as written, without white space in it, which some grammars allow."""
     return b"".join(utf8[node.start_byte : node.end_byte].split()).decode("utf-8", "replace")
 
 
 def literal_text(node: Node, utf8: bytes) -> str:
-    """What is between a literal's quotes or brackets."""
+    """Return the text between the quotes or brackets of a literal."""
     return utf8[node.start_byte + 1 : node.end_byte - 1].decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""What import statements name and bind, per language."""
+"""Targets and bound names of import statements, for each language."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def imports_of_python(node: Node, utf8: bytes) -> list[ImportedName]:
-    """`import a.b` is `a.b` and binds `a`; `from ..a import b as c` is `..a.b` and binds `c`."""
+    """Return `a.b`, which binds `a`, for `import a.b`; and `..a.b`, which binds `c`, for `from ..a import b as c`."""
     module = node.child_by_field_name("module_name")
     prefix = ""
     if node.type == "future_import_statement":
@@ -23,7 +23,7 @@ def imports_of_python(node: Node, utf8: bytes) -> list[ImportedName]:
     elif module is not None:
         written = node_text(module, utf8)
         prefix = written if written.endswith(".") else f"{written}."
-    found = []
+    names = []
     for name in node.children_by_field_name("name"):
         dotted, bound = name, name
         if name.type == "aliased_import":
@@ -32,16 +32,16 @@ def imports_of_python(node: Node, utf8: bytes) -> list[ImportedName]:
         elif not prefix:
             bound = name.named_children[0] if name.named_child_count else name
         target = prefix + node_text(dotted, utf8)
-        found.append(ImportedName(target, dotted, bound, is_module=not prefix and "." in target))
-    if module is not None and not found:
-        found.extend(
+        names.append(ImportedName(target, dotted, bound, is_module=not prefix and "." in target))
+    if module is not None and not names:
+        names.extend(
             ImportedName(f"{prefix}*", child, None) for child in node.named_children if child.type == "wildcard_import"
         )
-    return found
+    return names
 
 
 def imports_of_script(node: Node, utf8: bytes) -> list[ImportedName]:
-    """What `import a = b.c` names, and binds; the query tells of all other imports itself."""
+    """Return the target and bound name of `import a = b.c`. The query captures all other imports."""
     if node.type != "import_alias":
         return []
     names = node.named_children
@@ -52,7 +52,10 @@ _IMPORTED = re.compile(rb'\s*(?:/\*.*?\*/\s*)*(?:"([^"\n]+)"|<([^>\n]+)>)', re.D
 
 
 def imports_of_c(node: Node, utf8: bytes) -> list[ImportedName]:
-    """The path between the quotes or brackets; a macro as written. Of `#import` the grammar reads a text alone."""
+    """Return the path between quotes or brackets, or a macro as written.
+
+    The grammar parses only the text of `#import`.
+    """
     if node.type == "preproc_call":
         argument = node.child_by_field_name("argument")
         match = None if argument is None else _IMPORTED.match(utf8, argument.start_byte, argument.end_byte)
@@ -67,7 +70,7 @@ def imports_of_c(node: Node, utf8: bytes) -> list[ImportedName]:
 
 
 def imports_of_go(node: Node, utf8: bytes) -> list[ImportedName]:
-    """The path; only an explicit name is bound, for the package's own is not in this file."""
+    """Return the path. Only an explicit name is bound, because the package's own name is not in this file."""
     path = node.child_by_field_name("path")
     if path is None:
         return []
@@ -80,7 +83,7 @@ def imports_of_go(node: Node, utf8: bytes) -> list[ImportedName]:
 
 
 def imports_of_java(node: Node, utf8: bytes) -> list[ImportedName]:
-    """`import a.b.C` binds `C`; `import a.b.*` binds nothing."""
+    """Return the class, which is bound, for `import a.b.C`; `import a.b.*` binds nothing."""
     name = next((child for child in node.named_children if child.type in ("scoped_identifier", "identifier")), None)
     if name is None:
         return []
@@ -90,9 +93,10 @@ def imports_of_java(node: Node, utf8: bytes) -> list[ImportedName]:
 
 
 def imports_of_rust(node: Node, utf8: bytes) -> list[ImportedName]:
-    """Every leaf of a `use` tree: `use a::{b, c::*}` is `a::b` and `a::c::*`; `mod a;` is `self::a`.
+    """Return each leaf of a `use` tree: `use a::{b, c::*}` is `a::b` and `a::c::*`; `mod a;` is `self::a`.
 
-    `self` and `super` are the file's, also in a module inside: `use super::a` in `mod tests {…}` is `self::a`.
+    `self` and `super` are relative to the file's module, also in an inner module: `use super::a` in `mod tests {…}` is
+    `self::a`.
     """
     if node.type == "mod_item":
         name = node.child_by_field_name("name")
@@ -102,7 +106,7 @@ def imports_of_rust(node: Node, utf8: bytes) -> list[ImportedName]:
         files = _module_files(node, name, utf8)
         if not files:
             return [ImportedName(target, name, None, is_module=True)]
-        # Of several, conditions choose one. Each edge has a place of its own.
+        # If there are several files, conditional compilation chooses one. Each edge needs its own location.
         places = [name, *(place for place, _ in files[1:])]
         return [
             ImportedName(target, place, None, is_module=True, module_file=file)
@@ -115,56 +119,56 @@ def imports_of_rust(node: Node, utf8: bytes) -> list[ImportedName]:
             if name is None
             else [ImportedName(node_text(name, utf8), name, node.child_by_field_name("alias") or name)]
         )
-    found = _rust_leaves(node, utf8)
-    if any(each.target.startswith(("self", "super")) for each in found):
+    leaves = _rust_leaves(node, utf8)
+    if any(leaf.target.startswith(("self", "super")) for leaf in leaves):
         inner = _modules_around(node, utf8)
         if inner:
-            return [msgspec.structs.replace(each, target=_from_file(each.target, inner)) for each in found]
-    return found
+            return [msgspec.structs.replace(leaf, target=_from_file(leaf.target, inner)) for leaf in leaves]
+    return leaves
 
 
 def _modules_around(node: Node, utf8: bytes) -> list[str]:
-    """The names of the modules in the file that enclose a node, outermost first."""
+    """Return the names of the modules in the file that enclose a node, outermost first."""
     names = (module.child_by_field_name("name") for module in _module_nodes_around(node))
     return [node_text(name, utf8) for name in names if name is not None]
 
 
 def _module_nodes_around(node: Node) -> list[Node]:
-    """Return the modules in the file that enclose a node, outermost first; of very many the innermost."""
-    found: list[Node] = []
+    """Return the nodes of modules that enclose a node, outermost first. At most _LEVELS_MAX ancestors are examined."""
+    modules: list[Node] = []
     above = node.parent
     for _ in range(_LEVELS_MAX):
         if above is None:
             break
         if above.type == "mod_item":
-            found.append(above)
+            modules.append(above)
         above = above.parent
-    return found[::-1]
+    return modules[::-1]
 
 
 _LEVELS_MAX = 128
 
 
 def _from_file(target: str, inner: list[str]) -> str:
-    """A path as the file's own module would write it, from one in the modules `inner` of it."""
+    """Return a path in an inner module as a path relative to the file's own module."""
     parts = target.split("::")
     if parts[0] not in ("self", "super"):
         return target
-    at = list(inner)
+    modules = list(inner)
     while parts and parts[0] in ("self", "super"):
         if parts[0] == "super":
-            if not at:
+            if not modules:
                 break
-            at.pop()
+            modules.pop()
         parts.pop(0)
-    return "::".join([*at, *parts] if parts and parts[0] == "super" else ["self", *at, *parts])
+    return "::".join([*modules, *parts] if parts and parts[0] == "super" else ["self", *modules, *parts])
 
 
 def _module_files(node: Node, name: Node, utf8: bytes) -> list[tuple[Node, str]]:
-    """Return the files that `#[path]` gives a module, each with its attribute; none if no `#[path]` has a part in it.
+    """Return the files of a module according to `#[path]`, each with its attribute. Without any `#[path]`, return none.
 
-    `./x` is seen from the directory of the file, `x` from that of the file's module, as the modules are that the file
-    declares (The Rust Reference, "The path attribute").
+    `./x` is relative to the directory of the file. `x` is relative to the directory of the file's module, like its
+    submodules (The Rust Reference, "The path attribute").
     """
     steps: list[str] = []
     is_beside = False
@@ -187,15 +191,15 @@ def _module_files(node: Node, name: Node, utf8: bytes) -> list[tuple[Node, str]]
 
 
 def _path_attributes(node: Node, utf8: bytes) -> list[tuple[Node, str]]:
-    """Return what the `#[path = "…"]` before a module name, those of `cfg_attr` too."""
-    found: list[tuple[Node, str]] = []
+    """Return the attributes `#[path = "…"]` of a module and their paths, including those in `cfg_attr`."""
+    attributes: list[tuple[Node, str]] = []
     before = node.prev_named_sibling
     while before is not None and before.type in ("attribute_item", "line_comment", "block_comment"):
         match = _PATH_ATTRIBUTE.match(utf8, before.start_byte, before.end_byte)
         if match is not None:
-            found.insert(0, (before, match[2].decode("utf-8", "replace")))
+            attributes.insert(0, (before, match[2].decode("utf-8", "replace")))
         before = before.prev_named_sibling
-    return found
+    return attributes
 
 
 _PATH_ATTRIBUTE = re.compile(rb'#\s*\[\s*(?:cfg_attr\s*\(.*?,\s*)?path\s*=\s*(?:r(#*))?"([^"\\]+)"', re.DOTALL)
@@ -203,7 +207,7 @@ _PATH_ATTRIBUTE = re.compile(rb'#\s*\[\s*(?:cfg_attr\s*\(.*?,\s*)?path\s*=\s*(?:
 
 def _rust_leaves(node: Node, utf8: bytes) -> list[ImportedName]:
     tree = node.child_by_field_name("argument")
-    found: list[ImportedName] = []
+    leaves: list[ImportedName] = []
     pending = [("", tree)] if tree is not None else []
     while pending:
         prefix, part = pending.pop()
@@ -217,8 +221,8 @@ def _rust_leaves(node: Node, utf8: bytes) -> list[ImportedName]:
         elif part.type == "use_list":
             pending.extend((prefix, child) for child in reversed(part.named_children))
         elif part.type not in ("line_comment", "block_comment"):
-            found.append(_rust_leaf(prefix, part, utf8))
-    return found
+            leaves.append(_rust_leaf(prefix, part, utf8))
+    return leaves
 
 
 def _rust_leaf(prefix: str, part: Node, utf8: bytes) -> ImportedName:
@@ -235,7 +239,7 @@ def _rust_leaf(prefix: str, part: Node, utf8: bytes) -> ImportedName:
 
 
 def imports_of_kotlin(node: Node, utf8: bytes) -> list[ImportedName]:
-    """`import a.b.C as D` is `a.b.C`; `import a.b.*` is as written."""
+    """Return `a.b.C` for `import a.b.C as D`. `import a.b.*` is returned as written."""
     name = next((child for child in node.named_children if child.type == "qualified_identifier"), None)
     if name is None:
         return []
@@ -244,21 +248,21 @@ def imports_of_kotlin(node: Node, utf8: bytes) -> list[ImportedName]:
 
 
 def imports_of_scala(node: Node, utf8: bytes) -> list[ImportedName]:
-    """`import a.{B, C => D}, e._` is `a.B`, `a.C` and `e.*`."""
-    found: list[ImportedName] = []
+    """Return `a.B`, `a.C` and `e.*` for `import a.{B, C => D}, e._`."""
+    names: list[ImportedName] = []
     prefix = ""
     leaf: Node | None = None
     for child in node.children:
         if child.type == ",":
-            found.extend(_scala_leaf(prefix, leaf, utf8))
+            names.extend(_scala_leaf(prefix, leaf, utf8))
             prefix, leaf = "", None
         elif child.is_named and len(prefix) <= PREFIX_CHARS_MAX:
             prefix += f"{node_text(leaf, utf8)}." if leaf is not None else ""
             leaf = child
             if child.type == "namespace_selectors":
                 leaf = None
-                found.extend(each for part in child.named_children for each in _scala_leaf(prefix, part, utf8))
-    return [*found, *_scala_leaf(prefix, leaf, utf8)]
+                names.extend(name for part in child.named_children for name in _scala_leaf(prefix, part, utf8))
+    return [*names, *_scala_leaf(prefix, leaf, utf8)]
 
 
 def _scala_leaf(prefix: str, leaf: Node | None, utf8: bytes) -> list[ImportedName]:

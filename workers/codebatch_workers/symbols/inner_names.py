@@ -1,6 +1,6 @@
-"""Names within a longer token of a grammar: `:name` of Ruby, `{name}` in a format string of Rust, quoted names.
+"""Names within a longer token of a grammar: `:name` in Ruby, `{name}` in format strings of Rust, quoted names.
 
-Each rule holds for one kind of token of one language. Bodies of macros in C and C++ are read by macros.py.
+Each rule applies to one node type of one language. Bodies of macros in C and C++ are handled by macros.py.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# Node, text of the file, start and end of the name in it.
+# The arguments are the node, the text of the file, and the start and end of the name in the text.
 _Rule = Callable[["Node", bytes, int, int], bool]
 
 _SYMBOL_MARKS = b":?!="
 _QUOTES = {b"`": b"`", b'"': b'"', b"[": b"]", b"@": b"", b"r#": b""}
-# The macros of Rust's standard library that format, and the place of their format string among the arguments.
+# Formatting macros of Rust's standard library, and the position of the format string among their arguments.
 _FORMATTERS = {
     **dict.fromkeys(
         (b"eprint", b"eprintln", b"format", b"format_args", b"panic", b"print", b"println", b"todo", b"unimplemented"),
@@ -28,11 +28,11 @@ _FORMATTERS = {
     b"unreachable": 0,
 }
 _NO_FORMATTERS = frozenset(b"cfg compile_error concat env include include_bytes include_str option_env vec".split())
-# Attributes of thiserror, derive_more, displaydoc and snafu.
+# Attributes with format strings from thiserror, derive_more, displaydoc and snafu.
 _FORMATTING_ATTRIBUTES = frozenset({b"display", b"error", b"snafu"})
 _FORMAT_PLACE = re.compile(rb"\{\{|\{(\w+)(?::[^{}]*)?\}")
 _FORMAT_WIDTH = re.compile(rb"\b(\w+)\$")
-# Commands of the shell whose arguments are names of functions or variables.
+# Shell commands whose arguments are names of functions or variables.
 _NAMING_COMMANDS = frozenset(
     b"command compgen complete eval export hash let mapfile printf read readarray trap type typeset unset".split()
 )
@@ -42,45 +42,45 @@ _NAME_AFTER_OPTION = {b"printf": b"-v", b"complete": b"-F", b"compgen": b"-F", b
 
 
 def is_inner_name(language: str, node: Node, utf8: bytes, start: int, end: int) -> bool:
-    """Return whether a part of a token is a name: `node` is the smallest that spans it."""
+    """Return whether a part of a token is a name. `node` is the smallest node that spans this part."""
     rule = _RULES.get((language, node.type))
     return rule is not None and rule(node, utf8, start, end)
 
 
 def _is_symbol(node: Node, utf8: bytes, start: int, end: int) -> bool:
-    """`:name`, `:name=`, and `name:` as a key or as shorthand for `name: name`."""
+    """Return whether the part is the name in `:name`, `:name=`, or `name:` (a key, or shorthand for `name: name`)."""
     return utf8[node.start_byte : node.end_byte].strip(_SYMBOL_MARKS) == utf8[start:end].strip(_SYMBOL_MARKS)
 
 
 def _is_listed_symbol(node: Node, _utf8: bytes, start: int, end: int) -> bool:
-    """All of the text of a symbol in `%i[…]` or in quotes."""
+    """Return whether the part is the whole text of a symbol in `%i[…]` or in quotes."""
     parent = node.parent
     is_whole = (node.start_byte, node.end_byte) == (start, end)
     return is_whole and parent is not None and parent.type in ("bare_symbol", "delimited_symbol")
 
 
 def _is_marked(node: Node, utf8: bytes, start: int, end: int) -> bool:
-    """A name in quotes or behind a mark that lets it be a reserved word."""
+    """Return whether the part is a name in quotes, or after a mark that permits reserved words."""
     opening, closing = utf8[node.start_byte : start], utf8[end : node.end_byte]
     return _QUOTES.get(opening) == closing
 
 
 def _is_interpolated(node: Node, utf8: bytes, start: int, _end: int) -> bool:
-    """Kotlin's `$name`, of which the grammar makes text where the string begins with it."""
+    """Return whether the part is Kotlin's `$name`, which the grammar parses as text at the start of a string."""
     return start > node.start_byte - 1 and utf8[start - 1 : start] == b"$" and utf8[start - 2 : start - 1] not in b"\\$"
 
 
 def _is_in_format(node: Node, utf8: bytes, start: int, end: int) -> bool:
-    """Rust's `{name}`, `{name:?}`, `{:name$}` in a format string."""
+    """Return whether the part is a name in a format string of Rust: `{name}`, `{name:?}`, `{:name$}`."""
     literal = node.parent
     if literal is None or not _is_format_string(literal, utf8):
         return False
     for match in _FORMAT_PLACE.finditer(utf8, node.start_byte, node.end_byte):
         if match.start() < start < match.end():
             return match.span(1) == (start, end) or any(
-                each.span(1) == (start, end) for each in _FORMAT_WIDTH.finditer(utf8, *match.span())
+                width.span(1) == (start, end) for width in _FORMAT_WIDTH.finditer(utf8, *match.span())
             )
-    # `{:width$}` has no name in front.
+    # `{:width$}` has no name before the colon.
     before = utf8.rfind(b"{", node.start_byte, start)
     is_width = utf8[end : end + 1] == b"$" and utf8[before : before + 2] == b"{:"
     return before >= 0 and is_width and b"}" not in utf8[before:start]
@@ -91,19 +91,21 @@ def _is_format_string(literal: Node, utf8: bytes) -> bool:
     if tree is None or tree.type != "token_tree" or tree.parent is None:
         return False
     owner = tree.parent
-    named = owner.child_by_field_name("macro") if owner.type == "macro_invocation" else next(iter(owner.children), None)
-    name = utf8[named.start_byte : named.end_byte].rpartition(b"::")[2] if named is not None else b""
+    name_node = (
+        owner.child_by_field_name("macro") if owner.type == "macro_invocation" else next(iter(owner.children), None)
+    )
+    name = utf8[name_node.start_byte : name_node.end_byte].rpartition(b"::")[2] if name_node is not None else b""
     if owner.type == "attribute":
         return name in _FORMATTING_ATTRIBUTES
     if owner.type != "macro_invocation" or name in _NO_FORMATTERS:
         return False
-    place = _FORMATTERS.get(name)
-    before = [each for each in tree.children if each.end_byte <= literal.start_byte]
-    return place is None or sum(each.type == "," for each in before) == place
+    position = _FORMATTERS.get(name)
+    before = [child for child in tree.children if child.end_byte <= literal.start_byte]
+    return position is None or sum(child.type == "," for child in before) == position
 
 
 def _is_argument(node: Node, utf8: bytes, start: int, end: int) -> bool:
-    """A word of the shell that names a function or a variable: `trap NAME EXIT`, `read NAME`, `[[ -v NAME ]]`."""
+    """Return whether a shell word names a function or variable: `trap NAME EXIT`, `read NAME`, `[[ -v NAME ]]`."""
     command = node.parent
     if (node.start_byte, node.end_byte) != (start, end) and utf8[end : end + 1] != b"=":
         return False
@@ -112,27 +114,27 @@ def _is_argument(node: Node, utf8: bytes, start: int, end: int) -> bool:
     if command.type == "unary_expression":
         operator = command.child_by_field_name("operator")
         return operator is not None and operator.text in (b"-v", b"-R")
-    named = command.child_by_field_name("name")
-    text = named.text if named is not None and command.type == "command" else None
+    name_node = command.child_by_field_name("name")
+    text = name_node.text if name_node is not None and command.type == "command" else None
     if text not in _NAMING_COMMANDS:
         return False
     before = node.prev_sibling
     if option := _NAME_AFTER_OPTION.get(text or b""):
         return before is not None and before.text == option
-    return text != b"trap" or before == named
+    return text != b"trap" or before == name_node
 
 
 def _is_in_command(node: Node, utf8: bytes, start: int, end: int) -> bool:
-    """A word in a command that the shell runs later: `trap "NAME 1" EXIT`, `eval 'NAME'`."""
+    """Return whether a word is in a command that the shell runs later: `trap "NAME 1" EXIT`, `eval 'NAME'`."""
     command = node.parent if node.type == "raw_string" else node.parent and node.parent.parent
-    named = command.child_by_field_name("name") if command is not None and command.type == "command" else None
-    if named is None or named.text not in (b"eval", b"trap"):
+    name_node = command.child_by_field_name("name") if command is not None and command.type == "command" else None
+    if name_node is None or name_node.text not in (b"eval", b"trap"):
         return False
     return _IN_WORD.match(utf8, start - 1) is None and _IN_WORD.match(utf8, end) is None
 
 
-def _is_of_directive(node: Node, _utf8: bytes, _start: int, _end: int) -> bool:
-    """`#undef NAME`, `#pragma weak NAME`, `#pragma omp … NAME`."""
+def _is_in_directive(node: Node, _utf8: bytes, _start: int, _end: int) -> bool:
+    """Return whether the part is a name in `#undef NAME`, `#pragma weak NAME` or `#pragma omp … NAME`."""
     directive = node.prev_sibling
     if directive is None or directive.type != "preproc_directive":
         return False
@@ -144,8 +146,8 @@ _RULES: Mapping[tuple[str, str], _Rule] = {
     ("bash", "raw_string"): _is_in_command,
     ("bash", "string_content"): _is_in_command,
     ("bash", "word"): _is_argument,
-    ("c", "preproc_arg"): _is_of_directive,
-    ("cpp", "preproc_arg"): _is_of_directive,
+    ("c", "preproc_arg"): _is_in_directive,
+    ("cpp", "preproc_arg"): _is_in_directive,
     ("csharp", "identifier"): _is_marked,
     ("kotlin", "identifier"): _is_marked,
     ("kotlin", "string_content"): _is_interpolated,

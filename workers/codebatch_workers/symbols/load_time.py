@@ -1,4 +1,4 @@
-"""When an import is executed: as its file is loaded, later, or never because it is for a type checker alone."""
+"""The time at which an import is executed: when its file is loaded, later, or never if only for type checkers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SCRIPT_FUNCTIONS = frozenset(
         "generator_function_declaration",
     ]
 )
-# Code that runs when it is called. Languages that are not listed resolve imports before anything runs.
+# Code that runs when it is called. Other languages resolve imports before any code runs.
 _FUNCTIONS = {
     "bash": frozenset({"function_definition"}),
     "javascript": _SCRIPT_FUNCTIONS,
@@ -30,7 +30,7 @@ _FUNCTIONS = {
     "typescript": _SCRIPT_FUNCTIONS,
     "zsh": frozenset({"function_definition"}),
 }
-# What may stand between a function expression and the call that runs it at once: `(function () {}).call(this)`.
+# Nodes between a function expression and its immediate call: `(function () {}).call(this)`.
 _AROUND_CALLED = frozenset({"parenthesized_expression", "member_expression"})
 _SCRIPTS = frozenset({"javascript", "tsx", "typescript"})
 _TYPE_WORDS = frozenset({"type", "typeof"})
@@ -39,7 +39,7 @@ _TYPE_CHECKING = re.compile(rb"\(?\s*(?:\w+\.)?TYPE_CHECKING\s*\)?")
 
 
 def is_deferred(node: Node, language: str, utf8: bytes) -> bool:
-    """Return whether an import is executed after its file was loaded, if at all: it is in a function."""
+    """Return whether an import is executed only after its file is loaded, or never: it is in a function."""
     functions = _FUNCTIONS.get(language)
     if functions is None or _is_php_use(node):
         return False
@@ -51,7 +51,7 @@ def is_deferred(node: Node, language: str, utf8: bytes) -> bool:
         awaited = awaited or above.type == "await_expression"
         above = above.parent
     if language in _SCRIPTS:
-        # The promise of `import()` is fulfilled after the file has run, unless the file waits for it.
+        # The promise of `import()` resolves after the file has run, unless the file waits for it.
         return not awaited and _is_dynamic(node)
     return language == "ruby" and _is_autoload(node, utf8)
 
@@ -79,7 +79,7 @@ def _is_autoload(node: Node, utf8: bytes) -> bool:
 
 
 def is_type_only(node: Node, language: str, utf8: bytes) -> bool:
-    """Return whether no import of a statement is executed: its names are for a type checker alone."""
+    """Return whether no import of a statement is executed, because its names are only for a type checker."""
     if language == "python":
         return _is_for_type_checker(node, utf8)
     if language not in _SCRIPTS:
@@ -104,7 +104,7 @@ def _is_for_type_checker(node: Node, utf8: bytes) -> bool:
 
 
 def _names_are_types(statement: Node) -> bool:
-    """Return whether each name is marked: `import { type A, type B } from "./c"`."""
+    """Return whether each name is marked as a type: `import { type A, type B } from "./c"`."""
     clause = next(
         (child for child in statement.named_children if child.type in ("import_clause", "export_clause")), None
     )
@@ -120,5 +120,5 @@ def _names_are_types(statement: Node) -> bool:
 
 
 def is_declaration_file(path: bytes) -> bool:
-    """Return whether a file declares types and is never run."""
+    """Return whether a file only declares types and is never executed."""
     return path.endswith(_DECLARATIONS)

@@ -1,7 +1,7 @@
-"""Macros of C and C++, found in the text: a grammar that knows no preprocessor is confused by some of their bodies.
+"""Macros of C and C++, found in the text, because their bodies confuse grammars without a preprocessor.
 
-A directive reaches to the first line end that no backslash precedes and no comment holds. What a grammar makes of its
-body is no code of its own: `outline` drops what it finds there, and takes the calls from the text.
+A directive extends to the first line end that is neither after a backslash nor in a comment. Nodes in its body are not
+reliable: `outline` drops definitions in them, and takes calls from the text.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ import msgspec
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# It begins with the word, which is found fast; what stands before that in its line is looked at where there is one.
+# The pattern begins with the word `define`, because this is fast. The text before it is checked for each match.
 _DEFINE = re.compile(
     rb"define[ \t]+([A-Za-z_$\x80-\xff][\w$\x80-\xff]*)(\([^()\n]*\))?[^\n\\/\"]*"
     rb"(?:(?:\\(?:\r\n|.)|/\*.{0,2000}?\*/|//[^\n\\]*|\"(?:[^\"\\\n]|\\.)*\"|[/\"])[^\n\\/\"]*)*",
     re.DOTALL,
 )
-# Words in the body of a macro; texts and comments are none. `#x` makes a text of what is given for x.
+# Words in the body of a macro, except in strings and comments. `#x` makes a string of an argument x.
 _WORD = re.compile(
     rb"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|/\*.*?\*/|//[^\n]*|(?<![\w$.])[0-9][\w.]*|"
     rb"(?P<name>[A-Za-z_$\x80-\xff][\w$\x80-\xff]*)(?P<call>(?:[ \t]|\\\r?\n)*\()?",
     re.DOTALL,
 )
-# What stands before the last name of a chain: `a.b->`, `std::`.
+# The names before the last name of a chain: `a.b->`, `std::`.
 _CHAIN = re.compile(rb"(?:[\w$\x80-\xff]+(?:::|\.|->))+\Z")
 _CHAIN_BYTES_MAX = 200
 _PARAMETER = re.compile(rb"[\w$\x80-\xff]+|\.\.\.")
 
 
 class Word(NamedTuple):
-    """A name in the body of a macro. `is_called`: a bracket follows."""
+    """A name in the body of a macro. `is_called` is true if a parenthesis follows."""
 
     start: int
     end: int
@@ -43,7 +43,7 @@ class Word(NamedTuple):
 
 
 class Macro(msgspec.Struct, frozen=True):
-    """A `#define`, from its name to the end of its last line; `parameters` is None where it looks like no function."""
+    """A `#define`, from its name to the end of its last line. `parameters` is None for an object-like macro."""
 
     start: int
     name_end: int
@@ -51,13 +51,13 @@ class Macro(msgspec.Struct, frozen=True):
     parameters: list[str] | None
 
     def words(self, utf8: bytes) -> Iterator[Word]:
-        """The names in its parameters and its body, by position."""
+        """Yield the names in the parameters and the body, in text order."""
         for match in _WORD.finditer(utf8, self.name_end, self.end):
             if match["name"] is not None:
                 yield Word(*match.span("name"), match["call"] is not None)
 
     def calls(self, utf8: bytes, reserved: frozenset[bytes]) -> Iterator[tuple[int, str]]:
-        """Each name that its body calls, and where that ends: no parameter, no reserved word."""
+        """Yield the end and the name of each call in the body. Parameters and reserved words are excluded."""
         if utf8.find(b"(", self.name_end + 1, self.end) < 0:
             return
         names = {name.encode() for name in self.parameters or ()} | reserved
@@ -69,11 +69,11 @@ class Macro(msgspec.Struct, frozen=True):
 
 
 def macros(utf8: bytes, comments: Sequence[Node]) -> list[Macro]:
-    """The macros that a text defines outside of comments, by position."""
+    """Return the macros that a text defines outside of comments, in text order."""
     if b"define" not in utf8:
         return []
     starts = [node.start_byte for node in comments]
-    found = []
+    definitions = []
     for match in _DEFINE.finditer(utf8):
         start = match.start()
         if utf8[utf8.rfind(b"\n", 0, start) + 1 : start].split() != [b"#"]:
@@ -81,7 +81,7 @@ def macros(utf8: bytes, comments: Sequence[Node]) -> list[Macro]:
         before = bisect_right(starts, match.start(1)) - 1
         if before < 0 or comments[before].end_byte <= match.start(1):
             parameters = match[2]
-            found.append(
+            definitions.append(
                 Macro(
                     match.start(1),
                     match.end(1),
@@ -89,15 +89,15 @@ def macros(utf8: bytes, comments: Sequence[Node]) -> list[Macro]:
                     None if parameters is None else [part.decode() for part in _PARAMETER.findall(parameters)],
                 )
             )
-    return found
+    return definitions
 
 
 class Bodies:
-    """The parameters and bodies of macros."""
+    """The ranges of parameters and bodies of macros."""
 
-    def __init__(self, found: Sequence[Macro]) -> None:
-        self._starts = [macro.name_end for macro in found]
-        self._ends = [macro.end for macro in found]
+    def __init__(self, definitions: Sequence[Macro]) -> None:
+        self._starts = [macro.name_end for macro in definitions]
+        self._ends = [macro.end for macro in definitions]
 
     def __bool__(self) -> bool:
         return bool(self._starts)

@@ -1,29 +1,29 @@
 """Symbols and edges of a file, from the captures of its language's query (queries/*.scm).
 
-A query says what a node is by the name of its capture; the order in which captures come does not matter. Nesting is
-found from byte ranges, so no tree is walked and no depth can hurt. Captures:
+The name of a capture determines the meaning of a node; the order of captures is irrelevant. Nesting is derived from
+byte ranges, so no tree is traversed and depth is not limited. Captures:
 
     def.TYPE       a definition that encloses others; its name comes from names.py
-    leaf.TYPE      a definition that encloses nothing; likewise
-    name.TYPE      a name that is itself the definition; the first of a name in its scope counts
+    leaf.TYPE      a definition that encloses nothing; its name comes from names.py
+    name.TYPE      a name that is itself the definition; only the first one of a name in its scope counts
     pattern.TYPE   a target that binds several names, each like name.TYPE
     member         Python's `self.x = …`
-    declared       a declarator that only declares what is defined elsewhere (C's `extern`)
-    parameter.field    a constructor's parameter that is a field too
-    function       what counts as a function in metrics; when it is no def, also a scope without a name
-    accessor       a function that has the name of what it belongs to, and is no symbol: a getter, an operator
-    block          a scope without a name that is no function of its own in metrics (closures)
+    declared       a declarator of something that is defined elsewhere (`extern` in C)
+    parameter.field    a parameter of a constructor that is also a field
+    function       a function in metrics; without `def`, also a scope without a name
+    accessor       a function that is not a symbol and has the name of its owner: a getter, an operator
+    block          a scope without a name that is not a function in metrics (closures)
     impl           Rust's `impl`: a scope that defines nothing
     base           a type that the enclosing definition inherits from
-    call           a callee; `tail` is a callee's last name, the rest of which stands before it
-    source, bound  what an import names, and a name that it binds, where nothing need be asked of the statement
+    call           a callee; `tail` is the last name of a callee, whose other names are before it
+    source, bound  the target of an import and a name that it binds, if the statement needs no further analysis
     command, element, macro, decorator, importer, import     see the methods below
 
-Rules for all languages: a function in a class is a method; a variable in a class is a field; variables and constants
-in a function are local and not recorded. Parameters are not recorded. A symbol reaches from its name to the end of its
-definition. A callee of which only the end is a chain of names keeps the dot before it: `f(x).g()` calls `.g`.
+Rules for all languages: a function in a class is a method, and a variable in a class is a field. Variables and
+constants in a function are local and not recorded; parameters are not recorded either. A symbol extends from its name
+to the end of its definition. If a callee ends with a chain of names, the dot before it is kept: `f(x).g()` calls `.g`.
 
-One class, long as it is: what a capture adds depends on the scopes and names that the others made.
+The module is one class, long as it is, because the effect of a capture depends on the scopes and names of the others.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ from codebatch_workers.syntax.source import SourceFile
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# A deeper qualified name repeats what its parents say, and could grow without bound.
+# The maximum length of a qualified name. A longer one repeats the names of its parents, and could grow without bound.
 _QUALIFIED_CHARS_MAX = 1024
 
-# How metrics name a function without a name, after what encloses it.
+# The name of anonymous functions in metrics, after the name of the enclosing definition.
 ANONYMOUS = "<anonymous>"
 
 _FUNCTIONS = frozenset({"function", "method", "constructor", "property"})
@@ -80,7 +80,7 @@ _MACROS_BYTES_MAX = 32 * 1024 * 1024
 _LANGUAGES_WITH_CONSTANT_NAMES = frozenset({"python", "bash", "zsh"})
 
 _BLANKS = frozenset(b" \t\r\n\f")
-_BEHIND_STATEMENTS = _BLANKS | frozenset(b";\\")
+_TRAILING_BYTES = _BLANKS | frozenset(b";\\")
 
 _CONSTANT = re.compile(r"_*[A-Z][A-Z0-9_]*\Z")
 _PROPERTY_DECORATOR = re.compile(r"(?:.*[._])?property\Z|.+\.(?:setter|getter|deleter)\Z", re.DOTALL)
@@ -93,11 +93,11 @@ class _EnclosingNode(msgspec.Struct, frozen=True, gc=False):
     minus_end: int
     symbol_type: SymbolType
     name: Name | None
-    # `MACRO(name) {`: a function where it stands alone, a block of the function that it stands in.
+    # `MACRO(name) {` is a function at top level, and a block within a function.
     is_macro: bool = False
 
 
-class _FoundDefinition(msgspec.Struct, frozen=True, gc=False):
+class _Definition(msgspec.Struct, frozen=True, gc=False):
     start: int
     end: int
     name: str
@@ -107,21 +107,21 @@ class _FoundDefinition(msgspec.Struct, frozen=True, gc=False):
 
 
 class Outline(msgspec.Struct, frozen=True):
-    """What a file defines, by position; what it refers to, by position."""
+    """The definitions of a file and its relations, each by position."""
 
     symbols: list[Symbol]
     edges: list[Edge]
 
 
 def outline(file: SourceFile) -> Outline:
-    """The symbols and edges of a file; none where it has no tree, but for the macros of a huge header."""
-    if file.language not in NAMES or (file.tree is None and not _has_macros_alone(file)):
+    """Return the symbols and edges of a file. Without a tree there are none, except macros of a huge header."""
+    if file.language not in NAMES or (file.tree is None and not _is_macro_header(file)):
         return Outline([], [])
     return file.derived(_build)
 
 
-def _has_macros_alone(file: SourceFile) -> bool:
-    """Whether a file is too large for a tree, and its macros are not too many to be found in the text."""
+def _is_macro_header(file: SourceFile) -> bool:
+    """Return whether a file is too large for a tree, but small enough to search its text for macros."""
     return (
         file.language in LANGUAGES_WITH_MACROS and file.file_class == "huge" and len(file.content) <= _MACROS_BYTES_MAX
     )
@@ -132,19 +132,19 @@ def _build(file: SourceFile) -> Outline:
 
 
 def definitions(file: SourceFile) -> ScopeDefinitions:
-    """The scopes of a file that has a tree in a language with definitions; `analyze` names functions by them."""
+    """Return the scopes of a file that has a tree in a language with definitions. `analyze` names functions by them."""
     return file.derived(ScopeDefinitions)
 
 
 @cache
-def _meaning(capture: str) -> tuple[str, SymbolType]:
-    """What stands before the dot of a capture's name, and the type behind it."""
+def _split_capture(capture: str) -> tuple[str, SymbolType]:
+    """Return the part of a capture's name before the dot, and the symbol type after it."""
     kind, _, symbol_type = capture.partition(".")
     return kind, cast("SymbolType", symbol_type.replace("assigned", "function"))
 
 
 class ScopeDefinitions:
-    """The scopes of a file, found when made, and what is found in them, found by `build`."""
+    """The scopes of a file, found on construction. `build` finds symbols and edges."""
 
     def __init__(self, file: SourceFile) -> None:
         self.file = file
@@ -152,42 +152,42 @@ class ScopeDefinitions:
         self.language = file.language
         self.captures: Mapping[str, list[Node]] = file.captures
         self.names_of = NAMES[self.language]
-        # No language names a thing by a word that it keeps for itself. Grammars do; Python's in broken trees alone.
+        # Reserved words are never names, but grammars accept them. Python's grammar does so only in trees with errors.
         is_lenient = self.language != "python" or (file.tree is not None and file.tree.root_node.has_error)
         self.reserved = RESERVED.get(self.language) if is_lenient else None
         self.separator = _SEPARATORS.get(self.language, ".")
         self.starts: list[int] = [0]
         self.scopes: list[EnclosingScope] = [EnclosingScope("", "file")]
-        self.found: dict[int, _FoundDefinition] = {}
-        self.first: set[tuple[str, str]] = set()
+        self.definitions: dict[int, _Definition] = {}
+        self.assigned_names: set[tuple[str, str]] = set()
         self.macros: list[Macro] = []
         self._marks = NAME_MARKS.get(self.language, ())
-        self._behind = _BEHIND_STATEMENTS if self.language == "python" else _BLANKS
+        self._trailing_bytes = _TRAILING_BYTES if self.language == "python" else _BLANKS
         self._comments = {node.end_byte: node.start_byte for node in self.captures.get("comment", ())}
         self._find_scopes()
 
     def name_of_function(self, start: int) -> str:
-        """The qualified name of the function whose node starts there."""
+        """Return the qualified name of the function whose node begins at an offset."""
         scope = self._scope_at(start)
         return scope.qualified if scope.start >= 0 else self._join(scope.qualified, ANONYMOUS)
 
     def place_of_function(self, start: int) -> int:
-        """Where the name of the function stands whose node starts there; that start where it has none."""
+        """Return the offset of the name of the function whose node begins at `start`, or `start` if it has no name."""
         scope = self._scope_at(start)
         return scope.start if scope.start >= 0 else start
 
     def has_symbol(self, start: int) -> bool:
-        """Whether the function whose node starts there is a symbol."""
-        return self._scope_at(start).start in self.found
+        """Return whether the function whose node begins at an offset is a symbol."""
+        return self._scope_at(start).start in self.definitions
 
     def scope_of(self, offset: int) -> str:
-        """The qualified name of what encloses a place; empty for the file."""
+        """Return the qualified name of the scope at an offset. It is empty at file level."""
         return self._scope_at(offset).qualified
 
     def build(self) -> Outline:
-        """The symbols and edges. To be asked once."""
+        """Return the symbols and edges. Can be called only once."""
         for capture, nodes in self.captures.items():
-            kind, symbol_type = _meaning(capture)
+            kind, symbol_type = _split_capture(capture)
             if kind == "leaf":
                 self._add_leaves(nodes, symbol_type)
             elif kind in ("name", "pattern"):
@@ -202,13 +202,13 @@ class ScopeDefinitions:
             relations.add_calls_of_macros(self.macros, self.reserved or frozenset())
         return Outline(self._symbols(), relations.records(bodies))
 
-    # -- Scopes -------------------------------------------------------------------------------------------------------
+    # -- Scopes --------------------------------------------------------------------------------------------------------
 
     def _find_scopes(self) -> None:
-        """Fill `starts` and `scopes`: from each offset in `starts` on, the scope at the same index is in force."""
+        """Fill `starts` and `scopes`: the scope at an index applies from the offset at the same index."""
         stack: list[tuple[int, EnclosingScope]] = []
         current = self.scopes[0]
-        # A definition whose body is an expression: `f = () => …`. The function that ends with it is its body.
+        # A definition whose body is an expression: `f = () => …`. A function with the same end is its body.
         assigned: _EnclosingNode | None = None
         spans, written = self._spans()
         for span in spans:
@@ -239,12 +239,12 @@ class ScopeDefinitions:
             self.scopes.append(scope)
 
     def _spans(self) -> tuple[list[_EnclosingNode], set[tuple[int, int]]]:
-        """What encloses others, outer before inner; start and end, negative, of what is written as a function."""
+        """Return the enclosing nodes, outer before inner; and start and negative end of all function nodes."""
         properties = self._property_functions()
-        # By start and end, negative.
+        # The key is the start and the negative end.
         spans: dict[tuple[int, int], _EnclosingNode] = {}
         for capture, nodes in self.captures.items():
-            kind, symbol_type = _meaning(capture)
+            kind, symbol_type = _split_capture(capture)
             if kind != "def":
                 continue
             for node in nodes:
@@ -268,9 +268,9 @@ class ScopeDefinitions:
                 start, minus_end, "property", Name(-1, start, "property", "", text)
             )
         for node in self.captures.get("impl", ()):
-            of = node.child_by_field_name("type")
-            if of is not None:
-                owner = without_generics(self.utf8[of.start_byte : of.end_byte][:NAME_BYTES_MAX]).decode(
+            type_node = node.child_by_field_name("type")
+            if type_node is not None:
+                owner = without_generics(self.utf8[type_node.start_byte : type_node.end_byte][:NAME_BYTES_MAX]).decode(
                     "utf-8", "replace"
                 )
                 name = Name(-1, -1, "class", "", owner)
@@ -279,17 +279,17 @@ class ScopeDefinitions:
         return [spans[place] for place in sorted(spans)], functions
 
     def _define(self, span: _EnclosingNode, name: Name, outer: EnclosingScope) -> EnclosingScope:
-        """Record a definition that encloses others, and answer the scope that it opens."""
+        """Record a definition that encloses others, and return the scope that it opens."""
         if name.start < 0:
             return EnclosingScope(self._join(outer.qualified, name.text), span.symbol_type, name.end)
-        found = self._add(name, span.symbol_type, outer, -span.minus_end)
-        return EnclosingScope(found.qualified, found.symbol_type, found.start) if found else outer
+        definition = self._add(name, span.symbol_type, outer, -span.minus_end)
+        return EnclosingScope(definition.qualified, definition.symbol_type, definition.start) if definition else outer
 
     def _scope_at(self, offset: int) -> EnclosingScope:
         return self.scopes[bisect_right(self.starts, offset) - 1]
 
     def _join(self, outer: str, name: str) -> str:
-        """A qualified name; where it would grow beyond all bounds, that of what encloses it."""
+        """Return a qualified name. If it would be too long, return the name of the enclosing definition."""
         if not outer:
             return name
         return f"{outer}{self.separator}{name}" if len(outer) + len(name) < _QUALIFIED_CHARS_MAX else outer
@@ -302,15 +302,15 @@ class ScopeDefinitions:
         reserved = self.reserved or ()
         return [name for name in names if self.utf8[name.start : name.end] not in reserved]
 
-    # -- Symbols ------------------------------------------------------------------------------------------------------
+    # -- Symbols -------------------------------------------------------------------------------------------------------
 
-    def _add(self, name: Name, symbol_type: SymbolType, scope: EnclosingScope, end: int) -> _FoundDefinition | None:
-        """Record a symbol; None where its name is no name, or already is one."""
-        # Asked for every name of a tree: what is wanted twice is looked up once.
+    def _add(self, name: Name, symbol_type: SymbolType, scope: EnclosingScope, end: int) -> _Definition | None:
+        """Record a symbol and return it. Return None if the name is invalid or already recorded."""
+        # This method is called for every name of a tree, so repeated attribute lookups are avoided.
         start, name_end, owner, utf8 = name.start, name.end, name.owner, self.utf8
         if self._marks and start >= 0 and utf8[start : start + 1] in self._marks:
             start, name_end = without_marks(utf8, start, name_end)
-        if not 0 < name_end - start <= NAME_BYTES_MAX or start in self.found:
+        if not 0 < name_end - start <= NAME_BYTES_MAX or start in self.definitions:
             return None
         text = name.text or utf8[start:name_end].decode("utf-8", "replace")
         if symbol_type == "function" and (owner or scope.symbol_type in _CLASSES):
@@ -324,17 +324,17 @@ class ScopeDefinitions:
             symbol_type = "constructor" if is_constructor else "method"
         elif symbol_type == "variable" and owner:
             symbol_type = "field"
-        if end < name_end or end in self._comments or utf8[end - 1] in self._behind:
+        if end < name_end or end in self._comments or utf8[end - 1] in self._trailing_bytes:
             end = self._without_comments(name_end, end)
         qualified = self._join(outer, text) if outer else text
-        found = self.found[start] = _FoundDefinition(start, end, text, symbol_type, outer, qualified)
-        return found
+        definition = self.definitions[start] = _Definition(start, end, text, symbol_type, outer, qualified)
+        return definition
 
-    def _without_comments(self, least: int, end: int) -> int:
-        """Where a definition ends: what its grammar counts to it behind its last statement is no part of it."""
-        while end > least and (end in self._comments or self.utf8[end - 1] in self._behind):
+    def _without_comments(self, end_min: int, end: int) -> int:
+        """Return the end of a definition without trailing comments and white space that its grammar includes."""
+        while end > end_min and (end in self._comments or self.utf8[end - 1] in self._trailing_bytes):
             end = self._comments.get(end, end - 1)
-        return max(end, least)
+        return max(end, end_min)
 
     def _add_leaves(self, nodes: list[Node], symbol_type: SymbolType) -> None:
         externs = self.captures.get("declared", ()) if symbol_type == "variable" else ()
@@ -356,7 +356,7 @@ class ScopeDefinitions:
             if is_local_kind and scope.symbol_type in _FUNCTIONS:
                 continue
             if symbol_type == "field" and scope.symbol_type == "file" and self.language == "go":
-                continue  # A field of a struct without a name.
+                continue  # A field of an anonymous struct.
             if is_pattern:
                 names = self._names(node, symbol_type)
             else:
@@ -367,12 +367,12 @@ class ScopeDefinitions:
                 self._add_first(name, symbol_type, scope)
 
     def _add_first(self, name: Name, symbol_type: SymbolType, scope: EnclosingScope) -> None:
-        """Record the first assignment to a name in a scope: that is where it is defined."""
+        """Record the first assignment to a name in a scope, which counts as its definition."""
         text = self.utf8[name.start : name.end].decode("utf-8", "replace")
         key = (scope.qualified, text)
-        if key in self.first or text == "_":
+        if key in self.assigned_names or text == "_":
             return
-        self.first.add(key)
+        self.assigned_names.add(key)
         if symbol_type in _FIELD_IN_CLASS and scope.symbol_type in _CLASSES:
             symbol_type = "field"
         elif symbol_type == "variable" and self.language in _LANGUAGES_WITH_CONSTANT_NAMES and _CONSTANT.match(text):
@@ -380,13 +380,13 @@ class ScopeDefinitions:
         self._add(name, symbol_type, scope, name.end)
 
     def _add_members(self) -> None:
-        """Python's `self.x = …` in a method defines a field of the class."""
+        """Record fields of classes that methods define by `self.x = …` in Python."""
         for node in self.captures.get("member", ()):
             start, end = node.start_byte, node.end_byte
             if not self.utf8.startswith(b"self", start):
                 continue
-            of, name = node.child_by_field_name("object"), node.child_by_field_name("attribute")
-            if of is None or name is None or of.end_byte - start != len(b"self"):
+            object_node, name = node.child_by_field_name("object"), node.child_by_field_name("attribute")
+            if object_node is None or name is None or object_node.end_byte - start != len(b"self"):
                 continue
             scope = self._scope_at(start)
             if scope.symbol_type not in ("method", "constructor", "property"):
@@ -395,7 +395,7 @@ class ScopeDefinitions:
             self._add_first(Name(name.start_byte, end, "field", ""), "field", owner)
 
     def _add_parameter_fields(self) -> None:
-        """TypeScript's `constructor(private x: A)` and PHP's `__construct(private $x)` define a field of the class."""
+        """Record the field for `constructor(private x: A)` in TypeScript, or `__construct(private $x)` in PHP."""
         for node in self.captures.get("parameter.field", ()):
             start, end = node.start_byte, node.end_byte
             scope = self._scope_at(start)
@@ -404,50 +404,50 @@ class ScopeDefinitions:
                 self._add(Name(start, end, "field", ""), "field", owner, end)
 
     def _add_macros(self) -> Bodies:
-        """Record the macros, drop what the grammar found in their bodies, and answer these."""
+        """Record the macros, drop symbols that the grammar found in their bodies, and return the bodies."""
         if self.language in LANGUAGES_WITH_MACROS:
             self.macros = macros(self.utf8, self.captures.get("comment", []))
-        found = self.macros
-        bodies = Bodies(found)
+        macros_found = self.macros
+        bodies = Bodies(macros_found)
         if bodies:
-            self.found = {start: symbol for start, symbol in self.found.items() if start not in bodies}
-        for macro in found:
-            self.found.pop(macro.start, None)
+            self.definitions = {start: symbol for start, symbol in self.definitions.items() if start not in bodies}
+        for macro in macros_found:
+            self.definitions.pop(macro.start, None)
             self._add(Name(macro.start, macro.name_end, "macro", ""), "macro", self.scopes[0], macro.end)
         return bodies
 
     def _property_functions(self) -> set[int]:
-        """Where the functions start that a decorator makes a property."""
-        found = set()
+        """Return the start offsets of functions that a decorator makes a property."""
+        starts = set()
         for node in self.captures.get("decorator", ()):
             text = self.utf8[node.start_byte : node.end_byte][:NAME_BYTES_MAX].decode("utf-8", "replace")
             if _PROPERTY_DECORATOR.match(text):
                 decorated = node.parent.parent if node.parent is not None else None
                 function = decorated.child_by_field_name("definition") if decorated is not None else None
                 if function is not None and function.type == "function_definition":
-                    found.add(function.start_byte)
-        return found
+                    starts.add(function.start_byte)
+        return starts
 
-    # -- Records ------------------------------------------------------------------------------------------------------
+    # -- Records -------------------------------------------------------------------------------------------------------
 
     def _symbols(self) -> list[Symbol]:
         path, path_b64 = self.file.path_fields
         position, lines, is_ascii = self.file.position, self.file.line_starts, self.file.is_ascii
         symbols = []
-        starts = sorted(self.found)
+        starts = sorted(self.definitions)
         parameters = self._parameters()
-        decorators = decorators_of(self.captures, self.utf8, starts, self._is_of_parameter)
+        decorators = decorators_of(self.captures, self.utf8, starts, self._is_in_script_method)
         keywords = keywords_of(self.captures, self.utf8, starts)
         sections = Sections(self.captures, self.utf8, lambda offset: self._scope_at(offset).qualified)
-        kinds = {found.qualified: found.symbol_type for found in self.found.values()}
+        kinds = {definition.qualified: definition.symbol_type for definition in self.definitions.values()}
         rule = VISIBILITY_RULES.get(self.language, visible_to_all)
         last_line, says_visibility = len(lines), bool(keywords) or bool(sections)
         for start in starts:
-            found = self.found[start]
-            name, symbol_type, scope, end = found.name, found.symbol_type, found.scope, found.end
+            definition = self.definitions[start]
+            name, symbol_type, scope, end = definition.name, definition.symbol_type, definition.scope, definition.end
             visibility = None
             if says_visibility:
-                visibility = keywords.get(start) or (sections.of(scope, start) if sections else None)
+                visibility = keywords.get(start) or (sections.visibility_at(scope, start) if sections else None)
             if visibility is None:
                 visibility = rule(name, symbol_type, kinds.get(scope, ""))
             line = bisect_right(lines, start)
@@ -462,7 +462,7 @@ class ScopeDefinitions:
                     path_b64=path_b64,
                     name=name,
                     symbol_type=symbol_type,
-                    qualified=found.qualified,
+                    qualified=definition.qualified,
                     scope=scope,
                     line=line,
                     column=column,
@@ -476,10 +476,10 @@ class ScopeDefinitions:
         return symbols
 
     def _parameters(self) -> dict[int, tuple[str, ...]]:
-        """By the place of a function's name, the names of what it takes."""
-        found: dict[int, list[str]] = {}
+        """Map the offset of a function's name to the names of its parameters."""
+        names_by_function: dict[int, list[str]] = {}
         name_of = parameter_naming(self.utf8, self.language)
-        # Most stand in the scope of the one before.
+        # Most parameters are in the same scope as the previous one, so the lookup is reused.
         function, scope_end = -1, 0
         for node in self.captures.get("parameter", ()):
             start = node.start_byte
@@ -489,11 +489,11 @@ class ScopeDefinitions:
                 function = scope.start if scope.symbol_type in _FUNCTIONS else -1
                 scope_end = self.starts[following] if following < len(self.starts) else len(self.utf8)
             if function >= 0 and (name := name_of(node, start)):
-                found.setdefault(function, []).append(name)
-        names = {start: tuple(parameters) for start, parameters in found.items()}
+                names_by_function.setdefault(function, []).append(name)
+        names = {start: tuple(parameters) for start, parameters in names_by_function.items()}
         names.update({macro.start: tuple(macro.parameters) for macro in self.macros if macro.parameters})
         return names
 
-    def _is_of_parameter(self, offset: int) -> bool:
-        """Whether a decorator stands in a method of a script, as those of parameters do."""
+    def _is_in_script_method(self, offset: int) -> bool:
+        """Return whether an offset is in a method of a script. Decorators there belong to parameters."""
         return self.language in _SCRIPTS and self._scope_at(offset).symbol_type in ("method", "constructor")

@@ -1,4 +1,4 @@
-"""What a file refers to: imports, bases, calls. Captures and rules: outline.py."""
+"""Relations of a file: imports, bases, calls. outline.py documents the captures and rules."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _SIMPLE_CALLEE = re.compile(rb"[\w.$\x80-\xff]+\Z")
 _UP_TO_LAST_CHAIN = re.compile(rb".*[^\w.$:#>\x80-\xff-]", re.DOTALL)
 _CONTINUATION = re.compile(rb"\\(?:\r\n?|\n)")
 _BETWEEN_WORDS = re.compile(rb"(?<=[\w$\x80-\xff])\s+(?=[\w$\x80-\xff])")
-# What a shell replaces before it knows what it calls.
+# Characters that a shell expands before it knows the command.
 _NO_COMMAND_NAME = frozenset("$`\"'\\ \n")
 _COMMENTS = frozenset({"line_comment", "block_comment", "comment"})
 _BASE = re.compile(rb"[\w.$:\x80-\xff]+\Z")
 
 
 class EnclosingScope(msgspec.Struct, frozen=True, gc=False):
-    """What encloses a place. `start` is where its name stands, -1 where it has none in the source."""
+    """The scope of an offset. `start` is the offset of its name, or -1 if it has no name in the source."""
 
     qualified: str
     symbol_type: str
@@ -42,7 +42,7 @@ class Relations:
     """The edges of a file, and the names that its imports bind, each with its scope."""
 
     def __init__(self, file: SourceFile, starts: Sequence[int], scopes: Sequence[EnclosingScope]) -> None:
-        """From each offset in `starts` on, the scope at the same index is in force."""
+        """Find the edges. The scope at an index of `scopes` applies from the offset at the same index of `starts`."""
         self.file = file
         self.utf8 = file.utf8
         self.language = file.language
@@ -52,8 +52,8 @@ class Relations:
         self._comments = self.captures.get("comment", ())
         self._comment_starts = [node.start_byte for node in self._comments]
         self.bound: list[tuple[Node, EnclosingScope]] = []
-        self._found: list[tuple[int, EdgeType, str, str]] = []
-        self._of_macros: list[tuple[int, EdgeType, str, str]] = []
+        self._edges: list[tuple[int, EdgeType, str, str]] = []
+        self._edges_of_macros: list[tuple[int, EdgeType, str, str]] = []
         self._modules: dict[int, str] = {}
         self._type_only: set[int] = set()
         self._deferred: set[int] = set()
@@ -71,17 +71,17 @@ class Relations:
             return
         for statement in self.captures.get("import", ()):
             scope = self._scope_at(statement.start_byte)
-            found = imports_of(statement, self.utf8)
-            for imported in found:
+            names = imports_of(statement, self.utf8)
+            for imported in names:
                 self._add_import(imported, scope)
-            self._add_load_time(statement, [imported.node.start_byte for imported in found])
+            self._add_load_time(statement, [imported.node.start_byte for imported in names])
         for node in self.captures.get("bound", ()):
             self.bound.append((node, self._scope_at(node.start_byte)))
 
     def _add_import(self, imported: ImportedName, scope: EnclosingScope) -> None:
         if imported.target:
             start = imported.node.start_byte
-            self._found.append((start, "imports", scope.qualified, imported.target[:NAME_BYTES_MAX]))
+            self._edges.append((start, "imports", scope.qualified, imported.target[:NAME_BYTES_MAX]))
             if imported.is_module:
                 self._modules[start] = imported.module_file
         bound = imported.bound
@@ -89,7 +89,7 @@ class Relations:
             self.bound.append((bound, scope))
 
     def _add_load_time(self, node: Node, offsets: Sequence[int]) -> None:
-        """Note whether loading the file executes the imports at some offsets, which one statement or call makes."""
+        """Record whether loading the file executes the imports at some offsets, all from one statement or call."""
         if is_declaration_file(self.file.path) or is_type_only(node, self.language, self.utf8):
             self._type_only.update(offsets)
         if is_deferred(node, self.language, self.utf8):
@@ -102,11 +102,12 @@ class Relations:
             text = text.split(b"[")[0].split(b"(")[0].strip().lstrip(b"*&")
             source = self._scope_at(start).qualified
             if source and _BASE.match(text):
-                self._found.append((start, "inherits", source, text.decode("utf-8", "replace")))
+                self._edges.append((start, "inherits", source, text.decode("utf-8", "replace")))
 
     def _add_calls(self) -> None:
-        utf8, append = self.utf8, self._found.append
-        # Most callees of a file are called there more than once, and most calls stand in the scope of the one before.
+        utf8, append = self.utf8, self._edges.append
+        # Most callees of a file are called several times, and most calls are in the scope of the previous one, so both
+        # lookups are reused.
         simple: dict[bytes, str] = {}
         source, scope_end = "", 0
         has_marks = b"`" in NAME_MARKS.get(self.language, ())
@@ -119,7 +120,8 @@ class Relations:
             text = utf8[start if end - start <= NAME_BYTES_MAX else end - NAME_BYTES_MAX : end]
             target = simple.get(text)
             if target is None:
-                # Nothing before a call in the chain counts; a comment around the bracket would end in what is no name.
+                # Text before the last call of a chain does not count. A comment around the parenthesis would leave text
+                # that is not a name.
                 last = text[text.rfind(b")") + 1 :]
                 if has_marks and last.endswith(b"`"):
                     chain, _, name = last[:-1].rpartition(b"`")
@@ -129,24 +131,24 @@ class Relations:
                 else:
                     target = _callee(self._without_comments(text, end))
             if target and target != "import":
-                # Where the name stands: a chain of calls may begin many lines above.
+                # The offset is that of the name, because a chain of calls can begin many lines above.
                 append((end - 1, "calls", source, target))
 
     def _callee_between(self, start: int, end: int) -> str:
-        """What is called by a callee that stands from one offset to another."""
+        """Return the name of the callee between two offsets."""
         return _callee(self._without_comments(self.utf8[max(start, end - NAME_BYTES_MAX) : end], end))
 
     def _without_comments(self, text: bytes, end: int) -> bytes:
-        """The source up to an offset, without the comments that stand inside."""
+        """Return text that ends at an offset, without the comments in it."""
         start = end - len(text)
-        # From one before: a comment may begin before what is left of a long callee.
+        # The search begins one comment earlier, because a comment can begin before the truncated text of a long callee.
         first = max(bisect_left(self._comment_starts, start) - 1, 0)
         for node in reversed(self._comments[first : bisect_left(self._comment_starts, end)]):
             text = text[: max(node.start_byte - start, 0)] + text[max(node.end_byte - start, 0) :]
         return text
 
     def _add_special(self) -> None:
-        """Captures that one or two languages have."""
+        """Add the edges of captures that only one or two languages have."""
         for node in self.captures.get("tail", ()):
             call = node.parent or node
             self._edge(node.start_byte, "calls", self._callee_between(call.start_byte, node.end_byte))
@@ -158,7 +160,7 @@ class Relations:
                 self._edge(node.start_byte, "calls", self._callee_between(node.start_byte, node.end_byte))
         for node in self.captures.get("element", ()):
             text = self.utf8[node.start_byte : node.end_byte]
-            # `<div>` is HTML; `<Menu>` and `<ui.Menu>` call what they name.
+            # `<div>` is HTML. `<Menu>` and `<ui.Menu>` call the named component.
             if not text[:1].islower() or b"." in text:
                 self._edge(node.start_byte, "calls", self._callee_between(node.start_byte, node.end_byte))
         importers = {node.start_byte: node for node in self.captures.get("importer", ())}
@@ -171,7 +173,7 @@ class Relations:
 
     def _edge(self, offset: int, edge_type: EdgeType, target: str) -> None:
         if target:
-            self._found.append((offset, edge_type, self._scope_at(offset).qualified, target))
+            self._edges.append((offset, edge_type, self._scope_at(offset).qualified, target))
 
     def _add_literal(self, node: Node) -> None:
         self._edge(node.start_byte, "imports", self._literal(node))
@@ -181,7 +183,7 @@ class Relations:
         return self.utf8[node.start_byte + 1 : node.end_byte - 1][:NAME_BYTES_MAX].decode("utf-8", "replace")
 
     def _add_require(self, function: Node) -> None:
-        """JavaScript's `require("x")` and `import("x")`."""
+        """Add the import of JavaScript's `require("x")` and `import("x")`."""
         if self.utf8[function.start_byte : function.end_byte] not in (b"require", b"import"):
             return
         call = function.parent
@@ -192,7 +194,7 @@ class Relations:
                 self._add_literal(literal)
 
     def _add_included(self, macro: Node) -> None:
-        """Rust's `include!("x.rs")` imports a file beside this one."""
+        """Add the import of a file in the same directory by Rust's `include!("x.rs")`."""
         arguments = macro.next_named_sibling
         if self.utf8[macro.start_byte : macro.end_byte] != b"include" or arguments is None:
             return
@@ -201,7 +203,7 @@ class Relations:
             self._edge(literals[0].start_byte, "imports", f"./{self._literal(literals[0])}")
 
     def _add_command(self, name: Node) -> None:
-        """A shell command calls what it names; `source x` and `. x` import `x`."""
+        """Add the call of a shell command. `source x` and `. x` import `x`."""
         text = self.utf8[name.start_byte : name.end_byte][:NAME_BYTES_MAX].decode("utf-8", "replace")
         if text in (".", "source"):
             command = name.parent
@@ -214,20 +216,20 @@ class Relations:
             self._edge(name.start_byte, "calls", text)
 
     def add_calls_of_macros(self, macros: Sequence[Macro], reserved: frozenset[bytes]) -> None:
-        """Add the calls in bodies of macros, which no grammar reads; their source is the macro."""
-        names_nothing = reserved | {b"defined", b"__attribute__", b"_Pragma"}
+        """Add the calls in bodies of macros, which the grammar does not parse. Their source is the macro."""
+        excluded = reserved | {b"defined", b"__attribute__", b"_Pragma"}
         for macro in macros:
             name = self.utf8[macro.start : macro.name_end].decode("utf-8", "replace")
-            for end, target in macro.calls(self.utf8, names_nothing):
-                self._of_macros.append((end - 1, "calls", name, target))
+            for end, target in macro.calls(self.utf8, excluded):
+                self._edges_of_macros.append((end - 1, "calls", name, target))
 
     def records(self, ignored: Bodies) -> list[Edge]:
-        """The edges by position; in bodies of macros those that `add_calls_of_macros` added alone."""
+        """Return the edges by position. In bodies of macros, only those from `add_calls_of_macros` are included."""
         path, path_b64 = self.file.path_fields
         lines = self.file.line_starts
-        found = self._found if not ignored else [each for each in self._found if each[0] not in ignored]
-        found += self._of_macros
-        found.sort()
+        edges = self._edges if not ignored else [edge for edge in self._edges if edge[0] not in ignored]
+        edges += self._edges_of_macros
+        edges.sort()
         return [
             Edge(
                 path=path,
@@ -241,22 +243,22 @@ class Relations:
                 type_only=edge_type == "imports" and offset in self._type_only,
                 deferred=edge_type == "imports" and offset in self._deferred,
             )
-            for offset, edge_type, source, target in found
+            for offset, edge_type, source, target in edges
         ]
 
 
 def _callee(text: bytes) -> str:
-    """The chain of names that a callee ends with: `a.b(c)\\n.d` ends with `.d`, `std::move<T>` is `std::move`.
+    """Return the chain of names at the end of a callee: `a.b(c)\\n.d` ends with `.d`, `std::move<T>` is `std::move`.
 
-    The text is without comments; the ends of lines in it and their continuations are none of it.
+    The text has no comments. Line ends and line continuations in it are ignored.
     """
     if b"<" not in text:
-        # Nothing before a call in the chain counts. Most of what is long ends here.
+        # Text before the last call of a chain does not count. Most long texts end here.
         text = text[text.rfind(b")") + 1 :]
         if _SIMPLE_CALLEE.match(text):
             return text.decode("utf-8", "replace")
     text = without_generics(_CONTINUATION.sub(b"", text))
-    # Two words are not one: what comes first belongs to something else (`x.template f`).
+    # Two adjacent words are separate names. The first belongs to another construct (`x.template f`).
     text = _BETWEEN_WORDS.sub(b"(", text)
     text = b"".join(text.split()).replace(b"?.", b".").replace(b"!.", b".").replace(b"?->", b"->")
     before = _UP_TO_LAST_CHAIN.match(text)

@@ -1,4 +1,4 @@
-"""Names of functions that are written without one: accessors, operators, indexers, initializers and destructors."""
+"""Names of functions that have no name in the source: accessors, operators, indexers, initializers and destructors."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _ACCESSOR_NAMES = {
 
 
 def accessor_name(node: Node, utf8: bytes) -> str:
-    """Return the name of a function that is written without one of its own: that of its property, or its operator."""
+    """Return the name of such a function: its operator, the name of its property, or a keyword."""
     kind = node.type
     if kind in _ACCESSOR_NAMES:
         return _ACCESSOR_NAMES[kind]
     if kind in ("operator_declaration", "conversion_operator_declaration"):
-        what = node.child_by_field_name("operator") or node.child_by_field_name("type")
-        return "operator" if what is None else f"operator {_text(what, utf8)}"
+        operator = node.child_by_field_name("operator") or node.child_by_field_name("type")
+        return "operator" if operator is None else f"operator {_text(operator, utf8)}"
     if kind == "destructor_declaration":
         name = node.child_by_field_name("name")
         return "~" if name is None else f"~{_text(name, utf8)}"
@@ -47,7 +47,7 @@ def accessor_name(node: Node, utf8: bytes) -> str:
         return _ACCESSOR_NAMES[owner.type]
     name = owner.child_by_field_name("name")
     if name is None:
-        variable = next((each for each in owner.named_children if each.type in _VARIABLES), None)
+        variable = next((child for child in owner.named_children if child.type in _VARIABLES), None)
         name = None if variable is None else variable.named_child(0)
     return kind if name is None else _text(name, utf8).removeprefix("$")
 

@@ -1,4 +1,4 @@
-"""What is wrong in a syntax tree, and how much of it can be looked at."""
+"""Syntax errors in a tree, and limits for trees that are too damaged or too deep."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
 
-# tree-sitter's queries count depth in 16 bits, and take quadratic time beyond; nothing that people write is as deep.
+# Tree-sitter queries count depth in 16 bits and take quadratic time beyond this depth. No hand-written code is as deep.
 QUERY_DEPTH_MAX = 4_000
-# They also take quadratic time over the tokens of one error; a file with such an error is not in its language.
+# Queries also take quadratic time over the tokens of one error. A file with such an error is not in its language.
 _ERROR_TOKENS_MAX = 10_000
 
 
-# Where Rust allows any tokens, if brackets are closed and texts end; its grammar knows some.
+# Rust allows any tokens in these nodes if brackets and strings are closed. The grammar knows only some tokens.
 _MACRO_NODES = frozenset({"token_tree", "token_tree_pattern", "token_repetition", "token_repetition_pattern"})
 _MACRO_TOKENS = re.compile(rb"[\w\s$~@#?!.,;:=+*/%^&|<>-]*\Z")
 _SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
-# Between an operand and what follows it are a few blanks.
-_BYTES_BETWEEN = 200
+# The number of bytes around a missing `!` that are searched. Only white space is between an operand and the next token.
+_LOOKAROUND_BYTES = 200
 
 
 def iter_broken(root: Node, language: str) -> Iterator[Node]:
-    """Every error and every missing node, in no order, but for those that a grammar is known to be wrong about.
+    """Yield every error and missing node in undefined order, except known errors of the grammar.
 
-    Most of a tree is sound: going down only where it is not takes a tenth of the time of a query for them.
+    Only nodes with errors are entered, which takes a tenth of the time of a query.
     """
     is_script, is_rust = language in _SCRIPTS, language == "rust"
     pending = [(root, 0, False)]
@@ -38,25 +38,26 @@ def iter_broken(root: Node, language: str) -> Iterator[Node]:
         elif node.is_error and not (is_in_macro and _MACRO_TOKENS.match(node.text or b"")):
             yield node
         elif not node.is_error and not node.child_count and node.has_error:
-            # A token that is missing may be hidden in the node that it is all of.
+            # A missing token can be hidden in a node that consists only of this token.
             yield node
         if depth < QUERY_DEPTH_MAX and node.child_count:
             is_in_macro = is_in_macro or (is_rust and node.type in _MACRO_NODES)
-            # Of itself, a token that is an error does not say that it has one.
+            # If a token itself is an error, `has_error` is false.
             pending += [(child, depth + 1, is_in_macro) for child in node.children if child.has_error or child.is_error]
 
 
 def _ends_an_operand(node: Node, text: bytes) -> bool:
-    """Whether a `!` is missing that nothing needs.
+    """Return whether a missing `!` is an error of the grammar.
 
-    To the grammar it ends `x<{}>` in `x<{}>`…``, and `[x as y]` in `[x as y] = z`, but `x as y = z` is wrong.
+    The grammar expects `!` at the end of `x<{}>` in `x<{}>`…``, and of `[x as y]` in `[x as y] = z`. But `x as y = z`
+    is wrong.
     """
-    before = text[max(0, node.start_byte - _BYTES_BETWEEN) : node.start_byte].rstrip()
-    behind = text[node.end_byte : node.end_byte + _BYTES_BETWEEN].lstrip()
-    return before.endswith((b")", b"]", b"}")) or not behind.startswith(b"=")
+    before = text[max(0, node.start_byte - _LOOKAROUND_BYTES) : node.start_byte].rstrip()
+    after = text[node.end_byte : node.end_byte + _LOOKAROUND_BYTES].lstrip()
+    return before.endswith((b")", b"]", b"}")) or not after.startswith(b"=")
 
 
 def is_hopeless_tree(tree: Tree) -> bool:
-    """Whether one error swallows so much that there is nothing to be learnt from a tree."""
+    """Return whether one error covers so much of a tree that the tree is useless."""
     root = tree.root_node
     return any(node.is_error and node.child_count > _ERROR_TOKENS_MAX for node in (root, *root.children))

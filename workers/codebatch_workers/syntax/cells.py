@@ -1,4 +1,4 @@
-"""Cells of notebooks in the records of their files."""
+"""Notebook cells in the records of a file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from codebatch_workers.syntax.source import SourceFile
 
 
 def with_cells(file: SourceFile, records: list[Record]) -> list[Record]:
-    """Return records of a file with the cell of each, and the line in it, if the file is a notebook."""
+    """Return the records with their cell and the line in this cell, if the file is a notebook."""
     notebook = file.notebook
     if notebook is None:
         return records

@@ -1,8 +1,8 @@
-"""Whether a place in a file is in a comment.
+"""Detection of comments: whether an offset of a file is in a comment.
 
-A syntax tree tells, one with errors too: a comment in a piece that cannot be parsed is still a comment there. Where
-there is none, what its language begins comments with tells, and what looks like a string on a line is passed over: a
-string of several lines is not known there. Text in a language of which neither is known is a comment as it stands.
+A syntax tree is used if there is one, even with errors. Otherwise comments are found by the syntax of the language, and
+strings that end on their line are skipped; multi-line strings are not recognized. If the language's comments are
+unknown, all text counts as comment.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ IsComment = Callable[[int], bool]
 
 
 class _Kind(msgspec.Struct, frozen=True):
-    """How comments are written, whether strings hide them, and in which languages."""
+    """The syntax of a kind of comment, its languages, and whether strings can contain its opening mark."""
 
     pattern: bytes
     has_strings: bool
@@ -55,13 +55,13 @@ _KINDS = (
     _kind(rb"%[^\n]*", "erlang latex prolog", has_strings=False),
     _kind(rb"<!--[\s\S]*?(?:-->|\Z)", "astro blade dtd html markdown mdx razor svelte svg vue xml", has_strings=False),
 )
-# Literal text of Markdown, fenced or in backquotes; a fence that nothing closes reaches to the end.
+# Literal text of Markdown, fenced or in backquotes. An unclosed fence extends to the end.
 _LITERAL = rb"(?P<fence>`{3,}|~{3,})[\s\S]*?(?:(?P=fence)|\Z)|`[^`\n]*`?"
-# The second is short and closed, or it is no string: `8'hFF`, `don't`.
+# Single-quoted strings must be short and closed. Otherwise the quote is not a string: `8'hFF`, `don't`.
 _STRINGS = rb"\"(?:[^\"\\\n]|\\[^\n])*\"?|'(?:[^'\\\n]|\\[^\n]){0,100}'"
 _LANGUAGES_WITH_LITERALS = frozenset({"markdown", "mdx"})
 
-# What a tree holds as text, and in which language it is: directives of C, scripts and styles in HTML, HTML in PHP.
+# Nodes that contain text of another language: directives of C, scripts and styles in HTML, HTML in PHP.
 _EMBEDDED = {
     ("c", "preproc_arg"): "c",
     ("cpp", "preproc_arg"): "c",
@@ -71,7 +71,7 @@ _EMBEDDED = {
 
 
 def comments_of(file: SourceFile) -> IsComment:
-    """What tells of an offset in a file's `utf8` whether it is in a comment."""
+    """Return a predicate: whether an offset in the file's `utf8` is in a comment."""
     tree = file.tree
     return _in_text(file.utf8, file.language) if tree is None else _in_tree(file, tree)
 
@@ -84,7 +84,7 @@ def _in_tree(file: SourceFile, tree: Tree) -> IsComment:
         if node is None:
             return False
         if "comment" in node.type or node.type == "marginalia":
-            # The grammar of HTML looks for comments in values too.
+            # The HTML grammar also finds comments in attribute values.
             return node.parent is None or node.parent.type != "quoted_attribute_value"
         language = _EMBEDDED.get((file.language, node.type))
         if language is None:
@@ -98,7 +98,10 @@ def _in_tree(file: SourceFile, tree: Tree) -> IsComment:
 
 
 def comment_spans(text: bytes, language: str) -> list[tuple[int, int]]:
-    """Return where the comments of a text are, without a tree; none in a language whose comments are not known."""
+    """Return the ranges of comments in a text, without a tree.
+
+    The list is empty if the comments of the language are unknown.
+    """
     pattern = _pattern(language)
     if pattern is None:
         return []
@@ -108,8 +111,8 @@ def comment_spans(text: bytes, language: str) -> list[tuple[int, int]]:
 def _in_text(text: bytes, language: str) -> IsComment:
     if _pattern(language) is None:
         return lambda _: True
-    found = comment_spans(text, language)
-    return lambda offset: _is_within(found, offset)
+    spans = comment_spans(text, language)
+    return lambda offset: _is_within(spans, offset)
 
 
 def _is_within(spans: Sequence[tuple[int, int]], offset: int) -> bool:
@@ -119,7 +122,7 @@ def _is_within(spans: Sequence[tuple[int, int]], offset: int) -> bool:
 
 @cache
 def _pattern(language: str) -> re.Pattern[bytes] | None:
-    """What finds strings and, as the group `comment`, comments; None for a language of which nothing is known."""
+    """Return a pattern for strings and, as group `comment`, comments. Return None for an unknown language."""
     kinds = [kind for kind in _KINDS if language in kind.languages]
     if not kinds:
         return None

@@ -1,4 +1,4 @@
-"""What a file's result depends on beside its bytes: functions of the snapshot's path list (SPEC.md "Context")."""
+"""Inputs of a file's result other than its content: functions of the paths of the snapshot (SPEC.md "Context")."""
 
 from __future__ import annotations
 
@@ -13,35 +13,37 @@ _HEADERS = (b".h", b".H")
 
 
 def _parent(path: bytes) -> bytes:
-    """The directory of a path, empty at the root."""
+    """Return the directory of a path, or empty at the root."""
     return path.rpartition(b"/")[0]
 
 
 def language_context(view: SnapshotView) -> Callable[[Entry], bytes]:
-    """Of a `.h`: `c` or `cpp`, as the nearest sources are; of other files, and where there are none, nothing.
+    """Return the context of `.h` files: `c` or `cpp`, like the nearest sources.
 
-    Going up from the file's directory, the first that has C or C++ sources decides by majority, C if they are equal: of
-    its own files where it has such files, else of all that is below it (`include/` beside `src/`).
+    It is empty for other files or without sources.
+
+    Searching upward from the file's directory, the first directory with C or C++ sources decides by majority; a tie
+    means C. Sources directly in a directory take precedence over sources below it (an `include/` next to `src/`).
     """
-    own: dict[bytes, int] = {}
+    own_balances: dict[bytes, int] = {}
     for entry in view.entries:
         path = entry.path
         if path.endswith(_C_SOURCES):
-            own[_parent(path)] = own.get(_parent(path), 0) - 1
+            own_balances[_parent(path)] = own_balances.get(_parent(path), 0) - 1
         elif path.endswith(_CPP_SOURCES):
-            own[_parent(path)] = own.get(_parent(path), 0) + 1
-    below: dict[bytes, int] = {}
-    for directory, balance in own.items():
+            own_balances[_parent(path)] = own_balances.get(_parent(path), 0) + 1
+    balances_below: dict[bytes, int] = {}
+    for directory, balance in own_balances.items():
         while directory:
             directory = _parent(directory)
-            below[directory] = below.get(directory, 0) + balance
-    decided: dict[bytes, bytes] = {b"": _winner(own.get(b"", below.get(b"")))}
+            balances_below[directory] = balances_below.get(directory, 0) + balance
+    decided: dict[bytes, bytes] = {b"": _winner(own_balances.get(b"", balances_below.get(b"")))}
 
     def decide(directory: bytes) -> bytes:
         undecided = []
         while directory not in decided:
             undecided.append(directory)
-            balance = own.get(directory, below.get(directory))
+            balance = own_balances.get(directory, balances_below.get(directory))
             if balance is not None:
                 decided[directory] = _winner(balance)
             else:
@@ -58,32 +60,32 @@ def language_context(view: SnapshotView) -> Callable[[Entry], bytes]:
 
 
 def _winner(balance: int | None) -> bytes:
-    """Of C sources counted down and C++ sources counted up."""
+    """Return the language for a balance: the number of C++ sources minus the number of C sources."""
     if balance is None:
         return b""
     return b"cpp" if balance > 0 else b"c"
 
 
 def packages_context(view: SnapshotView) -> Callable[[Entry], bytes]:
-    """Of a file: the directories above it with an `__init__.py`, NUL-separated, outermost first.
+    """Return the context of files: the directories above them with an `__init__.py`, NUL-separated, outermost first.
 
-    ruff takes them for packages, and some of its rules ask in which package a module is. Whatever its path says, a file
-    may be Python by its shebang or by `.gitattributes`.
+    ruff treats these directories as packages, and some of its rules need the package of a module. All files have this
+    context, because shebangs and `.gitattributes` can make any file Python.
     """
     packages = {_parent(entry.path) for entry in view.entries if entry.kind == "file" and _is_init(entry.path)}
     known: dict[bytes, bytes] = {}
 
-    def above(directory: bytes) -> bytes:
-        held = known.get(directory)
-        if held is None:
+    def enclosing_packages(directory: bytes) -> bytes:
+        packages_above = known.get(directory)
+        if packages_above is None:
             parts = directory.split(b"/") if directory else []
             prefixes = [b"", *(b"/".join(parts[:count]) for count in range(1, len(parts) + 1))]
-            held = b"\0".join(prefix + b"/" for prefix in prefixes if prefix in packages)
-            known[directory] = held
-        return held
+            packages_above = b"\0".join(prefix + b"/" for prefix in prefixes if prefix in packages)
+            known[directory] = packages_above
+        return packages_above
 
     def context(entry: Entry) -> bytes:
-        return above(_parent(entry.path)) if entry.kind == "file" else b""
+        return enclosing_packages(_parent(entry.path)) if entry.kind == "file" else b""
 
     return context
 
@@ -93,5 +95,5 @@ def _is_init(path: bytes) -> bool:
 
 
 def directories_of_packages(context: bytes) -> list[bytes]:
-    """What `packages_context` said, as directories; the root is empty."""
+    """Return the directories in a value of `packages_context`. The root is empty."""
     return [part[:-1] for part in context.split(b"\0")] if context else []

@@ -1,4 +1,4 @@
-"""A finding in a file, by byte offsets, as a record."""
+"""Findings in a file, as records."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from msgspec import UnsetType
 
 from codebatch.model.record import Diagnostic, Severity
 
-# Of findings that name no other. Those of a task that is not built in are given its name (execution.py).
+# The tool of findings that name no other. In findings of custom tasks it is replaced by the task's name (execution.py).
 OWN_TOOL = "codebatch"
 
 
 class LocatedFile(Protocol):
-    """A file in which offsets have lines and columns (source.py)."""
+    """A file that converts offsets to lines and columns (source.py)."""
 
     @property
     def utf8(self) -> bytes: ...
@@ -58,7 +58,7 @@ def diagnostic(
 def diagnostic_at(
     file: LocatedFile, line: int, message: str, *, column: int = 1, code: str = "", severity: Severity = "warning"
 ) -> Diagnostic:
-    """A finding from a column of a line to the end of it. Raises ValueError for a place that the file has not."""
+    """Return a finding from a column to the end of its line. Raises ValueError if the file lacks this position."""
     lines = max(file.line_count, 1)
     if not 1 <= line <= lines:
         raise ValueError(f"the finding is at line {line}, but the file has {lines} lines")

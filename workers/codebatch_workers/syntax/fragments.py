@@ -1,7 +1,7 @@
-"""Fragments: scripts that a build joins with others, so that one opens brackets which another one closes.
+"""Fragments: scripts that a build concatenates, where one opens brackets that another closes.
 
-The name of such a file says which end of the whole it is: `intro.js` and `outro.js`, `wrapper.start.js`. A file with
-such a name is a fragment if it has no errors once its brackets are closed, or are opened before it.
+The name of a fragment contains its position: `intro.js` and `outro.js`, `wrapper.start.js`. A file with such a name is
+a fragment if it has no errors after its unmatched brackets are completed.
 """
 
 from __future__ import annotations
@@ -22,13 +22,16 @@ _END = re.compile(
     rb"(?:[^/]*[-_.])?(?:after|bottom|close|end|finish|foot|footer|outro|post|postfix|postlude|suffix|tail)\.js"
 )
 _CLOSING = {b"(": b")", b"[": b"]", b"{": b"}", b"${": b"}"}
-# Before what closes a body stands the head of a function, since `return` may stand in the body.
+# A closing brace is completed by the head of a function, because a function body can contain `return`.
 _OPENING = {b")": b"(", b"]": b"[", b"}": b"function () {"}
 _BYTES_MAX = 100_000
 
 
 def is_fragment(file: SourceFile) -> bool:
-    """Return whether a file that has errors is the beginning or the end of a script, as its name says."""
+    """Return whether a file with errors is the beginning or the end of a script.
+
+    Its name must be the name of a fragment.
+    """
     if file.language != "javascript" or len(file.utf8) > _BYTES_MAX or file.tree is None:
         return False
     name = file.path.rpartition(b"/")[2].lower()
@@ -38,14 +41,14 @@ def is_fragment(file: SourceFile) -> bool:
     opened, closed = _unmatched(file.tree.root_node)
     if bool(opened) == bool(closed) or (opened and not is_beginning) or (closed and not is_end):
         return False
-    before = b"".join(_OPENING[each] for each in reversed(closed))
-    behind = b"".join(_CLOSING[each] for each in reversed(opened))
-    # The other end of the whole may begin with the value of an assignment.
-    return not _has_errors(file, before + file.utf8 + (b"\n0" if opened else b"") + behind)
+    prefix = b"".join(_OPENING[bracket] for bracket in reversed(closed))
+    suffix = b"".join(_CLOSING[bracket] for bracket in reversed(opened))
+    # The missing end can begin with the value of an assignment.
+    return not _has_errors(file, prefix + file.utf8 + (b"\n0" if opened else b"") + suffix)
 
 
 def _unmatched(root: Node) -> tuple[list[bytes], list[bytes]]:
-    """Return the brackets that nothing closes, and those that nothing opened."""
+    """Return the unclosed brackets and the unopened brackets, both in text order."""
     opened: list[bytes] = []
     closed: list[bytes] = []
     pending = [root]

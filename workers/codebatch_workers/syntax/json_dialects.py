@@ -1,8 +1,8 @@
-"""What readers of JSON accept beyond JSON: comments, and a comma behind the last element.
+"""JSON with comments and trailing commas, which some readers accept.
 
-Many tools read their configuration so, which linguist and VS Code call "JSON with comments". Their files are known by
-name; any other `.json` file that holds a comment has such a reader too, for a strict one would refuse it. The grammar
-parses comments, but calls a trailing comma an error.
+Linguist and VS Code call this dialect "JSON with comments". Files of tools that accept it are known by name. Any other
+`.json` file with a comment also has such a reader, because a strict reader would reject it. The grammar parses comments
+but reports trailing commas as errors.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# Files that their own tools read with comments and trailing commas: TypeScript, VS Code, Zed, linters, Babel, bundlers,
-# .NET, Renovate and others. Without the `.json` at their end.
+# Files that their tools read with comments and trailing commas: TypeScript, VS Code, Zed, linters, Babel, bundlers,
+# .NET, Renovate and others. The ending `.json` is separate.
 _TOLERANT = re.compile(
     rb"(?:^|/)(?:\.(?:vscode|zed)/[^/]+|[^/]*[jt]sconfig[^/]*|[^/]*(?:color|icon)-theme|[^/]*language-configuration|"
     rb"\.?devcontainer|\.?markdownlint(?:-cli2)?|\.eslintrc|tslint|\.?oxlintrc|\.?cspell(?:\.config)?|pyrightconfig|"
@@ -24,26 +24,27 @@ _TOLERANT = re.compile(
 
 
 def takes_comments(path: bytes) -> bool:
-    """Return whether a `.json` file is known, by its path, to be read as JSON with comments."""
+    """Return whether a `.json` file is JSON with comments according to its path."""
     return _TOLERANT.search(path) is not None
 
 
 def is_trailing_comma(node: Node) -> bool:
-    """Return whether an error or missing node is there for a comma behind the last element and for nothing else.
+    """Return whether an error or missing node is caused only by a trailing comma.
 
-    In an array of texts or numbers the grammar misses an element behind the comma, elsewhere the comma is the error.
+    In an array of strings or numbers the grammar reports a missing element after the comma. Elsewhere the comma is the
+    error.
     """
-    comma = _beside(node, "prev_sibling") if node.is_missing else node
-    closing = _beside(node, "next_sibling")
+    comma = _sibling(node, "prev_sibling") if node.is_missing else node
+    closing = _sibling(node, "next_sibling")
     if comma is None or closing is None or closing.type not in ("]", "}") or (comma.text or b"").strip() != b",":
         return False
-    before = _beside(comma, "prev_sibling")
+    before = _sibling(comma, "prev_sibling")
     return before is not None and before.type not in ("[", "{", ",")
 
 
-def _beside(node: Node, direction: str) -> Node | None:
-    """Return the nearest node on one side that is no comment."""
-    at: Node | None = getattr(node, direction)
-    while at is not None and at.type == "comment":
-        at = getattr(at, direction)
-    return at
+def _sibling(node: Node, direction: str) -> Node | None:
+    """Return the nearest sibling on one side that is not a comment."""
+    sibling: Node | None = getattr(node, direction)
+    while sibling is not None and sibling.type == "comment":
+        sibling = getattr(sibling, direction)
+    return sibling

@@ -1,4 +1,4 @@
-"""How the readers of a JSON file parse it: with comments, or strictly."""
+"""The JSON dialect that programs accept in a file: with comments, or strict."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _STRICT_NAMES = frozenset(
 
 
 def has_tolerant_reader(file: SourceFile) -> bool:
-    """Return whether a file is JSON with comments, by its name or since it holds some."""
+    """Return whether a file is JSON with comments: by its name, or because it has comments."""
     return file.language == "jsonc" or (file.language == "json" and bool(file.captures.get("comment")))
 
 
 def has_strict_reader(file: SourceFile) -> bool:
-    """Return whether a file is known to be read as JSON and nothing else: manifests of packages, formats of data."""
+    """Return whether a file is always read as strict JSON: package manifests and data formats."""
     name = file.path.rpartition(b"/")[2]
     return file.language == "json" and (name in _STRICT_NAMES or not name.endswith(b".json"))

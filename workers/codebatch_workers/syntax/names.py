@@ -1,4 +1,4 @@
-"""The names that a definition binds, per language. `outline` asks; nothing here knows of scopes or records."""
+"""The names that a definition binds, for each language. `outline` adds scopes and makes the records."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class Name(msgspec.Struct, frozen=True, gc=False):
-    """A name where it is written, what kind of thing it names, and an owner that is written with it (`Owner::name`).
+    """A name at its offsets, the type of its symbol, and the owner written before it (`Owner::name`).
 
-    `text` is what a thing is called that has no name of its own in the source (`export default`).
+    `text` is the name of a symbol that has no name in the source, such as `default` for `export default`.
     """
 
     start: int
@@ -29,7 +29,7 @@ class Name(msgspec.Struct, frozen=True, gc=False):
 
 NamesOf = Callable[["Node", SymbolType, bytes], list[Name]]
 
-# A longer name is data.
+# The maximum length of a name. A longer one is data.
 NAME_BYTES_MAX = 512
 
 _GENERICS = re.compile(rb"<[^<>]*>")
@@ -37,7 +37,7 @@ _GENERIC_DEPTH_MAX = 8
 
 
 def without_generics(text: bytes) -> bytes:
-    """`Map<K, List<V>>::get` without what is in angle brackets."""
+    """Return text without everything in angle brackets: `Map<K, List<V>>::get` becomes `Map::get`."""
     for _ in range(_GENERIC_DEPTH_MAX):
         if b"<" not in text:
             break
@@ -48,7 +48,7 @@ def without_generics(text: bytes) -> bytes:
     return text
 
 
-# What names begin with that are written in quotes, or with a mark so that they may be reserved words.
+# The bytes that begin a quoted name, or a marked name, which may be a reserved word.
 NAME_MARKS: dict[str, tuple[bytes, ...]] = {
     "csharp": (b"@",),
     "kotlin": (b"`",),
@@ -60,7 +60,7 @@ _CLOSING_MARKS = {b'"': b'"', b"`": b"`", b"[": b"]", b"@": b""}
 
 
 def without_marks(utf8: bytes, start: int, end: int) -> tuple[int, int]:
-    """Return where a name stands without its quotes or its mark; as given if it lacks the closing one."""
+    """Return the range of a name without its quotes or mark. A name without its closing quote is returned unchanged."""
     closing = _CLOSING_MARKS[utf8[start : start + 1]]
     is_closed = end - start > 1 + len(closing) and utf8.endswith(closing, start, end)
     return (start + 1, end - len(closing)) if is_closed else (start, end)
@@ -71,7 +71,7 @@ def _plain(node: Node | None, symbol_type: SymbolType, owner: str = "") -> list[
 
 
 def names_by_field(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[Name]:
-    """The `name` field, as most grammars have it."""
+    """Return the name in the field `name`, which most grammars use."""
     return _plain(node.child_by_field_name("name"), symbol_type)
 
 
@@ -83,7 +83,7 @@ _PYTHON_TARGETS = frozenset(
 
 
 def names_of_python(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
-    """A definition's name, a `type` statement's left side, or the identifiers of an assignment's target."""
+    """Return a definition's name, the left side of a `type` statement, or the identifiers of an assignment's target."""
     if symbol_type == "type":
         left = node.child_by_field_name("left")
         while left is not None and left.type in ("type", "generic_type"):
@@ -95,24 +95,27 @@ def names_of_python(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Na
 
 
 def _identifiers(node: Node, symbol_type: SymbolType, through: frozenset[str], leaves: frozenset[str]) -> list[Name]:
-    """Every leaf under a target, through nodes that only group. Without recursion: patterns nest arbitrarily deep."""
-    found = []
+    """Return every leaf below a target, descending only through grouping nodes.
+
+    Iterative, because patterns can nest deep.
+    """
+    names = []
     pending = [node]
     while pending:
         node = pending.pop()
         kind = node.type
         if kind in leaves:
-            found.append(Name(node.start_byte, node.end_byte, symbol_type, ""))
+            names.append(Name(node.start_byte, node.end_byte, symbol_type, ""))
         elif kind == "pair_pattern":
-            pending.extend(_some(node.child_by_field_name("value")))
+            pending.extend(_as_list(node.child_by_field_name("value")))
         elif kind in ("assignment_pattern", "object_assignment_pattern"):
-            pending.extend(_some(node.child_by_field_name("left")))
+            pending.extend(_as_list(node.child_by_field_name("left")))
         elif kind in through:
             pending.extend(reversed(node.named_children))
-    return found
+    return names
 
 
-def _some(node: Node | None) -> list[Node]:
+def _as_list(node: Node | None) -> list[Node]:
     return [] if node is None else [node]
 
 
@@ -123,7 +126,7 @@ _SCRIPT_LEAVES = frozenset({"identifier", "shorthand_property_identifier_pattern
 
 
 def pattern_names(node: Node) -> list[tuple[int, int]]:
-    """Where the names stand that a parameter or a declarator binds; none that defaults and types only mention."""
+    """Return the ranges of names that a parameter or a declarator binds, without names in defaults and types."""
     if node.type in ("required_parameter", "optional_parameter"):
         node = node.child_by_field_name("pattern") or node
     leaves = _SCRIPT_LEAVES | {"type_identifier"}
@@ -131,7 +134,7 @@ def pattern_names(node: Node) -> list[tuple[int, int]]:
 
 
 def names_of_script(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
-    """A name, the identifiers of a destructuring, or the last part of what a function is assigned to."""
+    """Return a name, the identifiers of a destructuring pattern, or the last part of the target of a function."""
     if node.type == "assignment_expression":
         left = node.child_by_field_name("left")
         if left is not None and left.type == "member_expression":
@@ -163,12 +166,12 @@ _INLINE = re.compile(rb"\binline\b")
 
 
 def names_of_c(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
-    """As of C++, but no member of a struct is a function."""
+    """Return the same names as for C++, except functions declared as members of a struct."""
     return [name for name in names_of_cpp(node, symbol_type, utf8) if symbol_type == name.symbol_type]
 
 
 def names_of_cpp(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
-    """The name inside a declarator: `(*names[3])(void)` declares `names`, `int f(void);` declares nothing new."""
+    """Return the name in a declarator: `(*names[3])(void)` declares `names`, `int f(void);` declares nothing new."""
     name = node.child_by_field_name("name")
     if name is not None and name.type == "nested_namespace_specifier":
         text = b"".join(_INLINE.sub(b"", utf8[name.start_byte : name.end_byte]).split())
@@ -195,18 +198,18 @@ def names_of_cpp(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]
 
 
 def is_macro_block(node: Node) -> bool:
-    """Whether a definition of a function has no brackets but those around its name: `MACRO(name) {`."""
+    """Return whether the only parentheses of a function definition are those around its name: `MACRO(name) {`."""
     declarator = node.child_by_field_name("declarator")
     return declarator is not None and declarator.type == "parenthesized_declarator"
 
 
 def _declared(node: Node | None) -> tuple[Node | None, bool]:
-    """What a declarator declares, and whether it is a function rather than a pointer to one."""
+    """Return the node that a declarator declares, and whether it is a function and not a pointer to a function."""
     is_function = False
     while node is not None and node.type not in _DECLARATORS:
         inner = node.child_by_field_name("declarator")
         if node.type == "function_declarator":
-            # `(*f)(int)` is a pointer, `(f)(int)` a function whose name a macro shall not replace.
+            # `(*f)(int)` is a pointer. `(f)(int)` is a function; the parentheses prevent macro expansion of its name.
             in_brackets = (
                 inner.named_child(0) if inner is not None and inner.type == "parenthesized_declarator" else None
             )
@@ -225,9 +228,9 @@ def _declared(node: Node | None) -> tuple[Node | None, bool]:
 
 
 def _qualified(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
-    """`Outer<T>::name` is `name`, owned by `Outer`."""
+    """Return the last part of a qualified name and its owner: `Outer<T>::name` is `name`, owned by `Outer`."""
     text = utf8[node.start_byte : node.end_byte]
-    # The last `::` outside of angle brackets is where the innermost qualified_identifier has its name.
+    # The innermost qualified_identifier has its name after the last `::` that is outside angle brackets.
     start = node.start_byte
     while node.type == "qualified_identifier":
         inner = node.child_by_field_name("name")
@@ -246,7 +249,7 @@ _RECEIVER = re.compile(rb"\(\s*(?:[\w\x80-\xff]+\s+)?\*?\s*([\w\x80-\xff]+)")
 
 
 def names_of_go(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
-    """A name; a method's owner is the type of its receiver."""
+    """Return a name. The owner of a method is the type of its receiver."""
     owner = ""
     if node.type == "method_declaration":
         receiver = node.child_by_field_name("receiver")
@@ -261,28 +264,28 @@ _SCALA_PATTERNS = frozenset({"identifiers", "infix_pattern", "tuple_pattern", "t
 
 
 def names_of_scala(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
-    """A name, or the names that the pattern of a `val` binds."""
+    """Return a name, or the names that the pattern of a `val` binds."""
     if symbol_type != "variable":
         return names_by_field(node, symbol_type, utf8)
-    found = []
+    names = []
     pending = [node]
     while pending:
         node = pending.pop()
         children = node.named_children
         if node.type == "identifier":
-            # A name in capitals that stands in a pattern is one that is compared.
-            found.append(Name(node.start_byte, node.end_byte, symbol_type, ""))
+            # A capitalized name in a pattern is compared with, not bound, but all identifiers are included.
+            names.append(Name(node.start_byte, node.end_byte, symbol_type, ""))
         elif node.type == "case_class_pattern":
             pending += children[1:]
         elif node.type in _SCALA_PATTERNS or node.type == "capture_pattern":
             pending += children[:1] if node.type == "typed_pattern" else children
-    return found
+    return names
 
 
 def names_of_swift(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
-    """A name; `deinit` and `subscript` are theirs."""
+    """Return a name. The name of `deinit` and `subscript` is this keyword."""
     if node.type in ("deinit_declaration", "subscript_declaration"):
-        word = next((each for each in node.children if each.type in ("deinit", "subscript")), None)
+        word = next((child for child in node.children if child.type in ("deinit", "subscript")), None)
         return _plain(word, symbol_type)
     return names_by_field(node, symbol_type, utf8)
 
@@ -291,7 +294,7 @@ def names_of_swift(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Nam
 
 
 def names_of_lua(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[Name]:
-    """A name, or of a function that is a value what it is assigned to: `M.f = function`, `{ f = function }`."""
+    """Return a name, or the target that a function value is assigned to: `M.f = function`, `{ f = function }`."""
     if node.type != "function_definition":
         return _plain(node.child_by_field_name("name"), symbol_type)
     holder = node.parent
@@ -316,7 +319,7 @@ _LUA_NAMES = frozenset({"dot_index_expression", "identifier", "string_content"})
 
 
 def names_of_php(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[Name]:
-    """A name, or of a closure that of the variable to which it is assigned, without its `$`."""
+    """Return a name. For a closure, return the variable that it is assigned to, without `$`."""
     if node.type not in ("anonymous_function", "arrow_function"):
         return _plain(node.child_by_field_name("name"), symbol_type)
     left = node.parent.child_by_field_name("left") if node.parent is not None else None
@@ -327,7 +330,7 @@ _RESERVED_IN_C = frozenset(
     b"_Bool _Complex auto break case char const continue default do double else enum extern float for goto if int long "
     b"register return short signed sizeof static struct switch typedef union unsigned void volatile while".split()
 )
-# What names nothing, and error recovery takes for a name. Scripts have none: there a member may be called by any word.
+# Reserved words, which error recovery can mistake for names. JavaScript is absent: any word can name a member.
 RESERVED: dict[str, frozenset[bytes]] = {
     "c": _RESERVED_IN_C,
     "cpp": _RESERVED_IN_C

@@ -48,9 +48,8 @@ if TYPE_CHECKING:
 
     from codebatch_workers.syntax.language.notebooks import Notebook
 
-# A file above this is not parsed, and not linted: no person reads it.
-HUGE_BYTES_MIN = 8 * 1024 * 1024
-# Notebooks hold pictures: above this they are no code of anybody.
+HUGE_BYTES_MIN = 8 * 1024 * 1024  # Larger files are neither parsed nor linted.
+# The maximum size of a notebook. Notebooks contain images, so this limit is higher.
 NOTEBOOK_BYTES_MAX = 64 * 1024 * 1024
 NOTEBOOK_ENDING = b".ipynb"
 _COLUMN_BLOCK_BYTES = 1024
@@ -62,19 +61,19 @@ _DENSE_BLANKS_SHARE_MAX = 0.04
 _LONE_CR = re.compile(rb"\r(?!\n)")
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
 _ASCII_FOR_ALL = bytes([*range(0x80), *[ord("x")] * 0x80])
-# The contexts of which anything here is made.
+# The contexts that determine the language, and with it every cached value.
 _LANGUAGE_FOLLOWS_FROM = frozenset({"attributes", "language"})
 
-# What opens blocks at the start of a line. A scanner's state must fit into 1,024 bytes, and theirs is written beyond
-# (tree-sitter-yaml issue 48: from 254 levels on, of which two may begin in one column; tree-sitter-markdown issue 243).
+# Lines that open very many blocks. The state of a scanner must fit into 1,024 bytes, but these scanners write more
+# (tree-sitter-yaml issue 48: from 254 levels on, two of which may begin in one column; tree-sitter-markdown issue 243).
 _YAML_DEEP = re.compile(rb"\n[ \t?:-]{120}")
 _MARKDOWN_DEEP = re.compile(rb"\n[ \t>*+\-\d.)]{240}")
-# It counts lines and columns in 16 bits (tree-sitter-yaml issue 49).
+# The YAML scanner counts lines and columns in 16 bits (tree-sitter-yaml issue 49).
 _YAML_COUNT_MAX = 32_767
 
 
 def _is_deep(opening: re.Pattern[bytes], file: SourceFile) -> bool:
-    # A line end is found ten times faster than `^`.
+    # The patterns begin with a line feed because a search for it is ten times faster than `^`.
     return opening.search(b"\n" + file.utf8) is not None
 
 
@@ -95,8 +94,8 @@ _OVERRUNS: Mapping[str, Callable[[SourceFile], bool]] = {
 T = TypeVar("T")
 
 
-class _kept(Generic[T]):  # noqa: N801  # it is used as a decorator
-    """functools.cached_property, which takes a lock before Python 3.12, and twice the time."""
+class _cached(Generic[T]):  # noqa: N801  # used as a decorator
+    """A cached property without the lock that `functools.cached_property` takes before Python 3.12."""
 
     def __init__(self, make: Callable[[SourceFile], T]) -> None:
         self._make = make
@@ -113,7 +112,7 @@ class SourceFile:
     It has many methods, because each returns one value that is derived from others and cached.
     """
 
-    # These are not with what is kept, which others that see less may share.
+    # `_views` and `contexts` are slots, because views with fewer contexts share the cached values in `__dict__`.
     __slots__ = ("__dict__", "_views", "contexts")
 
     def __init__(self, path: bytes, content: bytes, executable: bool, contexts: Mapping[str, bytes]) -> None:
@@ -124,9 +123,9 @@ class SourceFile:
         self._views: dict[frozenset[str], SourceFile] = {}
         self.path_fields: tuple[str | UnsetType, str | UnsetType] = path_fields(path)
 
-    # -- What it is ---------------------------------------------------------------------------------------------------
+    # -- Properties ----------------------------------------------------------------------------------------------------
 
-    @_kept
+    @_cached
     def language(self) -> str:
         """The name of the language; `text` if unknown or a Git LFS pointer. `.gitattributes` has precedence."""
         if self.notebook is not None or is_lfs_pointer(self.content):
@@ -138,7 +137,7 @@ class SourceFile:
         start = len(codecs.BOM_UTF8) if content.startswith(codecs.BOM_UTF8) else 0
         return detect(self.path, content[start : start + 256], self.contexts.get("language", b""), content)
 
-    @_kept
+    @_cached
     def notebook(self) -> Notebook | None:
         """The notebook in the file, if its language is Python. `utf8` is then the code of its cells."""
         if not self.path.endswith(NOTEBOOK_ENDING) or is_binary(self.content):
@@ -149,16 +148,16 @@ class SourceFile:
 
         return read_notebook(decode(self.content, lambda: False).utf8)
 
-    @_kept
+    @_cached
     def _attributes(self) -> Mapping[str, str]:
         return attributes_of(self.contexts.get("attributes", b""))
 
-    @_kept
+    @_cached
     def is_binary(self) -> bool:
         """Whether the file is binary."""
         return is_binary(self.content)
 
-    @_kept
+    @_cached
     def file_class(self) -> FileClass:
         """The class of the file: the first of these that applies.
 
@@ -174,19 +173,23 @@ class SourceFile:
             return "empty"
         if len(self.content if self.notebook is None else self.utf8) > HUGE_BYTES_MIN:
             return "huge"
-        said = self._attributes
-        if "generated" not in said and self._is_minified():
+        linguist = self._attributes
+        if "generated" not in linguist and self._is_minified():
             return "minified"
-        if said.get("generated") or ("generated" not in said and is_generated(self.path, self.utf8)):
+        if linguist.get("generated") or ("generated" not in linguist and is_generated(self.path, self.utf8)):
             return "generated"
-        if said.get("vendored") or ("vendored" not in said and is_vendored(self.path, self.utf8, self.language)):
+        if linguist.get("vendored") or (
+            "vendored" not in linguist and is_vendored(self.path, self.utf8, self.language)
+        ):
             return "vendored"
         purpose = purpose_of(self.path)
         if purpose is not None:
-            return "fixture" if purpose == "test" and said.get("documentation") else purpose
+            return "fixture" if purpose == "test" and linguist.get("documentation") else purpose
         if is_migration(self.path, self.utf8, self.language):
             return "migration"
-        is_for_readers = said.get("documentation") or ("documentation" not in said and is_documentation(self.path))
+        is_for_readers = linguist.get("documentation") or (
+            "documentation" not in linguist and is_documentation(self.path)
+        )
         return "documentation" if is_for_readers else "text"
 
     def _is_minified(self) -> bool:
@@ -197,12 +200,12 @@ class SourceFile:
         size, lines = len(self.utf8), self.line_count
         if size > _MINIFIED_LINE_BYTES_MIN * lines:
             return True
-        # Some programs break their lines after 500 bytes: then there are hardly any blanks.
+        # Some minifiers break lines after 500 bytes. Their output has hardly any white space.
         if self.language != "javascript" or size <= _DENSE_LINE_BYTES_MIN * lines:
             return False
         return sum(map(self.utf8.count, (b" ", b"\t", b"\n"))) < _DENSE_BLANKS_SHARE_MAX * size
 
-    @_kept
+    @_cached
     def is_parsed(self) -> bool:
         """Whether the file can be parsed by a grammar that detects syntax errors."""
         return self.language not in LANGUAGES_OF_PROSE and self.can_be_parsed
@@ -214,7 +217,7 @@ class SourceFile:
             return False
         return self.language not in _OVERRUNS or not self.overruns_its_grammar
 
-    @_kept
+    @_cached
     def overruns_its_grammar(self) -> bool:
         """Whether the file exceeds the limits of its grammar's scanner, so that parsing would crash or fail."""
         overruns = _OVERRUNS.get(self.language)
@@ -225,9 +228,9 @@ class SourceFile:
         """Whether this installation can parse files of this language."""
         return has_grammar(self.language)
 
-    # -- Its text -----------------------------------------------------------------------------------------------------
+    # -- Text ----------------------------------------------------------------------------------------------------------
 
-    @_kept
+    @_cached
     def _decoded(self) -> Decoded:
         if self.notebook is not None:
             return Decoded(self.notebook.module, "utf-8", "")
@@ -243,33 +246,33 @@ class SourceFile:
         """The reason why the file is not valid in its encoding, or empty if it is valid."""
         return "" if self.is_binary else self._decoded.problem
 
-    @_kept
+    @_cached
     def utf8(self) -> bytes:
         """The content in UTF-8, without a byte order mark. Invalid bytes become U+FFFD; binary files are empty."""
         return b"" if self.is_binary else self._decoded.utf8
 
-    @_kept
+    @_cached
     def text(self) -> str:
         """`utf8`, decoded."""
         return self.utf8.decode("utf-8")
 
-    @_kept
+    @_cached
     def line_starts(self) -> list[int]:
         """The offset of the start of each line, and the offset after the last LF."""
-        # A BytesIO gives lines that end at LF alone, and faster than any search for it.
+        # BytesIO splits lines only at LF, and is faster than a search.
         starts = list(accumulate(map(len, BytesIO(self.utf8)), initial=0))
         if not self.utf8.endswith(b"\n") and self.utf8:
             starts.pop()
         return starts
 
-    @_kept
+    @_cached
     def line_count(self) -> int:
         """The number of lines. Text after the last LF is a line too."""
         return self.utf8.count(b"\n") + (not self.utf8.endswith(b"\n") and bool(self.utf8))
 
-    # -- Positions ----------------------------------------------------------------------------------------------------
+    # -- Positions -----------------------------------------------------------------------------------------------------
 
-    @_kept
+    @_cached
     def is_ascii(self) -> bool:
         """Whether `utf8` is ASCII."""
         return self.utf8.isascii()
@@ -288,12 +291,12 @@ class SourceFile:
         before = self._columns_before(line)[blocks] if blocks else 0
         return line, before + _code_points(self.utf8[start + blocks * _COLUMN_BLOCK_BYTES : offset]) + 1
 
-    @_kept
+    @_cached
     def _column_tables(self) -> dict[int, list[int]]:
         return {}
 
     def _columns_before(self, line: int) -> list[int]:
-        """Code points before each block of a long line, so that a position in it costs no more than in a short one."""
+        """Return the number of code points before each block of a long line, so that positions are found fast."""
         table = self._column_tables.get(line)
         if table is None:
             start = self.line_starts[line - 1]
@@ -313,9 +316,9 @@ class SourceFile:
         """
         return diagnostic_at(self, line, message, column=column, code=code, severity=severity)
 
-    # -- Its tree -----------------------------------------------------------------------------------------------------
+    # -- Syntax tree ---------------------------------------------------------------------------------------------------
 
-    @_kept
+    @_cached
     def tree(self) -> Tree | None:
         """The syntax tree of `utf8`, or None if the file is not parsed."""
         return self.parse() if self.is_parsed else None
@@ -328,8 +331,8 @@ class SourceFile:
         """
         utf8 = self.utf8
         if self.language == "markdown":
-            # Its scanner asks isdigit(3) about any code point, which may crash (tree-sitter-markdown issue 252). What
-            # is Markdown in a text is ASCII, and positions stay.
+            # The Markdown scanner passes any code point to isdigit(3), which may crash (tree-sitter-markdown issue
+            # 252). Markdown syntax is ASCII, so other bytes are replaced by letters; positions stay the same.
             utf8 = utf8.translate(_ASCII_FOR_ALL)
         utf8 = _LONE_CR.sub(b"\n", utf8) if b"\r" in utf8 else utf8
         if self.language in LANGUAGES_WITH_MACROS:
@@ -339,10 +342,10 @@ class SourceFile:
         parser = grammar(self.language).parser
         tree = parser.parse(utf8)
         if self.language == "python":
-            other = with_calls_of_type(utf8, tree)
-            return tree if other == utf8 else reparse(parser, tree, utf8, other)
+            replaced = with_calls_of_type(utf8, tree)
+            return tree if replaced == utf8 else reparse(parser, tree, utf8, replaced)
         if self.language in LANGUAGES_WITH_GAPS and tree.root_node.has_error:
-            # Its patterns take longer to compile than most files to parse, and most trees hold no error.
+            # This import compiles many patterns, and most trees have no error.
             from codebatch_workers.syntax.grammar_gaps.gaps import without_gaps
 
             tree, utf8 = without_gaps(utf8, self.language, tree, parser)
@@ -356,10 +359,10 @@ class SourceFile:
         text: bytes = self.__dict__.get("_tree_text", self.utf8) if self.tree is not None else self.utf8
         return text
 
-    @_kept
+    @_cached
     def parsed_text(self) -> bytes:
         """The text for the grammar of C and C++. It has the length of `utf8`; macros are replaced."""
-        # Their patterns take 2 ms to compile, of trees that hold no C.
+        # Only C and C++ files need these modules, which compile many patterns.
         from codebatch_workers.syntax.grammar_gaps.c_macro_lines import (
             without_inner_comments,
             without_macro_lines,
@@ -375,18 +378,18 @@ class SourceFile:
             utf8 = without_module_lines(utf8)
         return without_macros(without_macro_lines(without_macros_of_classes(utf8)))
 
-    @_kept
+    @_cached
     def has_syntax_error(self) -> bool:
         """Whether the tree has a syntax error. The value is kept after `release`."""
         root = self.tree.root_node if self.tree is not None else None
         return root is not None and root.has_error and any(True for _ in iter_broken(root, self.language))
 
-    @_kept
+    @_cached
     def is_hopeless(self) -> bool:
         """Whether one syntax error covers so much that the tree is of no use. The value is kept after `release`."""
         return self.has_syntax_error and self.tree is not None and is_hopeless_tree(self.tree)
 
-    @_kept
+    @_cached
     def captures(self) -> Mapping[str, list[Node]]:
         """The captures of the language's own query, by name. All tasks share this one pass over the tree.
 
@@ -407,16 +410,16 @@ class SourceFile:
         """Return the captures of a query over the tree, by name."""
         if self.tree is None or self.is_hopeless:
             return {}
-        # The binding collects nodes in a set, so that its lists come in the order of addresses: another one each time.
+        # The binding collects nodes in a set, so its lists are in the order of addresses, which differs between runs.
         captures: dict[str, list[Node]] = _cursor(query).captures(self.tree.root_node)
         for nodes in captures.values():
             if len(nodes) > 1:
-                # Twice by a number takes half as long as once by a tuple.
+                # Two sorts by a number are faster than one sort by a tuple.
                 nodes.sort(key=_END)
                 nodes.sort(key=_START)
         return captures
 
-    @_kept
+    @_cached
     def _derived(self) -> dict[object, Any]:
         return {}
 
@@ -425,23 +428,23 @@ class SourceFile:
 
         `make` may use only the contexts that determine the language.
         """
-        return self._made(self._derived, make)
+        return self._get_or_make(self._derived, make)
 
-    @_kept
-    def _lasting(self) -> dict[object, Any]:
+    @_cached
+    def _kept_results(self) -> dict[object, Any]:
         return {}
 
     def lasting(self, make: Callable[[SourceFile], T]) -> T:
         """Like `derived`, but the result is kept after `release`. It must not contain nodes of the tree."""
-        return self._made(self._lasting, make)
+        return self._get_or_make(self._kept_results, make)
 
-    def _made(self, kept: dict[object, Any], make: Callable[[SourceFile], T]) -> T:
-        if make not in kept:
-            kept[make] = make(self)
-        made: T = kept[make]
-        return made
+    def _get_or_make(self, results: dict[object, Any], make: Callable[[SourceFile], T]) -> T:
+        if make not in results:
+            results[make] = make(self)
+        result: T = results[make]
+        return result
 
-    @_kept
+    @_cached
     def _narrower(self) -> dict[frozenset[str], SourceFile]:
         return {}
 
@@ -453,15 +456,15 @@ class SourceFile:
         """
         if not self.contexts or self.contexts.keys() <= contexts:
             return self
-        other = self._views.get(contexts) or self._narrower.get(contexts)
-        if other is None:
-            seen = {name: value for name, value in self.contexts.items() if name in contexts}
+        view = self._views.get(contexts) or self._narrower.get(contexts)
+        if view is None:
+            visible = {name: value for name, value in self.contexts.items() if name in contexts}
             if self.contexts.keys() & _LANGUAGE_FOLLOWS_FROM <= contexts:
-                other = self._views[contexts] = SourceFile.__new__(SourceFile)
-                other.__dict__, other._views, other.contexts = self.__dict__, {}, seen
+                view = self._views[contexts] = SourceFile.__new__(SourceFile)
+                view.__dict__, view._views, view.contexts = self.__dict__, {}, visible
             else:
-                other = self._narrower[contexts] = SourceFile(self.path, self.content, self.executable, seen)
-        return other
+                view = self._narrower[contexts] = SourceFile(self.path, self.content, self.executable, visible)
+        return view
 
     def release(self) -> None:
         """Discard the tree, derived values and the text, but not the bytes. The next use computes them again."""

@@ -1,8 +1,8 @@
-"""Notes in the source that some findings are not wanted: `codebatch: ignore[code, …]`, all codes where none is named.
+"""Suppression comments: `codebatch: ignore[code, …]`. Without codes, all findings are suppressed.
 
-`ignore` speaks of its own line, `ignore-next-line` of the next, `ignore-file` of the whole file. A code that ends with
-a star means all that begin so. They count in comments alone (comments.py), and whoever found something: what a task
-says passes `without_unwanted` before it is recorded (execution.py). A huge file has none, for nobody reads it.
+`ignore` applies to its own line, `ignore-next-line` to the next line, `ignore-file` to the whole file. A code that ends
+with `*` matches all codes with this prefix. Only comments count (comments.py). Suppression applies to all tasks: their
+records pass through `without_unwanted` before they are stored (execution.py). In huge files it has no effect.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _NOTE = re.compile(rb"codebatch: ignore(-next-line|-file)?(?![\w-])(?:\[([^][\n]
 _EVERYTHING = ("*",)
 
 Codes = tuple[str, ...]
-Told = TypeVar("Told", bound=Record)
+RecordT = TypeVar("RecordT", bound=Record)
 
 
 class Suppressions(msgspec.Struct, frozen=True):
-    """The codes that are not wanted, in the file and on lines."""
+    """The suppressed codes of a file and of its lines."""
 
     file: list[Codes] = msgspec.field(default_factory=list)
     lines: dict[int, list[Codes]] = msgspec.field(default_factory=dict)
 
     def has(self, line: int, code: str) -> bool:
-        """Whether a finding on a line is not wanted."""
+        """Return whether a finding on a line is suppressed."""
         return any(matches(code, codes) for codes in (*self.file, *self.lines.get(line, ())))
 
 
@@ -42,11 +42,11 @@ NONE = Suppressions()
 
 
 def suppressions(file: SourceFile) -> Suppressions:
-    """What the notes of a file say. Asks for its tree only where there may be one."""
+    """Return the suppressions in the comments of a file. The tree is used only if the file contains the marker."""
     utf8 = file.utf8
     if _MARKER not in utf8 or file.file_class == "huge":
         return NONE
-    found = Suppressions()
+    result = Suppressions()
     is_comment = comments_of(file)
     for note in _NOTE.finditer(utf8):
         if not is_comment(note.start()):
@@ -54,26 +54,28 @@ def suppressions(file: SourceFile) -> Suppressions:
         named = note[2].decode("utf-8", "replace").split(",") if note[2] is not None else _EVERYTHING
         codes = tuple(code.strip() for code in named)
         if note[1] == b"-file":
-            found.file.append(codes)
+            result.file.append(codes)
         else:
-            found.lines.setdefault(file.line(note.start()) + (note[1] is not None), []).append(codes)
-    return found
+            result.lines.setdefault(file.line(note.start()) + (note[1] is not None), []).append(codes)
+    return result
 
 
 def look_for_notes(file: SourceFile) -> None:
-    """Read the notes of a file that has a tree now, while it is there."""
+    """Read and cache the suppressions of a parsed file while its tree is in memory."""
     if file.is_parsed and _MARKER in file.utf8:
         file.lasting(suppressions)
 
 
-def without_unwanted(file: SourceFile, records: Sequence[Told]) -> list[Told]:
-    """Records about a file, without the diagnostics that its notes do not want."""
+def without_unwanted(file: SourceFile, records: Sequence[RecordT]) -> list[RecordT]:
+    """Return the records of a file without suppressed diagnostics."""
     unwanted = file.lasting(suppressions)
     if unwanted is NONE:
         return list(records)
-    return [each for each in records if not (isinstance(each, Diagnostic) and unwanted.has(each.line, each.code))]
+    return [
+        record for record in records if not (isinstance(record, Diagnostic) and unwanted.has(record.line, record.code))
+    ]
 
 
 def matches(code: str, patterns: Sequence[str]) -> bool:
-    """Whether a code is among patterns: a code, or the beginning of one and a star."""
-    return any(code == each or (each.endswith("*") and code.startswith(each[:-1])) for each in patterns)
+    """Return whether a code matches a pattern: an equal code, or a prefix with `*`."""
+    return any(code == pattern or (pattern.endswith("*") and code.startswith(pattern[:-1])) for pattern in patterns)

@@ -1,9 +1,9 @@
-"""A syntax tree as JSON: every node, in the order in which they begin, parents first.
+"""A syntax tree as JSON: all nodes in the order of their start, parents before children.
 
-The list is flat, for trees nest deeper than readers of JSON do: `parent` is the index of the node that holds this one,
-absent of the root. `field` is its role there. Lines and columns are 1-based, columns count code points, ends are
-exclusive; `start_byte` and `end_byte` count in the file's text in UTF-8, without a byte order mark. Nodes without
-children have their `text`. `named`, `extra`, `error` and `missing` are there where they are true.
+The list is flat, because trees nest deeper than JSON parsers allow. `parent` is the index of the parent node; the root
+has none. `field` is the field name in the parent. Lines and columns are 1-based, columns count code points, and ends
+are exclusive. `start_byte` and `end_byte` are offsets in the text in UTF-8, without a byte order mark. Nodes without
+children have `text`. `named`, `extra`, `error` and `missing` are present only if true.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class _Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def encode_tree(file: SourceFile) -> bytes:
-    """The tree of a file that can be parsed: one JSON object, a node on each line of its list `nodes`."""
+    """Return the tree of a file that can be parsed, as one JSON object with one line for each node in `nodes`."""
     encode = msgspec.json.encode
     head = encode({"format": TREE_FORMAT, "language": file.language, "encoding": file.encoding})
     cursor = (file.tree or file.parse()).walk()
-    # Without recursion: the parents of the node at hand, by index.
+    # The indexes of the ancestors of the current node. A stack replaces recursion, because trees can nest deep.
     parents: list[int] = []
     lines: list[bytes] = []
     while True:

@@ -1,7 +1,7 @@
-"""Errors that a grammar does not see, since it accepts more than its language does.
+"""Syntax errors that a grammar does not report because it accepts more than its language.
 
-Looked for where the tree holds no other error: control characters in strings of JSON, statements of Go outside of
-functions, an `end` of Ruby that ends nothing.
+They are searched only in files without other syntax errors: control characters in JSON strings, Go statements outside
+functions, and an unmatched `end` in Ruby.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from codebatch_workers.syntax.source import SourceFile
 
-# Behind a character of its line, for files are indented by tabs.
+# Matches only after another character in the line, because files are indented by tabs.
 _CONTROL = re.compile(rb"(?<=\S) {0,100}([\x00-\t\x0b\x0c\x0e-\x1f])")
 _OUTSIDE_FUNCTIONS = frozenset(
     {
@@ -30,7 +30,7 @@ _OUTSIDE_FUNCTIONS = frozenset(
 
 
 class UnseenError(NamedTuple):
-    """An error, by offsets in `utf8`."""
+    """A syntax error, by offsets in `utf8`."""
 
     start: int
     end: int
@@ -38,7 +38,10 @@ class UnseenError(NamedTuple):
 
 
 def unseen_errors(file: SourceFile) -> list[UnseenError]:
-    """Return the errors of a file whose tree holds none, by place; none of a language that is not looked at."""
+    """Return the additional errors of a file without syntax errors, in order.
+
+    Unsupported languages return an empty list.
+    """
     find = _FINDERS.get(file.language)
     return [] if find is None or file.tree is None else list(find(file))
 
@@ -64,7 +67,7 @@ def _outside_functions(file: SourceFile) -> Iterator[UnseenError]:
             yield UnseenError(node.start_byte, node.end_byte, "statement outside of a function")
 
 
-def _ends_of_nothing(file: SourceFile) -> Iterator[UnseenError]:
+def _unmatched_ends(file: SourceFile) -> Iterator[UnseenError]:
     assert file.tree is not None
     for node in file.tree.root_node.named_children:
         if node.type == "identifier" and node.text == b"end":
@@ -75,5 +78,5 @@ _FINDERS: Mapping[str, Callable[[SourceFile], Iterator[UnseenError]]] = {
     "go": _outside_functions,
     "json": _control_characters,
     "jsonc": _control_characters,
-    "ruby": _ends_of_nothing,
+    "ruby": _unmatched_ends,
 }

@@ -1,1 +1,1 @@
-"""Lint for Python: ruff, and its findings that a reader would not report."""
+"""Lint of Python: ruff, and filters for its false positives."""

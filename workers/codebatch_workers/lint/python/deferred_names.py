@@ -1,7 +1,7 @@
-"""Names of Python in code that runs later than it stands: in functions, lambdas and generators.
+"""Names in Python code that runs later than its position suggests: in functions, lambdas and generators.
 
-ruff takes the order of the text for the order of the run. A function that is called before its `except` clause ends
-finds the name of the exception, and a generator finds all that is bound before it is consumed.
+ruff assumes that code runs in text order. But a function that is called before its `except` clause ends can use the
+name of the exception. A generator can use all names that are bound before it is consumed.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ _CONSUMERS = frozenset(b"all any bytes dict frozenset list max min next set sort
 
 
 def is_bound_later(file: SourceFile, node: Node) -> bool:
-    """Return whether a name may be bound when the code around it runs, although ruff sees no binding."""
+    """Return whether a name can be bound when the surrounding code runs, although ruff finds no binding."""
     name = file.utf8[node.start_byte : node.end_byte]
     ancestors = list(around(node, through_functions=True))
-    function = next((index for index, each in enumerate(ancestors) if each.type in _FUNCTIONS), None)
+    function = next((index for index, ancestor in enumerate(ancestors) if ancestor.type in _FUNCTIONS), None)
     if function is not None and _is_bound_around(file, name, ancestors[function], ancestors[function + 1 :]):
         return True
-    generator = next((each for each in ancestors if each.type == "generator_expression"), None)
+    generator = next((ancestor for ancestor in ancestors if ancestor.type == "generator_expression"), None)
     if generator is None or _is_in_first_iterable(node, generator) or _is_consumed(file, generator):
         return False
-    classes = (each.child_by_field_name("name") for each in ancestors if each.type == "class_definition")
-    if any(each is not None and file.utf8[each.start_byte : each.end_byte] == name for each in classes):
+    classes = (ancestor.child_by_field_name("name") for ancestor in ancestors if ancestor.type == "class_definition")
+    if any(ancestor is not None and file.utf8[ancestor.start_byte : ancestor.end_byte] == name for ancestor in classes):
         return True
     return _binding(name).search(file.utf8, generator.end_byte) is not None
 
 
 def may_be_bound_later(file: SourceFile, name: bytes) -> bool:
-    """Return whether a file binds or deletes a name anywhere, as far as its text shows."""
+    """Return whether a file binds or deletes a name anywhere, according to its text."""
     if _binding(name).search(file.utf8) is not None:
         return True
     return re.search(rb"\b(?:as|del\b[^\n]*)[ \t(]%s\b" % re.escape(name), file.utf8) is not None
@@ -61,33 +61,33 @@ def may_be_read_later(file: SourceFile, end: int, name: bytes) -> bool:
 def is_read_later(file: SourceFile, node: Node) -> bool:
     """Return whether deferred code in an `except` clause reads the name of its exception."""
     name = file.utf8[node.start_byte : node.end_byte]
-    clause = next((each for each in around(node) if each.type.startswith("except_")), None)
+    clause = next((ancestor for ancestor in around(node) if ancestor.type.startswith("except_")), None)
     return clause is not None and _reads(file, name, clause)
 
 
 def _is_bound_around(file: SourceFile, name: bytes, function: Node, ancestors: list[Node]) -> bool:
-    """Whether an `except` around a function binds a name, or what is around it deletes the name further down."""
-    for each in ancestors:
-        if each.type.startswith("except_"):
-            alias = next((child for child in each.named_children if child.type == "as_pattern"), None)
+    """Return whether an enclosing `except` binds a name, or the enclosing scope deletes it after the function."""
+    for ancestor in ancestors:
+        if ancestor.type.startswith("except_"):
+            alias = next((child for child in ancestor.named_children if child.type == "as_pattern"), None)
             target = alias.child_by_field_name("alias") if alias is not None else None
             if target is not None and file.utf8[target.start_byte : target.end_byte] == name:
                 return True
-    scope = next((each for each in ancestors if each.type in _FUNCTIONS), None)
+    scope = next((ancestor for ancestor in ancestors if ancestor.type in _FUNCTIONS), None)
     scope_end = scope.end_byte if scope is not None else len(file.utf8)
     deleted = re.compile(rb"(?m)^[ \t]*del\b[^\n#]*(?<![\w.])%s\b" % re.escape(name))
     return deleted.search(file.utf8, function.end_byte, scope_end) is not None
 
 
 def _is_in_first_iterable(node: Node, generator: Node) -> bool:
-    """Whether a name stands where a generator is made: its first iterable does not wait."""
-    clause = next((each for each in generator.named_children if each.type == "for_in_clause"), None)
+    """Return whether a name is in the first iterable of a generator, which is evaluated immediately."""
+    clause = next((child for child in generator.named_children if child.type == "for_in_clause"), None)
     right = clause.child_by_field_name("right") if clause is not None else None
     return right is not None and right.start_byte <= node.start_byte < right.end_byte
 
 
 def _is_consumed(file: SourceFile, generator: Node) -> bool:
-    """Whether a generator is consumed where it stands."""
+    """Return whether a generator is consumed immediately."""
     parent = generator.parent
     while parent is not None and parent.type in ("argument_list", "parenthesized_expression"):
         parent = parent.parent
@@ -101,7 +101,7 @@ def _is_consumed(file: SourceFile, generator: Node) -> bool:
 
 
 def _binding(name: bytes) -> re.Pattern[bytes]:
-    """The pattern of a statement that binds a name."""
+    """Return a pattern for statements that bind a name."""
     return re.compile(
         rb"(?m)^[ \t]*(?:(?:async[ \t]+)?(?:def|class)[ \t]+%(name)s\b|%(name)s[ \t]*(?::[^=\n]*)?=(?!=)"
         rb"|(?:from[ \t][^\n]*)?import\b[^\n]*\b%(name)s\b)" % {b"name": re.escape(name)}
@@ -109,23 +109,23 @@ def _binding(name: bytes) -> re.Pattern[bytes]:
 
 
 def _reads(file: SourceFile, name: bytes, clause: Node) -> bool:
-    """Whether deferred code in a clause reads a name."""
+    """Return whether deferred code in a clause reads a name."""
     word = re.compile(rb"\b%s\b" % re.escape(name))
     for match in word.finditer(file.utf8[clause.start_byte : clause.end_byte]):
         start, end = clause.start_byte + match.start(), clause.start_byte + match.end()
         node = clause.descendant_for_byte_range(start, end)
         if node is None or node.type != "identifier" or not _is_read(node):
             continue
-        inner = takewhile(lambda each: each != clause, around(node, through_functions=True))
-        deferred = [each for each in inner if each.type in _DEFERRED]
-        parameters = [each.child_by_field_name("parameters") for each in deferred]
-        if deferred and not any(each is not None and word.search(each.text or b"") for each in parameters):
+        inner = takewhile(lambda ancestor: ancestor != clause, around(node, through_functions=True))
+        deferred = [ancestor for ancestor in inner if ancestor.type in _DEFERRED]
+        parameters = [ancestor.child_by_field_name("parameters") for ancestor in deferred]
+        if deferred and not any(ancestor is not None and word.search(ancestor.text or b"") for ancestor in parameters):
             return True
     return False
 
 
 def _is_read(node: Node) -> bool:
-    """Whether an identifier is no attribute, no keyword of an argument, no parameter and no target."""
+    """Return whether an identifier is not an attribute, a keyword of an argument, a parameter or a target."""
     parent = node.parent
     if parent is None or parent.type in _BINDS:
         return False

@@ -1,4 +1,4 @@
-"""What a module of Python exports: imports that are for others, and names in `__all__`."""
+"""Exports of Python modules: re-exported imports, and names in `__all__`."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ if TYPE_CHECKING:
 
 _COMMENTED_TYPE = re.compile(rb"#\s*type:(?!\s*ignore)([^\n]*)")
 _QUOTED_NAME = re.compile(rb"[\"'](\w+)[\"']")
-# White space, a comment, a docstring, an import from a module.
-_OF_IMPORTS = re.compile(
+# White space, a comment, a docstring, or an import from a module.
+_STATEMENT_OF_IMPORTS = re.compile(
     rb"\s+|#[^\n]*|[rRuU]?(?:\"\"\".*?\"\"\"|'''.*?''')|"
     rb"from[ \t]+[\w.]+[ \t]+import[ \t]*(?:\([^)]*\)|[^\n#;(\\]*(?:\\\r?\n[^\n#;(\\]*)*)",
     re.DOTALL,
 )
-# Nodes that are no text. A name may stand for one, and is mostly the thing itself, by mistake.
+# Node types that are not strings. An identifier can be a string, but is usually the object itself, by mistake.
 _NO_TEXT = frozenset({"false", "float", "identifier", "integer", "list", "none", "true", "tuple"})
 _BYTES = frozenset({b"b'", b'b"', b"br", b"rb"})
-# Changes of `__all__` that ruff does not read: by a method but `remove`, of a part, by an expression.
+# Changes of `__all__` that ruff does not follow: by methods except `remove`, by element, by an expression.
 _ALL_CHANGED = re.compile(rb"\b__all__\s*(?:\.\s*(?!remove\b)\w|\[|(?:\+|:[^=\n]*)?=[^\n]*(?:\*|\bif\b|\bfor\b|\w\())")
 
 
 _EFFECTIVE = re.compile(
     r"`(?:mpl_toolkits\.mplot3d\.Axes3D|sklearn\.experimental\.enable_\w+|readline|this|antigravity)`"
 )
-"""What is imported for what the import does: it registers a projection, turns a feature on, prints a poem."""
+"""Imports that are needed for their side effect: register a projection, enable a feature, print a poem."""
 
 
-def is_export(file: SourceFile, found: Diagnostic, text: bytes) -> bool:
-    """Return whether an import is for others, tests whether it is possible, or is used by pytest or in a text."""
-    if "find_spec" in found.message or _EFFECTIVE.match(found.message) or is_for_others(file):
+def is_export(file: SourceFile, finding: Diagnostic, text: bytes) -> bool:
+    """Return whether an import is a re-export, tests availability, or is used by pytest or in a string."""
+    if "find_spec" in finding.message or _EFFECTIVE.match(finding.message) or is_for_others(file):
         return True
-    names = [each for each in re.findall(rb"\w+", text) if each != b"as"]
-    return any(each in file.derived(_names_in_texts) or is_taken_by_pytest(file, each) for each in names[-1:])
+    names = [name for name in re.findall(rb"\w+", text) if name != b"as"]
+    return any(name in file.derived(_names_in_texts) or is_taken_by_pytest(file, name) for name in names[-1:])
 
 
 def is_for_others(file: SourceFile) -> bool:
-    """Return whether a file imports for others: a package, a module of compatibility, one that only imports.
+    """Return whether the imports of a file are re-exports: packages, compatibility modules, modules with only imports.
 
-    So does a migration, whose imports a program wrote.
+    Migrations count too, because programs write their imports.
     """
     directory, _, name = file.path.rpartition(b"/")
     is_named_so = name == b"__init__.py" or b"compat" in name or b"/compat" in b"/" + directory
@@ -54,9 +54,9 @@ def is_for_others(file: SourceFile) -> bool:
 
 
 def _names_in_texts(file: SourceFile) -> frozenset[bytes]:
-    """The names in comments that are types, and those that stand alone in a text.
+    """Return names in type comments, and names that are a whole string.
 
-    The latter count where types are imported apart, or where `__all__` is changed in a way that ruff does not follow.
+    Strings count only if the module uses TYPE_CHECKING, or changes `__all__` in a way that ruff does not follow.
     """
     has_quoted = b"TYPE_CHECKING" in file.utf8 or (b"__all__" in file.utf8 and _ALL_CHANGED.search(file.utf8))
     quoted = _QUOTED_NAME.findall(file.utf8) if has_quoted else []
@@ -64,23 +64,26 @@ def _names_in_texts(file: SourceFile) -> frozenset[bytes]:
 
 
 def _only_imports(file: SourceFile) -> bool:
-    """Whether a module does nothing but import from others. Told without its tree: such findings are many."""
-    at, has_imports = 0, False
-    while at < len(file.utf8):
-        said = _OF_IMPORTS.match(file.utf8, at)
-        if said is None:
+    """Return whether a module contains only imports from other modules.
+
+    The tree is not used, because such findings are frequent.
+    """
+    offset, has_imports = 0, False
+    while offset < len(file.utf8):
+        match = _STATEMENT_OF_IMPORTS.match(file.utf8, offset)
+        if match is None:
             return False
-        has_imports = has_imports or said[0].startswith(b"from")
-        at = said.end()
+        has_imports = has_imports or match[0].startswith(b"from")
+        offset = match.end()
     return has_imports
 
 
 def may_be_names(file: SourceFile, node: Node) -> bool:
-    """Return whether all that a module has in `__all__` may be text: in part unpacked, called or computed."""
-    statement = next((each for each in around(node) if each.type in ("assignment", "augmented_assignment")), node)
+    """Return whether all elements of `__all__` can be strings: they are unpacked, called or computed."""
+    statement = next((outer for outer in around(node) if outer.type in ("assignment", "augmented_assignment")), node)
     if b"*" in file.utf8[statement.start_byte : statement.end_byte]:
         return True
     names = statement.child_by_field_name("right")
     return names is not None and not any(
-        each.type in _NO_TEXT or (each.text or b"")[:2].lower() in _BYTES for each in names.named_children
+        name.type in _NO_TEXT or (name.text or b"")[:2].lower() in _BYTES for name in names.named_children
     )

@@ -1,7 +1,7 @@
-"""What ruff finds and a reader of the source would not: these findings are not told.
+"""Filters for findings of ruff that are false positives to a reader of the source. Filtered findings are not reported.
 
-Each class of them was seen where findings of real trees were judged by reading them (tests/signal/README.md), and can
-be known from the file alone. Where a project's own configuration says what is looked for, nothing is left out.
+Each filter is based on reviewed findings in real projects (tests/signal/README.md) and uses only the file itself. If
+ruff uses a project's own configuration, no filter applies.
 """
 
 from __future__ import annotations
@@ -51,28 +51,28 @@ from codebatch_workers.syntax.source import SourceFile
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# What a finding is in: the smallest node there.
-_Doubt = Callable[[SourceFile, Diagnostic, "Node"], bool]
-# What is written where a finding is; None where that does not tell.
-_DoubtByText = Callable[[SourceFile, Diagnostic, bytes], "bool | None"]
+# A filter by the smallest node at the finding.
+_Filter = Callable[[SourceFile, Diagnostic, "Node"], bool]
+# A filter by the text of the finding. None means that the text does not decide.
+_TextFilter = Callable[[SourceFile, Diagnostic, bytes], "bool | None"]
 
-# Whoever writes longer lines is a program, and the longest would be looked at for each of its findings.
+# The maximum size of lines that are examined. Longer lines are generated, and each finding would examine them again.
 _LINES_BYTES_MAX = 10_000
-# What says in its line to pylint, bandit, LGTM or PyCharm that this is meant so, or to ruffs newer than the one that is
-# pinned; other marks for ruff it heeds itself.
+# Suppression comments of pylint, bandit, LGTM, PyCharm, and of ruff versions newer than the pinned one. Ruff respects
+# its other suppression comments itself.
 _MARK = re.compile(rb"#\s*(?:pylint:\s*disable\s*=|nosec\b|lgtm\b|noinspection\b|ruff:\s*ignore\[)")
 _RAISES = re.compile(rb"[Rr]aises|[Ww]arns|suppress")
 _READ = ("identifier", "attribute", "subscript")
 _BYTES = re.compile(rb"[rR]?[bB][rR]?[\"']")
-_NOT_NEEDED = frozenset({b"", b"dummy", b"ignore", b"ignored", b"junk", b"none", b"unused"})
-# Names and attributes, one or several.
+_THROWAWAY_NAMES = frozenset({b"", b"dummy", b"ignore", b"ignored", b"junk", b"none", b"unused"})
+# One or several names or attributes.
 _NAME = rb"(?!(?:None|True|False)\b)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 _NAMES = re.compile(rb"%s(?:,[ \t]*%s)*,?" % (_NAME, _NAME))
-# A default that is kept from call to call on purpose: what is named so, or looked up and filled.
-_KEPT = re.compile(rb"^_|cache|memo", re.IGNORECASE)
+# Names of default values that are shared between calls on purpose, or of caches that are searched and filled.
+_CACHE_NAME = re.compile(rb"^_|cache|memo", re.IGNORECASE)
 _LOOKED_UP = re.compile(rb"\bin\s+(\w+)\b(?!\s*[.\[(])")
 _FILLED = re.compile(rb"(?<![\w.])(?=(\w+)\[[^\]\n]{0,200}\]\s*=(?!=))")
-# What changes a list, dictionary or set that a name stands for.
+# Changes of a named list, dictionary or set.
 _CHANGED = re.compile(
     rb"(?<![\w.])(?=(\w+)(?:"
     rb"\.(?:add|append|clear|discard|extend|insert|pop|popitem|remove|reverse|setdefault|sort|update)\s*\(|"
@@ -81,65 +81,68 @@ _CHANGED = re.compile(
 )
 
 
-def is_doubtful(file: SourceFile, found: Diagnostic) -> bool:
-    """Whether a finding of ruff's is one of a class that is mostly false, or marked as meant so for another linter."""
-    lines = _lines(file, found)
+def is_doubtful(file: SourceFile, finding: Diagnostic) -> bool:
+    """Return whether a finding of ruff is probably false, or is suppressed by a comment for another linter."""
+    lines = _lines(file, finding)
     if len(lines) > _LINES_BYTES_MAX:
         return False
     if _MARK.search(lines):
         return True
-    doubt = _DOUBTS.get(found.code)
-    by_text = _DOUBTS_BY_TEXT.get(found.code)
-    if doubt is None and by_text is None:
+    by_tree = _FILTERS.get(finding.code)
+    by_text = _TEXT_FILTERS.get(finding.code)
+    if by_tree is None and by_text is None:
         return False
-    start, end = _range(file, found)
-    told = None if by_text is None else by_text(file, found, file.utf8[start:end])
-    if told is not None:
-        return told
-    if doubt is None or not file.is_parsed:
+    start, end = _range(file, finding)
+    answer = None if by_text is None else by_text(file, finding, file.utf8[start:end])
+    if answer is not None:
+        return answer
+    if by_tree is None or not file.is_parsed:
         return False
-    node = _node(file, found.code, start, end)
-    return node is not None and doubt(file, found, node)
+    node = _node(file, finding.code, start, end)
+    return node is not None and by_tree(file, finding, node)
 
 
 def _node(file: SourceFile, code: str, start: int, end: int) -> Node | None:
-    """The smallest node that spans some bytes, in a tree of as much as a doubt looks at."""
-    node = None if code in _BEYOND_FUNCTIONS else node_in_function(file, start, end)
-    if node is None and code not in _OF_WHOLE_FILES:
+    """Return the smallest node that spans some bytes.
+
+    If possible, only the surrounding function or statement is parsed.
+    """
+    node = None if code in _CODES_BEYOND_FUNCTIONS else node_in_function(file, start, end)
+    if node is None and code not in _FILE_LEVEL_CODES:
         node = node_in_statement(file, start, end)
     if node is None and file.tree is not None:
         node = file.tree.root_node.descendant_for_byte_range(start, end)
     return node
 
 
-def is_marked(file: SourceFile, found: Diagnostic) -> bool:
-    """Whether a finding is marked as meant so, for another linter than ruff."""
-    lines = _lines(file, found)
+def is_marked(file: SourceFile, finding: Diagnostic) -> bool:
+    """Return whether a finding is suppressed by a comment for a linter other than ruff."""
+    lines = _lines(file, finding)
     return len(lines) <= _LINES_BYTES_MAX and _MARK.search(lines) is not None
 
 
-def is_doubtful_by_file(file: SourceFile, found: Diagnostic) -> bool:
-    """Whether a finding is doubtful for what the whole file is, be it by its name: there its line has no say."""
-    start, end = _range(file, found)
-    match found.code:
+def is_doubtful_by_file(file: SourceFile, finding: Diagnostic) -> bool:
+    """Return whether a finding is doubtful because of the whole file or its name, not because of its own line."""
+    start, end = _range(file, finding)
+    match finding.code:
         case "F401":
             return is_for_others(file)
         case "F821":
             name = file.utf8[start:end]
             return is_given_by_runner(file, name) or is_provided_by_runner(file, name)
-        case code if code in _OF_WHOLE_FILES and file.tree is not None:
-            return len([each for each in file.tree.root_node.named_children if each.type != "comment"]) == 1
+        case code if code in _FILE_LEVEL_CODES and file.tree is not None:
+            return len([node for node in file.tree.root_node.named_children if node.type != "comment"]) == 1
     return False
 
 
-def _range(file: SourceFile, found: Diagnostic) -> tuple[int, int]:
-    return _offset(file, found.line, found.column), _offset(file, found.end_line, found.end_column)
+def _range(file: SourceFile, finding: Diagnostic) -> tuple[int, int]:
+    return _offset(file, finding.line, finding.column), _offset(file, finding.end_line, finding.end_column)
 
 
-def _lines(file: SourceFile, found: Diagnostic) -> bytes:
-    """The first line of a finding and its last one, each as far as it is looked at."""
-    first = _line(file, found.line)
-    return first if found.end_line == found.line else first + _line(file, found.end_line)
+def _lines(file: SourceFile, finding: Diagnostic) -> bytes:
+    """Return the first and last line of a finding, truncated to _LINES_BYTES_MAX + 1 bytes each."""
+    first = _line(file, finding.line)
+    return first if finding.end_line == finding.line else first + _line(file, finding.end_line)
 
 
 def _line(file: SourceFile, line: int) -> bytes:
@@ -162,67 +165,70 @@ def _offset(file: SourceFile, line: int, column: int) -> int:
     return start + len(file.utf8[start:end].decode("utf-8")[: column - 1].encode("utf-8"))
 
 
-def _is_plainly_read(_file: SourceFile, _found: Diagnostic, text: bytes) -> bool | None:
+def _is_plainly_read(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
     return True if _NAMES.fullmatch(text) else None
 
 
-def _is_plainly_given(file: SourceFile, found: Diagnostic, text: bytes) -> bool | None:
-    is_plain = is_ignored_for_type_checker(file, found) or is_plainly_given(file, text)
+def _is_provided_by_text(file: SourceFile, finding: Diagnostic, text: bytes) -> bool | None:
+    is_plain = is_ignored_for_type_checker(file, finding) or is_plainly_given(file, text)
     return None if is_plain is False and may_be_bound_later(file, text) else is_plain
 
 
-def _is_tried(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
-    """An expression for what it raises, for what reading it does, or names that are told to be used."""
-    said = node
-    while said.parent is not None and said.parent.type == "expression_statement":
-        said = said.parent
-    expression = next(iter(said.children), None) if said.type == "expression_statement" else node
+def _is_tried(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
+    """Return whether an expression is there for its exception or side effect, or to mark names as used."""
+    statement = node
+    while statement.parent is not None and statement.parent.type == "expression_statement":
+        statement = statement.parent
+    expression = next(iter(statement.children), None) if statement.type == "expression_statement" else node
     if expression is not None and _is_read(expression):
         return True
     if file.utf8[node.start_byte : node.end_byte].replace(b" ", b"").endswith(b"/0"):
         return True
-    if said.parent is not None and said.parent.type == "module" and _is_all(said, said.parent):
+    if statement.parent is not None and statement.parent.type == "module" and _is_all(statement, statement.parent):
         return True
-    inner = said
-    for each in around(said):
-        if each.type == "try_statement" and each.child_by_field_name("body") == inner:
+    inner = statement
+    for ancestor in around(statement):
+        if ancestor.type == "try_statement" and ancestor.child_by_field_name("body") == inner:
             return True
-        if each.type == "with_statement":
-            head = file.utf8[each.start_byte : inner.start_byte]
+        if ancestor.type == "with_statement":
+            head = file.utf8[ancestor.start_byte : inner.start_byte]
             if _RAISES.search(head):
                 return True
-        inner = each
+        inner = ancestor
     return False
 
 
 def _is_read(expression: Node) -> bool:
-    """A name, an attribute or an element, or several of them; in a list no names, of which nothing is read."""
+    """Return whether an expression reads a name, an attribute or an element, or several.
+
+    In a list, names do not count.
+    """
     if expression.type == "list":
-        return all(each.type in _READ[1:] for each in expression.named_children)
+        return all(child.type in _READ[1:] for child in expression.named_children)
     is_several = expression.type in ("expression_list", "tuple")
-    return all(each.type in _READ for each in (expression.named_children if is_several else [expression]))
+    return all(child.type in _READ for child in (expression.named_children if is_several else [expression]))
 
 
 def _is_all(node: Node, parent: Node) -> bool:
-    """Whether a module is one expression: data that is written as Python."""
-    return all(each == node or each.type == "comment" for each in parent.named_children)
+    """Return whether a module consists of one expression: data in Python syntax."""
+    return all(child == node or child.type == "comment" for child in parent.named_children)
 
 
-def _is_given_name(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
+def _is_provided_name(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
     return is_given(file, node) or is_bound_later(file, node)
 
 
-def _may_be_unread(file: SourceFile, found: Diagnostic, text: bytes) -> bool | None:
-    return None if may_be_read_later(file, _range(file, found)[1], text) else False
+def _may_be_unread(file: SourceFile, finding: Diagnostic, text: bytes) -> bool | None:
+    return None if may_be_read_later(file, _range(file, finding)[1], text) else False
 
 
-def _is_read_later(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
+def _is_read_later(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
     return is_read_later(file, node)
 
 
-def _is_of_interface(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
-    """A method of an interface as zope writes them, without `self`: most of its class have none."""
-    body = next((each.parent for each in around(node) if each.type == "function_definition"), None)
+def _is_interface_method(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
+    """Return whether a method belongs to a zope interface, without `self`, like most methods of its class."""
+    body = next((ancestor.parent for ancestor in around(node) if ancestor.type == "function_definition"), None)
     if body is not None and body.type == "decorated_definition":
         body = body.parent
     owner = body.parent if body is not None else None
@@ -230,8 +236,8 @@ def _is_of_interface(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
     if bases is not None and b"Interface" in file.utf8[bases.start_byte : bases.end_byte]:
         return True
     with_self, without = 0, 0
-    for each in body.named_children if body is not None else ():
-        parameters = each.child_by_field_name("parameters")
+    for member in body.named_children if body is not None else ():
+        parameters = member.child_by_field_name("parameters")
         if parameters is not None:
             first = next(iter(parameters.named_children), None)
             text = file.utf8[first.start_byte : first.end_byte] if first is not None else b""
@@ -240,46 +246,47 @@ def _is_of_interface(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
     return without > max(1, with_self)
 
 
-def _is_negotiated(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
-    """`SSLv23` is the old name of what agrees on the newest protocol that both sides know."""
+def _is_negotiated(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
+    """Return whether the protocol is `SSLv23`, the old name for negotiation of the newest protocol."""
     return b"SSLv23" in file.utf8[node.start_byte : node.end_byte]
 
 
-def _is_thrown_away(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
-    """A name for parts that nobody needs."""
+def _is_throwaway_name(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
+    """Return whether the name is for a value that is not needed."""
     name = file.utf8[node.start_byte : node.end_byte]
-    return len(name) == 1 or name.strip(b"_").lower() in _NOT_NEEDED or is_unread(file, node)
+    return len(name) == 1 or name.strip(b"_").lower() in _THROWAWAY_NAMES or is_unread(file, node)
 
 
-def _may_be_names(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
+def _may_be_names(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
     return may_be_names(file, node)
 
 
-def _is_bytes(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
-    """A message in bytes: it is shown, with a `b` in front."""
+def _is_bytes(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
+    """Return whether a message is bytes, which are displayed with the prefix `b`."""
     return bool(_BYTES.match(file.utf8, node.start_byte))
 
 
-def _is_bound_on_purpose(file: SourceFile, found: Diagnostic, node: Node) -> bool:
-    """The name of an exception, which each `except` binds anew; or a fixture."""
-    return any(each.type == "as_pattern_target" for each in around(node)) or is_fixture(file, found, node)
+def _is_bound_on_purpose(file: SourceFile, finding: Diagnostic, node: Node) -> bool:
+    """Return whether the name is that of an exception, which each `except` binds again, or of a fixture."""
+    return any(ancestor.type == "as_pattern_target" for ancestor in around(node)) or is_fixture(file, finding, node)
 
 
-def _is_made_anew(_file: SourceFile, _found: Diagnostic, node: Node) -> bool:
-    """A value that a call makes: two of them may differ, as `object()` does."""
-    assignment = next((each for each in around(node) if each.type == "assignment"), None)
+def _is_call_result(_file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
+    """Return whether the value is a call. Two calls can return different values, as `object()` does."""
+    assignment = next((ancestor for ancestor in around(node) if ancestor.type == "assignment"), None)
     value = assignment.child_by_field_name("right") if assignment is not None else None
     return value is not None and value.type == "call"
 
 
-def _is_wanted_debugger(_file: SourceFile, found: Diagnostic, node: Node) -> bool:
-    """A debugger that something asks for: one that is imported is not yet called, one below an `if` was wanted."""
-    return found.message.startswith("Import ") or any(each.type == "if_statement" for each in around(node))
+def _is_wanted_debugger(_file: SourceFile, finding: Diagnostic, node: Node) -> bool:
+    """Return whether a debugger is only imported, or starts only under a condition."""
+    return finding.message.startswith("Import ") or any(ancestor.type == "if_statement" for ancestor in around(node))
 
 
-def _is_exact(_file: SourceFile, _found: Diagnostic, text: bytes) -> bool | None:
-    """A number that is no other in binary: `Decimal(1.25)` loses nothing."""
-    from decimal import Decimal  # rarely needed; unlike a fraction it holds any exponent as it is written
+def _is_exact(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
+    """Return whether a number is exact in binary: `Decimal(1.25)` loses nothing."""
+    # The import is local, because it is rarely needed. Unlike fractions, decimals accept any exponent.
+    from decimal import Decimal
 
     try:
         return Decimal(text.decode()) == Decimal(float(text))
@@ -287,50 +294,53 @@ def _is_exact(_file: SourceFile, _found: Diagnostic, text: bytes) -> bool | None
         return False
 
 
-def _is_of_turn_before(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
+def _is_from_previous_iteration(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
     return is_bound_in_previous_iteration(file, node)
 
 
-def _is_kept_or_read(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
-    """A default that is there to be kept, or that the function only reads: that all calls share it shows nowhere."""
+def _is_cache_or_read_only(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
+    """Return whether a default is a cache, or is only read by the function.
+
+    Sharing it between calls is then harmless.
+    """
     name: bytes | None = None
-    for each in around(node):
-        if each.type in ("default_parameter", "typed_default_parameter") and name is None:
-            named = each.child_by_field_name("name")
-            name = file.utf8[named.start_byte : named.end_byte] if named is not None else None
-        body = each.child_by_field_name("body") if each.type in ("function_definition", "lambda") else None
+    for ancestor in around(node):
+        if ancestor.type in ("default_parameter", "typed_default_parameter") and name is None:
+            name_node = ancestor.child_by_field_name("name")
+            name = file.utf8[name_node.start_byte : name_node.end_byte] if name_node is not None else None
+        body = ancestor.child_by_field_name("body") if ancestor.type in ("function_definition", "lambda") else None
         if body is not None and name is not None:
             text = file.utf8[body.start_byte : body.end_byte]
-            looked_up = next((each for each in _LOOKED_UP.finditer(text) if each[1] == name), None)
+            looked_up = next((match for match in _LOOKED_UP.finditer(text) if match[1] == name), None)
             filled = _FILLED.finditer(text, looked_up.end()) if looked_up else ()
-            if _KEPT.search(name) or any(each[1] == name for each in filled):
+            if _CACHE_NAME.search(name) or any(match[1] == name for match in filled):
                 return True
-            return not any(name in each.groups() for each in _CHANGED.finditer(text))
+            return not any(name in match.groups() for match in _CHANGED.finditer(text))
     return False
 
 
-_DOUBTS: Mapping[str, _Doubt] = {
-    "B006": _is_kept_or_read,
+_FILTERS: Mapping[str, _Filter] = {
+    "B006": _is_cache_or_read_only,
     "B015": _is_tried,
     "B018": _is_tried,
     "F811": _is_bound_on_purpose,
-    "F821": _is_given_name,
-    "F823": _is_of_turn_before,
+    "F821": _is_provided_name,
+    "F823": _is_from_previous_iteration,
     "F841": _is_read_later,
     "LOG014": is_handler,
     "PIE794": is_read_between,
-    "PIE796": _is_made_anew,
+    "PIE796": _is_call_result,
     "PLE0237": is_set_by_class,
-    "PLE0302": _is_of_interface,
+    "PLE0302": _is_interface_method,
     "PLE0604": _may_be_names,
     "PLW0127": is_reexport_or_alternative,
-    "PLW0128": _is_thrown_away,
+    "PLW0128": _is_throwaway_name,
     "RUF040": _is_bytes,
     "S503": _is_negotiated,
     "T100": _is_wanted_debugger,
 }
 
-_DOUBTS_BY_TEXT: Mapping[str, _DoubtByText] = {
+_TEXT_FILTERS: Mapping[str, _TextFilter] = {
     "B002": is_twice_negated,
     "B018": _is_plainly_read,
     "B025": is_except_of_python_2,
@@ -338,7 +348,7 @@ _DOUBTS_BY_TEXT: Mapping[str, _DoubtByText] = {
     "F401": is_export,
     "F507": is_mapping,
     "F811": is_replaced_by_itself,
-    "F821": _is_plainly_given,
+    "F821": _is_provided_by_text,
     "F822": is_named_again,
     "F841": _may_be_unread,
     "G010": is_other_logger,
@@ -349,13 +359,16 @@ _DOUBTS_BY_TEXT: Mapping[str, _DoubtByText] = {
     "RUF032": _is_exact,
     "S506": is_safe_loader,
 }
-"""What is told without the tree, which is no longer there when ruff has spoken: it would have to be made again."""
+"""Filters that do not need the tree. When ruff has finished, the tree is released and would have to be parsed again."""
 
-_OF_WHOLE_FILES = frozenset({"B015", "B018"})
-"""Of these it matters what else is at the top of the file, where they are there; of all others what they are in."""
+_FILE_LEVEL_CODES = frozenset({"B015", "B018"})
+"""Rules for which other statements at the top level of the file matter.
 
-_BEYOND_FUNCTIONS = frozenset({"F821", "PLE0237", "PLE0302"})
-"""Of these it matters what the function is in; of all others nothing that is around it."""
+For other rules, only enclosing nodes matter.
+"""
 
-DOUBTED = frozenset((*_DOUBTS, *_DOUBTS_BY_TEXT))
-"""The rules of which not all is told."""
+_CODES_BEYOND_FUNCTIONS = frozenset({"F821", "PLE0237", "PLE0302"})
+"""Rules for which the surroundings of the enclosing function matter."""
+
+DOUBTED = frozenset((*_FILTERS, *_TEXT_FILTERS))
+"""The rules that have filters."""

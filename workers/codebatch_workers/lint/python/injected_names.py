@@ -1,7 +1,7 @@
-"""Names of Python that a file does not define and that are no mistake: who runs the file gives them.
+"""Python names that a file does not define although they are valid: the program that runs the file defines them.
 
-Configuration is run by `exec` with names in it, code for two versions of Python names builtins of the other one, and a
-text in `Literal[…]` is no name where a project takes `Literal` from a module of its own, nor one in `Mapped[…]`.
+Configuration files run by `exec` with predefined names. Code for two versions of Python uses builtins of the other one.
+A string in `Literal[…]` is not a name, even if the project has its own `Literal`; the same applies to `Mapped[…]`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _EXEC = re.compile(rb"\bexec(?:file)?\s*\(")
-# What stands between brackets is short, so that one without an end costs no more.
+# The length between brackets is bounded, so that an unclosed bracket is cheap.
 _SETS_NAMES = re.compile(rb"\bglobals\(\)\s*(?:\[[^\]\n]{0,200}\]\s*=(?!=)|\.update\b)")
 _FILLED = re.compile(rb"(?m)^(\w+)[ \t]*[.\[][^\n=]*=(?!=)")
 _AT_TOP = re.compile(rb"^(?:import|from|def|class|async[ \t]+def|@)\b", re.MULTILINE)
@@ -28,44 +28,45 @@ _TARGETS = re.compile(rb"^[ \t]+((?:\w+[ \t]*,[ \t]*)*\w+)[ \t]*=(?!=)", re.MULT
 _PYTHON_2 = frozenset(
     b"apply basestring buffer cmp execfile file intern long raw_input reduce reload unichr unicode xrange".split()
 )
-# What `gettext.install` and IPython put among the builtins.
+# Names that `gettext.install` and IPython add to the builtins.
 _BUILTIN = frozenset({b"_", b"get_ipython"})
-# What a program puts in, as `__LIB_FOLDERS__`: Python's own names are no such ones.
+# Placeholders that a program replaces, such as `__LIB_FOLDERS__`. Python's own names are in lower case.
 _PLACEHOLDER = re.compile(rb"__[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*__")
 _DELETED = re.compile(rb"^del[ \t]+(.+)", re.MULTILINE)
 _VERSION = re.compile(rb"version|PY_?[23]", re.IGNORECASE)
 
 
 def around(node: Node, *, through_functions: bool = False) -> Iterator[Node]:
-    """A node and all that it is in, the innermost first, up to the function or class."""
-    at: Node | None = node
-    while at is not None:
-        yield at
-        if not through_functions and at.type in ("function_definition", "class_definition", "lambda"):
+    """Yield a node and its ancestors, innermost first, up to the enclosing function or class."""
+    current: Node | None = node
+    while current is not None:
+        yield current
+        if not through_functions and current.type in ("function_definition", "class_definition", "lambda"):
             return
-        at = at.parent
+        current = current.parent
 
 
-def _is_text_of_others(file: SourceFile, node: Node) -> bool:
-    """A text in `Literal[…]`: a value, where a project takes `Literal` from a module of its own; or in `Mapped[…]`.
+def _is_string_in_foreign_type(file: SourceFile, node: Node) -> bool:
+    """Return whether a node is in a string in `Literal[…]` or `Mapped[…]`.
 
-    The latter is SQLAlchemy's, which looks for the class among those of all modules.
+    A project can have its own `Literal`, whose strings are values. `Mapped` is SQLAlchemy's, which searches the class
+    in all modules.
     """
-    if not any(each.type == "string" for each in around(node)):
+    if not any(ancestor.type == "string" for ancestor in around(node)):
         return False
-    for each in around(node):
-        named = each.child_by_field_name("value") if each.type == "subscript" else None
-        if each.type == "generic_type":
-            named = next(iter(each.children), None)
-        if named is not None and file.utf8[named.start_byte : named.end_byte].endswith((b"Literal", b"Mapped")):
+    for ancestor in around(node):
+        value = ancestor.child_by_field_name("value") if ancestor.type == "subscript" else None
+        if ancestor.type == "generic_type":
+            value = next(iter(ancestor.children), None)
+        if value is not None and file.utf8[value.start_byte : value.end_byte].endswith((b"Literal", b"Mapped")):
             return True
     return False
 
 
 def is_given(file: SourceFile, node: Node) -> bool:
-    """Whether a name that a file does not define is given by somebody else, or is none."""
+    """Return whether a name that a file does not define comes from elsewhere, or is not a name."""
     return (
-        _is_text_of_others(file, node)
+        _is_string_in_foreign_type(file, node)
         or _is_of_python_2(file, node)
         or is_bound_in_previous_iteration(file, node)
         or is_provided_by_runner(file, file.utf8[node.start_byte : node.end_byte])
@@ -73,35 +74,35 @@ def is_given(file: SourceFile, node: Node) -> bool:
 
 
 def is_plainly_given(file: SourceFile, name: bytes) -> bool | None:
-    """As `is_given` says, where a file's text tells; None where its tree has to."""
-    if name in _BUILTIN or _PLACEHOLDER.fullmatch(name) or name in file.derived(_deleted):
+    """Return the same as `is_given` if the text of the file decides it, or None if the tree is needed."""
+    if name in _BUILTIN or _PLACEHOLDER.fullmatch(name) or name in file.derived(_deleted_names):
         return True
     if is_given_by_runner(file, name):
         return True
     if file.derived(_may_run) or file.derived(_has_texts_in_types) or (name in _PYTHON_2 and file.derived(_may_choose)):
         return None
-    if name in file.derived(_bound):
+    if name in file.derived(_bound_names):
         return None
-    return _sets_or_fills(file, name)
+    return _sets_or_fills_name(file, name)
 
 
-def _deleted(file: SourceFile) -> frozenset[bytes]:
-    """The names that a module has and takes away at its top: ruff does not find them where an annotation uses them."""
-    return frozenset(name.strip(b" \t()") for said in _DELETED.findall(file.utf8) for name in said.split(b","))
+def _deleted_names(file: SourceFile) -> frozenset[bytes]:
+    """Return the names that the module deletes at its top level. ruff reports them if an annotation uses them."""
+    return frozenset(name.strip(b" \t()") for names in _DELETED.findall(file.utf8) for name in names.split(b","))
 
 
 def _has_texts_in_types(file: SourceFile) -> bool:
-    """Whether a text in a type may be no name of this module."""
+    """Return whether strings in types can be other than names of this module."""
     return b"Literal" in file.utf8 or b"Mapped" in file.utf8
 
 
 def _may_run(file: SourceFile) -> bool:
-    """Whether a module may run another one."""
+    """Return whether a module can execute another one."""
     return b"exec" in file.utf8 and _EXEC.search(file.utf8) is not None
 
 
 def _may_choose(file: SourceFile) -> bool:
-    """Whether a module may choose by the version of Python."""
+    """Return whether a module can depend on the version of Python."""
     return b"try" in file.utf8 or _VERSION.search(file.utf8) is not None
 
 
@@ -110,67 +111,72 @@ def _sets_names(file: SourceFile) -> bool:
 
 
 def _defines(file: SourceFile) -> bool:
-    """Whether a module imports or defines at its top, as its text says."""
+    """Return whether a module imports or defines at its top level, according to its text."""
     return _AT_TOP.search(file.utf8) is not None
 
 
-def _sets_or_fills(file: SourceFile, name: bytes) -> bool:
-    return file.derived(_sets_names) or (not file.derived(_defines) and name in file.derived(_filled))
+def _sets_or_fills_name(file: SourceFile, name: bytes) -> bool:
+    return file.derived(_sets_names) or (not file.derived(_defines) and name in file.derived(_filled_names))
 
 
 def is_provided_by_runner(file: SourceFile, name: bytes) -> bool:
-    """A name in a module that sets names by text or runs another one, or that only fills what others define."""
+    """Return whether a module can get a name from outside.
+
+    Such a module sets names dynamically, executes other code, or only sets parts of undefined objects.
+    """
     if not file.derived(_may_run):
-        return _sets_or_fills(file, name)
+        return _sets_or_fills_name(file, name)
     defines, runs = file.derived(_defines_and_runs)
-    return runs or (not defines and name in file.derived(_filled))
+    return runs or (not defines and name in file.derived(_filled_names))
 
 
-def _filled(file: SourceFile) -> frozenset[bytes]:
-    """The names of which attributes or elements are set at the top of a module."""
+def _filled_names(file: SourceFile) -> frozenset[bytes]:
+    """Return the names whose attributes or elements are set at the top level of a module."""
     return frozenset(_FILLED.findall(file.utf8))
 
 
 def _defines_and_runs(file: SourceFile) -> tuple[bool, bool]:
-    """Whether a module imports or defines at its top; whether it calls `exec` there, or sets names by text."""
+    """Return whether a module imports or defines at top level, and whether it calls `exec` there or sets names."""
     assert file.tree is not None
-    top = [(each.type in _DEFINITIONS, each) for each in file.tree.root_node.named_children]
+    top = [(statement.type in _DEFINITIONS, statement) for statement in file.tree.root_node.named_children]
     runs = bool(_SETS_NAMES.search(file.utf8)) or any(
-        _EXEC.search(file.utf8, each.start_byte, each.end_byte) for is_one, each in top if not is_one
+        _EXEC.search(file.utf8, statement.start_byte, statement.end_byte)
+        for is_definition, statement in top
+        if not is_definition
     )
-    return any(is_one or each.type.startswith(_IMPORTS) for is_one, each in top), runs
+    return any(is_definition or statement.type.startswith(_IMPORTS) for is_definition, statement in top), runs
 
 
 def is_bound_in_previous_iteration(file: SourceFile, node: Node) -> bool:
-    """A name that the loop around binds further down, for its next turn."""
+    """Return whether the enclosing loop binds a name later in its body, so that the next iteration can use it."""
     loop = None
-    for each in around(node):
-        if each.type in ("for_statement", "while_statement"):
-            loop = each
-    bound = file.derived(_bound).get(file.utf8[node.start_byte : node.end_byte], [])
-    behind = bisect_left(bound, node.end_byte)
-    return loop is not None and behind < len(bound) and bound[behind] < loop.end_byte
+    for ancestor in around(node):
+        if ancestor.type in ("for_statement", "while_statement"):
+            loop = ancestor
+    starts = file.derived(_bound_names).get(file.utf8[node.start_byte : node.end_byte], [])
+    index = bisect_left(starts, node.end_byte)
+    return loop is not None and index < len(starts) and starts[index] < loop.end_byte
 
 
-def _bound(file: SourceFile) -> dict[bytes, list[int]]:
-    """Where names are given a value in blocks: a line begins with them, and `=` follows."""
-    found: dict[bytes, list[int]] = {}
+def _bound_names(file: SourceFile) -> dict[bytes, list[int]]:
+    """Return the offsets of assignments to each name in indented lines."""
+    starts: dict[bytes, list[int]] = {}
     for match in _TARGETS.finditer(file.utf8):
         for name in match[1].split(b","):
-            found.setdefault(name.strip(), []).append(match.start())
-    return found
+            starts.setdefault(name.strip(), []).append(match.start())
+    return starts
 
 
 def _is_of_python_2(file: SourceFile, node: Node) -> bool:
-    """A builtin of Python 2's where the version of Python was asked, or in `try`."""
+    """Return whether a name is a builtin of Python 2 in a `try` or after a check of the version."""
     if file.utf8[node.start_byte : node.end_byte] not in _PYTHON_2:
         return False
-    for each in around(node, through_functions=True):
-        condition = each.child_by_field_name("condition") if each.type == "if_statement" else None
-        if each.type == "conditional_expression" and each.named_child_count > 1:
-            condition = each.named_children[1]
+    for ancestor in around(node, through_functions=True):
+        condition = ancestor.child_by_field_name("condition") if ancestor.type == "if_statement" else None
+        if ancestor.type == "conditional_expression" and ancestor.named_child_count > 1:
+            condition = ancestor.named_children[1]
         if condition is not None and _VERSION.search(file.utf8, condition.start_byte, condition.end_byte):
             return True
-        if each.type == "try_statement":
+        if ancestor.type == "try_statement":
             return True
     return False

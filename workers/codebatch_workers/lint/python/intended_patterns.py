@@ -1,4 +1,4 @@
-"""What is written on purpose, or holds for a reason that stands elsewhere in the file: doubts.py does not tell it."""
+"""Patterns that ruff reports although they are intended, or justified elsewhere in the file (false_positives.py)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codebatch_workers.syntax.source import SourceFile
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# What looks like another language's: two signs and what could be counted up or down.
+# Two signs before something that can be incremented or decremented, which looks like an operator of another language.
 _COUNTED = re.compile(rb"(?:--|\+\+)[A-Za-z_][\w.]*(?:\[[^\]\n]*\])?")
 _WIDTH_GIVEN = re.compile(rb"%[-+ #0]*(?:\*|\d+\.\*)")
 _MAPPING = re.compile(rb"%\s*\(?\s*(?:locals|globals|vars)\s*\(")
@@ -25,7 +25,7 @@ _UNSAFE_LOADER = re.compile(r"C?(?:Full|Unsafe)?Loader")
 _FIRST_LINE = re.compile(r"from line (\d+)")
 _ELSE = re.compile(rb"\belse\b")
 _QUOTED = re.compile(rb"['\"](\w+)['\"]")
-# How a parameter is named or annotated that holds an exception.
+# Names or annotations of parameters for exceptions.
 _EXCEPTION = re.compile(rb"(?<![\w.])(?:e|ex|exc\w*|err|error|exception)\b|\b\w*(?:Exception|Error)\b")
 _MARK_OF_TYPES = re.compile(
     rb"\b(?:ty:\s*ignore\[[^\]\n]{0,200}unresolved-reference|type:\s*ignore\[[^\]\n]{0,200}name-defined|"
@@ -37,17 +37,20 @@ _PARAMETERS_OF_TEST = re.compile(
     rb"(?:\bdef[ \t]+test\w*[ \t]*|@[\w.]*fixture\b[^\n]*\n[ \t]*(?:async[ \t]+)?def[ \t]+\w+[ \t]*)\(([^)]{0,2000})\)"
 )
 
-# A longer scope is not looked through for each finding in it.
+# The maximum size of a scope that is searched for each finding in it.
 _SCOPE_BYTES_MAX = 262_144
 
 
-def is_twice_negated(_file: SourceFile, _found: Diagnostic, text: bytes) -> bool | None:
-    """`-(-x)`, or the sign of what is no variable: nobody takes that for a decrement."""
+def is_twice_negated(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
+    """Return whether the code is `-(-x)`, or a sign before something other than a variable.
+
+    Readers do not mistake this for a decrement.
+    """
     return _COUNTED.fullmatch(text) is None
 
 
-def is_mapping(_file: SourceFile, _found: Diagnostic, text: bytes) -> bool | None:
-    """Names by their values: of a text without placeholders nothing is asked."""
+def is_mapping(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
+    """Return whether a format is applied to all names of a scope, so that unused names are normal."""
     return _MAPPING.search(text) is not None
 
 
@@ -55,77 +58,77 @@ def _sets_names(file: SourceFile) -> bool:
     return _SETS_NAMES.search(file.utf8) is not None
 
 
-def is_except_of_python_2(file: SourceFile, found: Diagnostic, _text: bytes) -> bool | None:
-    """`except A, e:`, which Python 3.14 reads, as two exceptions."""
-    return _EXCEPT_OF_PYTHON_2.match(file.utf8, file.line_starts[found.line - 1]) is not None
+def is_except_of_python_2(file: SourceFile, finding: Diagnostic, _text: bytes) -> bool | None:
+    """Return whether the code is `except A, e:`, which Python 3.14 parses as two exceptions."""
+    return _EXCEPT_OF_PYTHON_2.match(file.utf8, file.line_starts[finding.line - 1]) is not None
 
 
-def is_of_except_by_condition(file: SourceFile, found: Diagnostic, text: bytes) -> bool | None:
-    """What `except` takes is chosen by a condition; or it is how Python 2 names an exception."""
-    return True if _ELSE.search(text) else is_except_of_python_2(file, found, text)
+def is_of_except_by_condition(file: SourceFile, finding: Diagnostic, text: bytes) -> bool | None:
+    """Return whether the exception type of an `except` is conditional, or the clause is in the syntax of Python 2."""
+    return True if _ELSE.search(text) else is_except_of_python_2(file, finding, text)
 
 
-def is_replaced_by_itself(_file: SourceFile, found: Diagnostic, _text: bytes) -> bool | None:
-    """A function that puts another one in its place when it is called: the `first` of that name stands below."""
-    first = _FIRST_LINE.search(found.message)
-    return True if first is not None and int(first[1]) > found.line else None
+def is_replaced_by_itself(_file: SourceFile, finding: Diagnostic, _text: bytes) -> bool | None:
+    """Return whether a function replaces itself when it is called: the "first" definition is below it."""
+    first = _FIRST_LINE.search(finding.message)
+    return True if first is not None and int(first[1]) > finding.line else None
 
 
-def is_fixture(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
-    """A parameter in a file whose tests take a fixture by that name."""
-    is_parameter = any(each.type == "parameters" for each in around(node))
+def is_fixture(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
+    """Return whether a node is a parameter with the name of a fixture of this file."""
+    is_parameter = any(ancestor.type == "parameters" for ancestor in around(node))
     return is_parameter and is_taken_by_pytest(file, file.utf8[node.start_byte : node.end_byte])
 
 
 def is_taken_by_pytest(file: SourceFile, name: bytes) -> bool:
-    """Whether a name is that of a parameter of a test or a fixture."""
-    return name in file.derived(_taken_by_pytest)
+    """Return whether a name is a parameter of a test or fixture."""
+    return name in file.derived(_pytest_parameters)
 
 
-def _taken_by_pytest(file: SourceFile) -> frozenset[bytes]:
+def _pytest_parameters(file: SourceFile) -> frozenset[bytes]:
     if b"test" not in file.utf8 and b"fixture" not in file.utf8:
         return frozenset()
     return frozenset(re.findall(rb"\w+", b" ".join(_PARAMETERS_OF_TEST.findall(file.utf8))))
 
 
-def is_width_given(_file: SourceFile, _found: Diagnostic, text: bytes) -> bool | None:
-    """A width that is a value, too: ruff counts one too few."""
+def is_width_given(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
+    """Return whether a format has a width from an argument. ruff counts one argument too few."""
     return _WIDTH_GIVEN.search(text) is not None
 
 
-def is_named_again(file: SourceFile, _found: Diagnostic, text: bytes) -> bool | None:
-    """A name of `__all__` in a module that sets names by text, or has this one as a text once more: as an alias."""
-    return file.derived(_sets_names) or file.derived(_quoted)[text.strip(b"'\"")] > 1
+def is_named_again(file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
+    """Return whether a name of `__all__` is set dynamically, or occurs as another string: as an alias."""
+    return file.derived(_sets_names) or file.derived(_quoted_names)[text.strip(b"'\"")] > 1
 
 
-def _quoted(file: SourceFile) -> Counter[bytes]:
+def _quoted_names(file: SourceFile) -> Counter[bytes]:
     return Counter(_QUOTED.findall(file.utf8))
 
 
-def is_ignored_for_type_checker(file: SourceFile, found: Diagnostic) -> bool:
-    """A name that a checker of types was told not to look for."""
-    start = file.line_starts[found.line - 1]
+def is_ignored_for_type_checker(file: SourceFile, finding: Diagnostic) -> bool:
+    """Return whether a comment makes a type checker ignore the undefined name."""
+    start = file.line_starts[finding.line - 1]
     end = file.utf8.find(b"\n", start)
     return _MARK_OF_TYPES.search(file.utf8, start, end if end >= 0 else len(file.utf8)) is not None
 
 
-def is_reexport_or_alternative(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
-    """A name that a module or class has from elsewhere and gives to others; or one of several that others change."""
-    assignment = next((each for each in around(node) if each.type == "assignment"), None)
+def is_reexport_or_alternative(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
+    """Return whether a self-assignment re-exports a name, or is one of several alternatives."""
+    assignment = next((ancestor for ancestor in around(node) if ancestor.type == "assignment"), None)
     if assignment is None:
         return False
     targets, values = assignment.child_by_field_name("left"), assignment.child_by_field_name("right")
     if targets is None or values is None or values.type == "assignment":
         return False
     if values.type in ("expression_list", "tuple"):
-        left, right = (file.utf8[each.start_byte : each.end_byte] for each in (targets, values))
+        left, right = (file.utf8[side.start_byte : side.end_byte] for side in (targets, values))
         return re.sub(rb"[\s()]", b"", left) != re.sub(rb"[\s()]", b"", right)
     *_, scope = around(node)
     return scope.type not in ("function_definition", "lambda")
 
 
-def is_handler(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
-    """A function that is given an exception, and is called while that is handled."""
+def is_handler(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
+    """Return whether the enclosing function has a parameter for an exception, so it is called while this is handled."""
     *_, function = around(node)
     parameters = function.child_by_field_name("parameters")
     return (
@@ -133,19 +136,19 @@ def is_handler(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
     )
 
 
-def is_field(_file: SourceFile, _found: Diagnostic, text: bytes) -> bool | None:
-    """A function that makes a field, named as that of `dataclasses`."""
+def is_field(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
+    """Return whether a call is to a function named `field`, as in `dataclasses`."""
     return _FIELD.match(text) is not None
 
 
-def is_safe_loader(_file: SourceFile, found: Diagnostic, _text: bytes) -> bool | None:
-    """A loader of YAML that is none of its own unsafe ones: what it is made of is said elsewhere."""
-    loader = _LOADER.search(found.message)
+def is_safe_loader(_file: SourceFile, finding: Diagnostic, _text: bytes) -> bool | None:
+    """Return whether a YAML loader is not one of PyYAML's unsafe ones. Its definition is not in this expression."""
+    loader = _LOADER.search(finding.message)
     return loader is not None and _UNSAFE_LOADER.fullmatch(loader[1]) is None
 
 
-def is_other_logger(file: SourceFile, _found: Diagnostic, _text: bytes) -> bool | None:
-    """What logs here is no `logging`: it has other methods, and other placeholders."""
+def is_other_logger(file: SourceFile, _finding: Diagnostic, _text: bytes) -> bool | None:
+    """Return whether the logger is not from `logging`, and so has other methods and placeholders."""
     return file.derived(_has_other_loggers)
 
 
@@ -153,23 +156,26 @@ def _has_other_loggers(file: SourceFile) -> bool:
     return _OTHER_LOGGERS.search(file.utf8) is not None
 
 
-def is_read_between(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
-    """A field that is only annotated before, or whose first value the class reads before it has the second."""
-    owner = next((each for each in around(node) if each.type == "class_definition"), None)
+def is_read_between(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
+    """Return whether a field was only annotated before, or the class reads its first value before the second is set."""
+    owner = next((ancestor for ancestor in around(node) if ancestor.type == "class_definition"), None)
     name = re.match(rb"\w+", file.utf8[node.start_byte : node.end_byte])
     if owner is None or name is None or node.start_byte - owner.start_byte > _SCOPE_BYTES_MAX:
         return False
-    above = file.utf8[owner.start_byte : node.start_byte]
-    if re.search(rb"(?m)^[ \t]*%s[ \t]*:[^=\n]+$" % name[0], above):
+    text_before = file.utf8[owner.start_byte : node.start_byte]
+    if re.search(rb"(?m)^[ \t]*%s[ \t]*:[^=\n]+$" % name[0], text_before):
         return True
-    return re.search(rb"(?<![\w.'\"])%s\b(?![ \t]*[:=])" % name[0], above) is not None
+    return re.search(rb"(?<![\w.'\"])%s\b(?![ \t]*[:=])" % name[0], text_before) is not None
 
 
 def is_unread(file: SourceFile, node: Node) -> bool:
-    """One of several names of an assignment, which nothing reads in its function; at the top, in the file."""
+    """Return whether a name is one of several targets of an assignment, and its function does not read it.
+
+    At top level, the whole file is searched.
+    """
     *_, scope = around(node)
     start, end = (0, len(file.utf8)) if scope.parent is None else (scope.start_byte, scope.end_byte)
-    assignment = next((each for each in around(node) if each.type in ("assignment", "for_statement")), None)
+    assignment = next((ancestor for ancestor in around(node) if ancestor.type in ("assignment", "for_statement")), None)
     targets = assignment.child_by_field_name("left") if assignment is not None else None
     if targets is None or targets.type not in ("pattern_list", "tuple_pattern") or end - start > _SCOPE_BYTES_MAX:
         return False
@@ -179,13 +185,13 @@ def is_unread(file: SourceFile, node: Node) -> bool:
     return name.search(file.utf8, start, targets.start_byte) is None
 
 
-def is_set_by_class(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
-    """An attribute that is no slot, where a metaclass or a descriptor of that name may take it."""
+def is_set_by_class(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
+    """Return whether an attribute that is not a slot is handled by a metaclass, or by a descriptor of this name."""
     name = file.utf8[node.start_byte : node.end_byte].rpartition(b".")[2]
-    for each in around(node, through_functions=True):
-        if each.type == "class_definition":
-            if each.end_byte - each.start_byte > _SCOPE_BYTES_MAX:
+    for ancestor in around(node, through_functions=True):
+        if ancestor.type == "class_definition":
+            if ancestor.end_byte - ancestor.start_byte > _SCOPE_BYTES_MAX:
                 return False
-            text = file.utf8[each.start_byte : each.end_byte]
+            text = file.utf8[ancestor.start_byte : ancestor.end_byte]
             return b"metaclass" in text.partition(b"\n")[0] or bool(re.search(rb"\bdef\s+%s\b" % re.escape(name), text))
     return False

@@ -1,10 +1,10 @@
-"""ruff over the Python files of a unit, with the answers that it gives about each of them alone.
+"""ruff on the Python files of a unit, with diagnostics that depend only on the file.
 
-ruff looks at neighbours: package roots, excluded names, ignore and configuration files. So the files are written
-below an empty directory at their relative paths, with an empty `__init__.py` wherever the snapshot has one above them;
-each is named on the command line, which no exclusion applies to; and no configuration is read. A file that cannot be
-written at its path is asked about alone, at another. ruff knows UTF-8 only: what it is given is `SourceFile.utf8`.
-That directory lies in memory where it can, else in the store.
+ruff looks at other files: package roots, exclusions, ignore and configuration files. So the files are written to an
+empty directory at their relative paths. Each package above them gets an empty `__init__.py`. Each file is named on the
+command line, so exclusions do not apply, and no configuration is read. If a file cannot be written at its path, it is
+checked separately at another path. ruff supports only UTF-8, so it gets `SourceFile.utf8`. The directory is in memory
+if possible, otherwise in the store.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.syntax.contexts import directories_of_packages
 from codebatch_workers.syntax.source import SourceFile
 
-# Fixed: what is a builtin, and which syntax is known, must not follow the Python that runs us.
+# The version is fixed, so that builtins and syntax do not depend on the Python that runs codebatch.
 TARGET_VERSION = "py314"
 SYNTAX_ERROR = "invalid-syntax"
-# It must be asked for: else a file that ruff cannot read is one without findings.
+# This code must be selected. Otherwise files that ruff cannot read have no findings.
 UNREADABLE = "E902"
 
 _ARGUMENT_BYTES_MAX = 100_000
-# Longer paths might not fit below the scratch directory; the file then stands under its last name.
+# Longer paths might not fit below the scratch directory. Such a file is written under its last name.
 _PATH_BYTES_MAX = 2000
 _NAME_BYTES_MAX = 240
 _ENDINGS = (b".pyi", b".ipynb")
-# Else whether an import is of the project, which F401 tells, follows from which files are there.
+# F401 reports whether an import is from the project. Without this setting, this would depend on the files present.
 WITHOUT_SOURCES = ("--config", "src = []")
 _LINE_END = re.compile(rb"\r\n?|\n")
 _OK_STATUS = (0, 1)
@@ -60,11 +60,11 @@ _decoder = msgspec.json.Decoder(list[RuffFinding])
 
 
 class RuffError(Exception):
-    """ruff did not do what it was asked to."""
+    """An error: ruff failed, or its output was unexpected."""
 
 
 def arguments(codes: Iterable[str]) -> list[str]:
-    """What every call says before `--` and the names of files."""
+    """Return the arguments of every call before `--` and the file names."""
     return [
         "check",
         "--isolated",
@@ -82,10 +82,11 @@ def arguments(codes: Iterable[str]) -> list[str]:
 
 
 class Ruff:
-    """ruff with a list of rules, working in a directory of its own.
+    """A runner of ruff with a list of rules and its own directory.
 
-    The tasks of a process share one (`shared_ruff`), so that a unit's files are checked once: for the rules that any of
-    them wants, of which each takes its own. What ruff says of one rule does not depend on which others are asked for.
+    The tasks of a process share one instance (`shared_ruff`), so that the files of a unit are checked once, for the
+    rules of all tasks. Each task selects its own rules from the result. The findings of a rule do not depend on other
+    rules.
     """
 
     def __init__(
@@ -94,28 +95,28 @@ class Ruff:
         scratch: Path,
         memory: MemoryDirectory | None = None,
         *,
-        heeds_notes: bool = True,
+        respects_noqa: bool = True,
     ) -> None:
-        """Unless it `heeds_notes` it says too what notes in the source silence (`# noqa`)."""
+        """Create a runner. If `respects_noqa` is false, findings suppressed by `# noqa` are included."""
         self.codes = sorted(codes)
         self._answers: dict[SourceFile, list[Diagnostic]] = {}
         self._scratch = scratch
         self.memory = memory
-        self._besides = () if heeds_notes else ("--ignore-noqa",)
+        self._extra_arguments = () if respects_noqa else ("--ignore-noqa",)
 
     @cached_property
     def _binary(self) -> str:
         return str(find_ruff_bin())
 
     def want(self, codes: Iterable[str]) -> None:
-        """Add rules to those that are asked for."""
+        """Add rules to the selected rules."""
         self.codes = sorted({*self.codes, *codes})
         self._answers.clear()
 
     def check(self, files: Sequence[SourceFile]) -> list[list[Diagnostic]]:
-        """The diagnostics of each file, by position; those of the last call are not asked for again.
+        """Return the diagnostics of each file, by position. Results of the last call are reused.
 
-        A syntax error has the code SYNTAX_ERROR. Raises RuffError if ruff cannot run or speaks of another file.
+        A syntax error has the code SYNTAX_ERROR. Raises RuffError if ruff cannot run or reports an unknown file.
         """
         unknown = [file for file in files if file not in self._answers]
         if unknown:
@@ -128,52 +129,55 @@ class Ruff:
             try:
                 return self._check_below(self.memory.path, files)
             except (OSError, RuffError):
-                # Memory is full, or somebody tidied up there (logind does when its user logs out): from now on the
-                # store's scratch must do, and where that was not the matter it raises the same again.
+                # Memory is full, or another program removed the directory (logind does so at logout). From now on the
+                # scratch directory of the store is used. If this was not the cause, the same error is raised again.
                 self.memory.remove()
                 self.memory = None
         return self._check_below(self._scratch, files)
 
     def _check_below(self, scratch: Path, files: Sequence[SourceFile]) -> list[list[Diagnostic]]:
-        together: dict[Hashable, list[SourceFile]] = {}
+        groups: dict[Hashable, list[SourceFile]] = {}
         for file in files:
-            key = self.beside(file) if _place(file.path) == file.path else file
-            together.setdefault(key, []).append(file)
-        found: dict[SourceFile, list[RuffFinding]] = {}
-        for group in together.values():
-            found.update(zip(group, self._ask(scratch, group), strict=True))
-        return [_diagnostics(file, found[file]) for file in files]
+            key = self.companion_files(file) if _location(file.path) == file.path else file
+            groups.setdefault(key, []).append(file)
+        findings: dict[SourceFile, list[RuffFinding]] = {}
+        for group in groups.values():
+            findings.update(zip(group, self._run(scratch, group), strict=True))
+        return [_diagnostics(file, findings[file]) for file in files]
 
-    def _ask(self, scratch: Path, files: Sequence[SourceFile]) -> Iterable[list[RuffFinding]]:
-        """What ruff finds in files that stand beside each other."""
+    def _run(self, scratch: Path, files: Sequence[SourceFile]) -> Iterable[list[RuffFinding]]:
+        """Return the findings of ruff in files with the same companion files, one list for each file."""
         directory = os.fsencode(os.path.realpath(scratch)) + b"/ruff"
         if os.path.lexists(directory):
             _remove_all(directory)
-        tree = _FilesOnDisk(directory)
+        tree = _TemporaryFiles(directory)
         try:
-            tree.write(self.beside(files[0]))
+            tree.write(self.companion_files(files[0]))
             names = tree.materialise(files)
-            found: dict[str, list[RuffFinding]] = {os.fsdecode(directory + b"/" + name): [] for name in names}
+            findings: dict[str, list[RuffFinding]] = {os.fsdecode(directory + b"/" + name): [] for name in names}
             for chunk in _chunks(names):
                 for finding in self._call(directory, chunk):
-                    if finding.filename not in found or finding.code == UNREADABLE:
+                    if finding.filename not in findings or finding.code == UNREADABLE:
                         raise RuffError(f"unexpected answer: {finding.filename}: {finding.code} {finding.message}")
-                    found[finding.filename].append(finding)
+                    findings[finding.filename].append(finding)
         finally:
             tree.remove()
-        return found.values()
+        return findings.values()
 
-    def beside(self, _file: SourceFile) -> tuple[tuple[bytes, str], ...]:
-        """Paths and texts of what ruff must find beside a file. Files of which that differs are asked about apart."""
+    def companion_files(self, _file: SourceFile) -> tuple[tuple[bytes, str], ...]:
+        """Return paths and texts of files that ruff needs near a file.
+
+        Files with other companions are checked separately.
+        """
         return ()
 
     def arguments(self) -> list[str]:
-        """What every call says before `--` and the names of files."""
+        """Return the arguments of every call before `--` and the file names."""
         return arguments([*self.codes, UNREADABLE])
 
     def _call(self, directory: bytes, names: Sequence[bytes]) -> list[RuffFinding]:
         done = subprocess.run(
-            [self._binary, *self.arguments(), *self._besides, "--", *names],
+            [self._binary, *self.arguments(), *self._extra_arguments, "--", *names],
             cwd=directory,
             env={"RAYON_NUM_THREADS": "1", "LC_ALL": "C.UTF-8"},
             stdin=subprocess.DEVNULL,
@@ -186,7 +190,7 @@ class Ruff:
 
 
 def shared_ruff(environment: TaskEnvironment[msgspec.Struct]) -> Ruff:
-    """The one ruff of a process, made by the first task that asks."""
+    """Return the instance of a process. The first caller creates it."""
     ruff = environment.shared.get(__name__)
     if not isinstance(ruff, Ruff):
         ruff = environment.shared[__name__] = Ruff((), environment.scratch, environment.try_memory())
@@ -194,47 +198,50 @@ def shared_ruff(environment: TaskEnvironment[msgspec.Struct]) -> Ruff:
 
 
 def is_for_ruff(file: SourceFile) -> bool:
-    """Whether ruff is asked about a file."""
+    """Return whether ruff checks a file."""
     return file.language == "python" and file.file_class not in ("binary", "huge", "empty")
 
 
-class _FilesOnDisk:
-    """Files below an empty directory, and how each of them and of their directories goes again."""
+class _TemporaryFiles:
+    """Files in an empty directory, and the functions that remove each file and directory."""
 
     def __init__(self, directory: bytes) -> None:
         self._directory = directory
-        self._made: dict[bytes, Callable[[bytes], None]] = {}
+        self._undo: dict[bytes, Callable[[bytes], None]] = {}
         os.mkdir(directory)
 
     def write(self, texts: Iterable[tuple[bytes, str]]) -> None:
-        """Write texts at the places of their paths."""
+        """Write texts at the locations of their paths."""
         for path, text in texts:
-            self._write(_place(path), text.encode("utf-8"))
+            self._write(_location(path), text.encode("utf-8"))
 
     def materialise(self, files: Sequence[SourceFile]) -> list[bytes]:
-        """Write the files, but for those that are there, and the packages above them; the place of each."""
-        places = [_place(file.path) for file in files]
-        for place, file in zip(places, files, strict=True):
+        """Write the files that do not exist yet, and the packages above them. Return the location of each file."""
+        locations = [_location(file.path) for file in files]
+        for location, file in zip(locations, files, strict=True):
             content = file.utf8 if file.notebook is None else file.notebook.sources()
-            self._write(place, content, is_executable=file.executable)
+            self._write(location, content, is_executable=file.executable)
         for packages in {
             file.contexts.get("packages", b"")
-            for place, file in zip(places, files, strict=True)
-            if _keeps_directories(place, file.path)
+            for location, file in zip(locations, files, strict=True)
+            if _keeps_directories(location, file.path)
         }:
             for package in directories_of_packages(packages):
-                self._write(_place(package + b"/__init__.py" if package else b"__init__.py"), b"")
-        return places
+                self._write(_location(package + b"/__init__.py" if package else b"__init__.py"), b"")
+        return locations
 
     def _write(self, name: bytes, content: bytes, *, is_executable: bool = False) -> None:
-        """Write a file that is not there yet. Raises FileExistsError where two names are one to the file system."""
-        if name in self._made:
+        """Write a file unless it exists already.
+
+        Raises FileExistsError if two names are the same to the file system.
+        """
+        if name in self._undo:
             return
         self._make_directory(name.rpartition(b"/")[0])
         mode = 0o700 if is_executable else 0o600
-        # Descriptors cost half of what file objects do, and there are thousands of small files.
+        # Descriptors are twice as fast as file objects, and there are thousands of small files.
         descriptor = os.open(self._directory + b"/" + name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        self._made[name] = os.unlink
+        self._undo[name] = os.unlink
         try:
             view = memoryview(content)
             while view:
@@ -243,35 +250,35 @@ class _FilesOnDisk:
             os.close(descriptor)
 
     def _make_directory(self, name: bytes) -> None:
-        if name and name not in self._made:
+        if name and name not in self._undo:
             self._make_directory(name.rpartition(b"/")[0])
             os.mkdir(self._directory + b"/" + name)
-            self._made[name] = os.rmdir
+            self._undo[name] = os.rmdir
 
     def remove(self) -> None:
-        """Remove the directory; to remove what was made takes half as long as to look for what is there."""
+        """Remove the directory. Removing the known files is twice as fast as listing the directory."""
         try:
-            for name, remove in reversed(self._made.items()):
+            for name, remove in reversed(self._undo.items()):
                 remove(self._directory + b"/" + name)
             os.rmdir(self._directory)
         except OSError:
-            # There is more in it, or less.
+            # The directory has more or fewer files than expected.
             _remove_all(self._directory)
 
 
 def _remove_all(directory: bytes) -> None:
-    import shutil  # 3 ms of each worker, for what is hardly ever there
+    import shutil  # The import is local, because this function is hardly ever called.
 
     shutil.rmtree(directory, ignore_errors=True)
 
 
 def _chunks(names: Sequence[bytes]) -> Iterable[list[bytes]]:
-    """Names as ruff is told them, as many together as a command line takes: nearly always all."""
+    """Yield file names for ruff, in chunks that fit on a command line: nearly always one chunk."""
     chunk: list[bytes] = []
     size = 0
-    for place in names:
-        # A name alone could be `-`, which is its standard input.
-        name = b"./" + place
+    for location in names:
+        # A bare name could be `-`, which means standard input.
+        name = b"./" + location
         size += len(name) + 1
         if chunk and size > _ARGUMENT_BYTES_MAX:
             yield chunk
@@ -280,10 +287,10 @@ def _chunks(names: Sequence[bytes]) -> Iterable[list[bytes]]:
     yield chunk
 
 
-def _place(path: bytes) -> bytes:
-    """Where ruff is given what has a path: there, if ruff can repeat it, in JSON, and it fits.
+def _location(path: bytes) -> bytes:
+    """Return the location of a file for ruff: its path, if ruff can repeat the path in JSON, and it is short enough.
 
-    Else with invalid UTF-8 escaped; where that is too long, under the last name; where that is, under another.
+    Otherwise invalid UTF-8 is escaped. If the path is too long, only its last name is used, or else a fixed name.
     """
     try:
         path.decode("utf-8")
@@ -296,15 +303,15 @@ def _place(path: bytes) -> bytes:
     name = path.rpartition(b"/")[2]
     if len(name) <= _NAME_BYTES_MAX:
         return name
-    return next((b"module" + each for each in _ENDINGS if name.endswith(each)), b"module.py")
+    return next((b"module" + ending for ending in _ENDINGS if name.endswith(ending)), b"module.py")
 
 
-def _keeps_directories(place: bytes, path: bytes) -> bool:
-    return place.count(b"/") == path.count(b"/")
+def _keeps_directories(location: bytes, path: bytes) -> bool:
+    return location.count(b"/") == path.count(b"/")
 
 
 def _diagnostics(file: SourceFile, findings: Sequence[RuffFinding]) -> list[Diagnostic]:
-    """Records by position."""
+    """Return the records of a file by position."""
     if not findings:
         return []
     path, path_b64 = file.path_fields
@@ -317,7 +324,7 @@ def _diagnostics(file: SourceFile, findings: Sequence[RuffFinding]) -> list[Diag
         line, column = lines.position(start) if lines else (start.row, start.column)
         end_line, end_column = lines.position(end) if lines else (end.row, end.column)
         if file.notebook is not None and finding.cell is not None:
-            line, end_line = (file.notebook.line(finding.cell, each.row) for each in (start, end))
+            line, end_line = (file.notebook.line(finding.cell, position.row) for position in (start, end))
         records.append(
             Diagnostic(
                 path=path,
@@ -341,7 +348,7 @@ def _order(record: Diagnostic) -> tuple[int, int, str, int, int, str]:
 
 
 class _RuffLines:
-    """Positions of a file with CR in it: to ruff a lone CR ends a line, to us it is a character."""
+    """Conversion of positions in a file with CR. To ruff a lone CR ends a line; to codebatch it is a character."""
 
     def __init__(self, file: SourceFile) -> None:
         self.file = file

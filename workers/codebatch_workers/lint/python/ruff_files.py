@@ -1,4 +1,4 @@
-"""ruff's configuration files in a snapshot: a context of lint where `[tasks.lint.ruff] config = "project"`."""
+"""Configuration files of ruff in a snapshot: a context of lint if `[tasks.lint.ruff] config = "project"`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONTEXT = "ruff"
 _PYPROJECT = b"pyproject.toml"
 _NAMES = (b"ruff.toml", b".ruff.toml", _PYPROJECT)
 _EXTENDS_MAX = 10
-# What ruff asks a pyproject.toml for beside [tool.ruff].
+# The keys that ruff reads from pyproject.toml in addition to [tool.ruff].
 _PYTHON_KEYS = ("requires-python", "requires_python")
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -29,21 +29,24 @@ _decoder = msgspec.msgpack.Decoder(tuple[tuple[bytes, str], ...])
 
 
 def pinned_elsewhere(config: LintConfig, *, is_project: bool) -> tuple[LintConfig, str]:
-    """`TaskDeclaration.prepare` of lint: in another tree than the project no file of it decides."""
+    """Return the configuration of lint for another tree, in which files of the project do not decide.
+
+    This is `TaskDeclaration.prepare` of lint.
+    """
     if is_project or config.ruff.config == "pinned":
         return config, ""
     return msgspec.structs.replace(config, ruff=RuffSettings()), "ruff: the pinned rules"
 
 
 def contexts_of_ruff(config: LintConfig) -> Mapping[str, Context]:
-    """`TaskDeclaration.configured_contexts` of lint."""
+    """Return the contexts of lint that depend on its configuration (`TaskDeclaration.configured_contexts`)."""
     return {CONTEXT: ruff_files_context} if config.ruff.config == "project" else {}
 
 
 def ruff_files_context(view: SnapshotView) -> Callable[[Entry], bytes]:
-    """Of a file: the files in the directories above it that configure ruff, and those that they extend.
+    """Return the context of files: the ruff configuration files in directories above a file, and the files they extend.
 
-    Of a pyproject.toml that is what ruff asks it for. Raises InvalidConfiguration where one extends what is not there.
+    Of pyproject.toml, only the part that ruff reads counts. Raises InvalidConfiguration if an extended file is missing.
     """
     own: dict[bytes, dict[bytes, str]] = {}
     for entry in view.entries:
@@ -51,7 +54,7 @@ def ruff_files_context(view: SnapshotView) -> Callable[[Entry], bytes]:
         if entry.kind == "file" and name in _NAMES and (files := dict(_with_extended(view, entry.path))):
             own.setdefault(directory, {}).update(files)
     if not any(_decides(text, path) for path, text in own.get(b"", {}).items() if b"/" not in path):
-        # Else ruff would look for one above the tree.
+        # Without a configuration file at the root, ruff would search above the tree.
         own.setdefault(b"", {})[b"ruff.toml"] = ""
     nearest: Nearest[Mapping[bytes, str]] = Nearest()
     for directory, files in own.items():
@@ -62,15 +65,15 @@ def ruff_files_context(view: SnapshotView) -> Callable[[Entry], bytes]:
         directory = parent_of(entry.path)
         value = encoded.get(directory)
         if value is None:
-            together = {path: text for files in nearest.above(entry.path) for path, text in files.items()}
-            value = encoded[directory] = _encode(sorted(together.items()))
+            merged = {path: text for files in nearest.above(entry.path) for path, text in files.items()}
+            value = encoded[directory] = _encode(sorted(merged.items()))
         return value
 
     return context
 
 
 def ruff_files_of(context: bytes) -> tuple[tuple[bytes, str], ...]:
-    """What `ruff_files_context` said: paths and texts. Raises ValueError for what it never says: plans may lie."""
+    """Return the paths and texts in a value of `ruff_files_context`. Raises ValueError for unsafe paths."""
     files = _decoder.decode(context) if context else ((b"ruff.toml", ""),)
     if not all(is_safe_path(path) for path, _ in files):
         raise ValueError("a ruff configuration file points outside the project")
@@ -78,12 +81,12 @@ def ruff_files_of(context: bytes) -> tuple[tuple[bytes, str], ...]:
 
 
 def _with_extended(view: SnapshotView, path: bytes) -> Iterator[tuple[bytes, str]]:
-    wanted = path
+    source = path
     for _ in range(_EXTENDS_MAX):
-        content = view.read(wanted)
+        content = view.read(source)
         if content is None:
             raise InvalidConfiguration(
-                f"ruff's configuration in {display_path(path)} extends {display_path(wanted)}, which is not in the "
+                f"ruff's configuration in {display_path(path)} extends {display_path(source)}, which is not in the "
                 "snapshot",
                 hint='set [tasks.lint.ruff] config = "pinned"',
             )
@@ -92,34 +95,37 @@ def _with_extended(view: SnapshotView, path: bytes) -> Iterator[tuple[bytes, str
         try:
             document = parse_toml(text)
         except TomlError:
-            pass  # ruff may know better, or says so.
+            pass  # ruff accepts the file, or reports the error itself.
         else:
             settings = document
-            if _is_pyproject(wanted):
-                text, settings = _asked_for(document, text)
-        if text or wanted != path or not _is_pyproject(path):
-            yield wanted, text
+            if _is_pyproject(source):
+                text, settings = _relevant_part(document, text)
+        if text or source != path or not _is_pyproject(path):
+            yield source, text
         extended = settings.get("extend") if isinstance(settings, dict) else None
         if not isinstance(extended, str):
             return
-        wanted = posixpath.normpath(posixpath.join(parent_of(wanted), extended.encode("utf-8")))
+        source = posixpath.normpath(posixpath.join(parent_of(source), extended.encode("utf-8")))
 
 
-def _asked_for(document: Mapping[str, object], text: str) -> tuple[str, object]:
-    """Of a pyproject.toml what ruff asks for, as TOML, and its settings; all of it where it is not as it should be."""
+def _relevant_part(document: Mapping[str, object], text: str) -> tuple[str, object]:
+    """Return the part of pyproject.toml that ruff reads, as TOML, and its settings.
+
+    An invalid file is returned whole.
+    """
     tool, project = document.get("tool", {}), document.get("project", {})
     if not isinstance(tool, dict) or not isinstance(project, dict):
         return text, None
-    asked: dict[str, object] = {}
+    relevant: dict[str, object] = {}
     if "ruff" in tool:
-        asked["tool"] = {"ruff": tool["ruff"]}
+        relevant["tool"] = {"ruff": tool["ruff"]}
     if python := {key: project[key] for key in _PYTHON_KEYS if key in project}:
-        asked["project"] = python
-    return "".join(f"{key} = {_toml(value)}\n" for key, value in asked.items()), tool.get("ruff")
+        relevant["project"] = python
+    return "".join(f"{key} = {_toml(value)}\n" for key, value in relevant.items()), tool.get("ruff")
 
 
 def _decides(text: str, path: bytes) -> bool:
-    """Whether ruff takes its settings from a file at the top, and looks no higher."""
+    """Return whether ruff takes its settings from a file at the root, and does not search above."""
     return not _is_pyproject(path) or not text.startswith("project = ")
 
 
@@ -128,7 +134,7 @@ def _is_pyproject(path: bytes) -> bool:
 
 
 def _toml(value: object) -> str:
-    """A value that TOML was read as."""
+    """Return a value as TOML. It must be a value that a TOML parser returns."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -137,7 +143,7 @@ def _toml(value: object) -> str:
         case list():
             return f"[{', '.join(map(_toml, value))}]"
         case dict():
-            return f"{{{', '.join(f'{_toml(key)} = {_toml(held)}' for key, held in value.items())}}}"
+            return f"{{{', '.join(f'{_toml(key)} = {_toml(member)}' for key, member in value.items())}}}"
         case _:
-            # A number, a date or a time: Python writes them as TOML does.
+            # Python formats numbers, dates and times as TOML does.
             return str(value)

@@ -1,7 +1,7 @@
-"""Names that the program which runs a Python file puts into it, as the program's documentation says.
+"""Names that a program defines in the Python files that it runs, according to the program's documentation.
 
-Such a file is known by its name, by what it begins with, or by how it uses the name. Whatever else it does not define
-is undefined there, too.
+Such a file is recognized by its name, its beginning, or its use of the name. Other undefined names in it are still
+reported.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from codebatch_workers.syntax.source import SourceFile
 
 
 class _Runner(NamedTuple):
-    """A program that runs files whose name matches `file_name` and whose text has `mark`, with `names` in them."""
+    """A program that runs files whose name matches `file_name` and whose text matches `mark`.
+
+    It defines `names` in them.
+    """
 
     file_name: re.Pattern[bytes]
     mark: re.Pattern[bytes]
@@ -46,13 +49,13 @@ _RUNNERS = (
     _Runner(re.compile(rb"DEPS|\.gclient"), _ANY_TEXT, _names(b"Str Var")),
     # GDB imports itself for its scripts.
     _Runner(re.compile(rb".*gdb.*\.py", re.IGNORECASE), re.compile(rb"\bgdb\.\w"), _names(b"gdb")),
-    # The scripts of a workflow of Snakemake.
+    # Scripts of Snakemake workflows.
     _Runner(
         _ANY_FILE,
         re.compile(rb"\bsnakemake\.(?:config|input|log|output|params|resources|rule|source|threads|wildcards)\b"),
         _names(b"snakemake"),
     ),
-    # Notebooks: of Databricks, and what Jupyter and Jupytext make of one.
+    # Notebooks of Databricks, and notebooks that Jupyter and Jupytext converted.
     _Runner(
         _ANY_FILE,
         re.compile(rb"\A# Databricks notebook source\b"),
@@ -61,24 +64,24 @@ _RUNNERS = (
     _Runner(
         _ANY_FILE,
         re.compile(rb"^# (?:In\[[\d ]*\]:|%%|\+[ \t{])|^#   jupytext:", re.MULTILINE),
-        # IPython, "Input caching system", "Output caching system".
+        # See "Input caching system" and "Output caching system" in the IPython documentation.
         _names(b"display In Out __ ___ _i _ii _iii _ih _oh _dh"),
     ),
 )
-# SCons puts in its functions and builders, those of its tools, what `Import("env")` names in a text, and whatever
-# site_scons/site_init.py defines. So the file alone does not show that a name is undefined.
+# SCons adds its functions, its builders, builders of its tools, names in `Import("env")`, and definitions in
+# site_scons/site_init.py. So the file alone does not show that a name is undefined.
 _SCONS_FILE = re.compile(rb"SCons(?:truct|cript)[^/]*|SCsub")
 
 
 def is_given_by_runner(file: SourceFile, name: bytes) -> bool:
-    """Return whether the program that runs a file gives it a name, or may give it any."""
-    return _SCONS_FILE.fullmatch(_file_name(file)) is not None or name in file.lasting(_given_names)
+    """Return whether the program that runs a file defines a name, or can define any name."""
+    return _SCONS_FILE.fullmatch(_file_name(file)) is not None or name in file.lasting(_provided_names)
 
 
-def _given_names(file: SourceFile) -> frozenset[bytes]:
+def _provided_names(file: SourceFile) -> frozenset[bytes]:
     name, text = _file_name(file), file.utf8
-    given = (each.names for each in _RUNNERS if each.file_name.fullmatch(name) and each.mark.search(text))
-    return frozenset().union(*given)
+    provided = (runner.names for runner in _RUNNERS if runner.file_name.fullmatch(name) and runner.mark.search(text))
+    return frozenset().union(*provided)
 
 
 def _file_name(file: SourceFile) -> bytes:

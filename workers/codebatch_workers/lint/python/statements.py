@@ -1,7 +1,7 @@
-"""The function in which something of a Python module is, or the statement at the top, parsed by itself.
+"""Partial parsing of Python: the function or top-level statement that contains some bytes.
 
-What is around a place is told by them as well as by the tree of the whole file, which is no longer there when ruff has
-spoken: that of a few lines is made in a fraction of the time.
+The surroundings of a finding can be read from a partial tree as well as from the whole tree. When ruff has finished,
+the whole tree is released, and a few lines are parsed much faster.
 """
 
 from __future__ import annotations
@@ -20,56 +20,62 @@ if TYPE_CHECKING:
 _LinesAround = Callable[[SourceFile, int, int], "tuple[int, int] | None"]
 
 _LINES_MAX = 1_000
-"""What is longer is parsed with all that is around it."""
+"""The maximum number of lines of a part. Longer parts are parsed with the whole file."""
 _ASKED_MAX = 100
-"""A file of which more is asked is parsed as a whole."""
+"""The maximum number of requests for one file. After that, the whole file is parsed."""
 _BEGINS = re.compile(rb"(?!(?:elif|else|except|finally)\b)[A-Za-z_@]")
-"""How a statement begins at the start of a line; between brackets and in texts other things do."""
+"""The start of a top-level statement at the start of a line. Within brackets and strings, this is not reliable."""
 _FUNCTION = re.compile(rb"(?:async[ \t]+)?def\b")
 _BLANKS = re.compile(rb"[ \t\f]*")
 
 
 def node_in_function(file: SourceFile, start: int, end: int) -> Node | None:
-    """The smallest node that spans some bytes, in the tree of the function they are in; None as `node_in_statement`.
+    """Return the smallest node that spans some bytes, in the tree of the enclosing function, or None.
 
-    The function is the innermost around their first line, or an outer one: as far as it, all around them is the same.
+    The function is the innermost one around their first line, or an outer one. Up to this function, the ancestors are
+    the same as in the whole tree.
     """
     node = _node(file, _lines_of_function, start, end)
-    # Comments behind a function are in none.
-    return node if node is not None and any(each.type == "function_definition" for each in around(node)) else None
+    # A comment after a function is not in the function.
+    return (
+        node if node is not None and any(ancestor.type == "function_definition" for ancestor in around(node)) else None
+    )
 
 
 def node_in_statement(file: SourceFile, start: int, end: int) -> Node | None:
-    """The smallest node that spans some bytes, in the tree of their statement; None where that cannot be told alone."""
+    """Return the smallest node that spans some bytes, in the tree of their statement.
+
+    Return None if the whole tree is needed.
+    """
     return _node(file, _lines_of_statement, start, end)
 
 
 def _node(file: SourceFile, lines_around: _LinesAround, start: int, end: int) -> Node | None:
     if "tree" in vars(file) or b"\r" in file.utf8:
         return None
-    pieces = file.derived(_Pieces)
-    pieces.asked += 1
-    if pieces.asked > _ASKED_MAX:
+    parts = file.derived(_Pieces)
+    parts.requests += 1
+    if parts.requests > _ASKED_MAX:
         return None
     span = lines_around(file, file.line(start), file.line(max(start, end - 1)))
     if span is None:
         return None
-    if span not in pieces.trees:
-        pieces.trees[span] = _parse(file, *span)
-    tree = pieces.trees[span]
+    if span not in parts.trees:
+        parts.trees[span] = _parse(file, *span)
+    tree = parts.trees[span]
     return None if tree.root_node.has_error else tree.root_node.descendant_for_byte_range(start, end)
 
 
 class _Pieces:
-    """What was parsed of a file by itself, by its first and last line."""
+    """The parts of a file that were parsed separately, by first and last line."""
 
     def __init__(self, _file: SourceFile) -> None:
         self.trees: dict[tuple[int, int], Tree] = {}
-        self.asked = 0
+        self.requests = 0
 
 
 def _lines_of_function(file: SourceFile, first: int, last: int) -> tuple[int, int] | None:
-    """Of lines, from 1, the first and the last of a function around them; None where the text does not tell these."""
+    """Return the first and last line, from 1, of a function around some lines, or None if it is unclear."""
     utf8, starts = file.utf8, file.line_starts
     depth: int | None = None
     for line in range(first, max(first - _LINES_MAX, 0), -1):
@@ -80,21 +86,21 @@ def _lines_of_function(file: SourceFile, first: int, last: int) -> tuple[int, in
         width = begin.end() - begin.start()
         is_outside = depth is None or width < depth
         if is_outside and _FUNCTION.match(utf8, begin.end()):
-            return _with_what_follows(file, line, last, width)
+            return _with_continuation(file, line, last, width)
         depth = width if depth is None else min(depth, width)
     return None
 
 
 def _lines_of_statement(file: SourceFile, first: int, last: int) -> tuple[int, int] | None:
-    """Of lines, from 1, the first and the last with what belongs to them; None where the text does not tell these."""
+    """Return the first and last line, from 1, of the statement with some lines, or None if it is unclear."""
     first_min = max(first - _LINES_MAX, 1)
     while first > first_min and not _BEGINS.match(file.utf8, file.line_starts[first - 1]):
         first -= 1
-    return _with_what_follows(file, first, last, 0)
+    return _with_continuation(file, first, last, 0)
 
 
-def _with_what_follows(file: SourceFile, first: int, last: int, width: int) -> tuple[int, int] | None:
-    """Lines with those behind them that are indented deeper than so many characters, or begin no statement."""
+def _with_continuation(file: SourceFile, first: int, last: int, width: int) -> tuple[int, int] | None:
+    """Return lines with the following lines that are indented deeper than `width` or begin no statement, or None."""
     utf8, starts = file.utf8, file.line_starts
     while last < len(starts) and last - first <= _LINES_MAX and not _begins(utf8, starts[last], width):
         last += 1

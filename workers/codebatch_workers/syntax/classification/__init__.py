@@ -1,1 +1,1 @@
-"""Whether a file is a test, generated, vendored or a migration."""
+"""Classification of files as tests, generated, vendored or migrations."""

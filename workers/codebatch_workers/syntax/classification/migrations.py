@@ -1,8 +1,8 @@
-"""Steps of a database's history: files that a framework applies once, in order, and nobody edits afterwards.
+"""Database migrations: files that a framework applies once, in order, and that are not edited afterwards.
 
-A program writes most of them (`makemigrations`, `alembic revision`, `dotnet ef migrations add`), people write the rest.
-Nobody merges copies among them, but a mistake in one is a mistake like any other. The statements of its framework make
-a file a migration; SQL has no such statement, so its path does.
+Programs write most of them (`makemigrations`, `alembic revision`, `dotnet ef migrations add`). Duplicates in migrations
+are irrelevant, but other findings matter. Statements of the framework identify a migration; SQL migrations are
+identified by path.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class _Framework(NamedTuple):
-    """A framework's migrations hold `needle`, match every one of `statements`, and have a path that matches `path`."""
+    """A framework whose migrations contain `needle`, match all of `statements`, and have a path that matches `path`."""
 
     needle: bytes
     statements: tuple[re.Pattern[bytes], ...]
@@ -20,8 +20,8 @@ class _Framework(NamedTuple):
 
 
 _DIRECTORY = re.compile(rb"(?:^|/)migrations?/", re.IGNORECASE)
-# Flyway, golang-migrate, goose, dbmate, sqlx: a number begins the name. Prisma, Diesel: it begins the directory's.
-# Elsewhere a date, or a date and a time, is the name.
+# In Flyway, golang-migrate, goose, dbmate and sqlx, the name begins with a number. In Prisma and Diesel, the directory
+# name does. In other tools, the name begins with a date, or a date and a time.
 _SQL_PATH = re.compile(
     rb"(?:^|/)(?:migrations?|updates?|upgrades?)/(?:[^/]+/)*(?:[VU]?\d[^/]*|\d[^/]*/[^/]+)\.sql$|"
     rb"(?:^|/)(?:19|20)\d{6}(?:\d{2}|\d{4}|\d{6})?(?:[-_.][^/]*)?\.sql$",
@@ -85,10 +85,10 @@ _FRAMEWORKS = {
 
 
 def is_migration(path: bytes, utf8: bytes, language: str) -> bool:
-    """Whether a file is a step of a database's history."""
+    """Return whether a file is a database migration."""
     return any(
-        each.needle in utf8
-        and (each.path is None or each.path.search(path) is not None)
-        and all(statement.search(utf8) for statement in each.statements)
-        for each in _FRAMEWORKS.get(language, ())
+        framework.needle in utf8
+        and (framework.path is None or framework.path.search(path) is not None)
+        and all(statement.search(utf8) for statement in framework.statements)
+        for framework in _FRAMEWORKS.get(language, ())
     )

@@ -1,7 +1,7 @@
-"""Whether a file is for tests, their data, to show how something is used, or to be read, as its path tells.
+"""The purpose of a file by its path: test, test data, example or documentation.
 
-Directories are those that the test runners and the packagers of the languages look for, and those that GitHub's
-linguist has for examples and documentation (its documentation.yml).
+The directories are those of test runners and packagers, and those that linguist lists for examples and documentation
+(its documentation.yml).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _FIXTURES = re.compile(
     rb"test[-_ ]?(?:data|files|cases|fixtures|resources|examples|inputs?|outputs?))/",
     re.IGNORECASE,
 )
-# Below tests these hold their data.
+# These directories contain data if they are below tests.
 _ABOVE_DATA = re.compile(rb"(?:^|/)(?:tests?|specs?)(?=/)|\At(?=/)", re.IGNORECASE)
 _DATA = re.compile(rb"/(?:data|cases|baselines|resources|assets|inputs?|expected|golden|snapshots?)/", re.IGNORECASE)
 _TESTS = re.compile(
@@ -25,18 +25,18 @@ _TESTS = re.compile(
     rb"(?:^|/)(?:[^/]+[-_.]tests?|tests[-_][^/]+|(?-i:tests[A-Z]\w*)|test[-_]?(?:env|helpers?|lib|scripts|servers?|support|utils?))/",
     re.IGNORECASE,
 )
-# Where prove(1) looks for the tests of Perl, which other projects follow; and what runs tests. Below, it may be a part
-# of a package for those who write tests.
+# The directory `t` is where prove(1) finds tests of Perl; other projects follow this convention. `testing` has test
+# runners. Deeper directories with these names can be libraries for test authors.
 _TESTS_AT_TOP = re.compile(rb"\At(?:esting)?/")
 _TEST = re.compile(rb"(?:^|/)test/", re.IGNORECASE)
-# What Go calls packages that help tests, as `httptest`, where the keys lie, too.
+# Test helper packages of Go, such as `httptest`, with their keys.
 _OF_GO = re.compile(rb"(?:^|/)(?!latest/)[a-z0-9]+test/")
 _EXAMPLES = re.compile(rb"(?:^|/)examples?/|^(?:demos?|samples?)/", re.IGNORECASE)
 _DOCUMENTATION = re.compile(rb"\A(?:[Dd]ocs?|[Mm]an)/|(?:^|/)(?:[Dd]ocumentation|[Gg]roovydoc|[Jj]avadoc|inst/doc)/")
 _TEMPLATED = re.compile(rb"\{\{|\{%")
 
-# What runners of tests look for by default: pytest and unittest, go test, RSpec and minitest, jest, vitest and mocha,
-# JUnit and its like, PHPUnit, googletest, Bats, prove; and the tests of a Rust module in a file of their own.
+# Names that test runners collect by default: pytest, unittest, go test, RSpec, minitest, jest, vitest, mocha, JUnit and
+# similar, PHPUnit, googletest, Bats, prove. Tests of a Rust module in their own file are included.
 _TEST_NAMES = re.compile(
     rb"test_[^/]*\.(?:pyi?|rb|c|cc|cpp|cxx|lua|sh|php)|"
     rb"[^/]+_(?:test|unittest)\.(?:py|go|rs|c|cc|cpp|cxx|exs|rb|php|dart|lua)|"
@@ -47,32 +47,32 @@ _TEST_NAMES = re.compile(
 
 
 def purpose_of(path: bytes) -> Purpose | None:
-    """What a file is for, where that is not what the project is for."""
+    """Return the purpose of a file, or None for production code."""
     directory, _, name = path.rpartition(b"/")
-    found, in_test = _of_directory(directory)
-    if found == "fixture":
-        return found
-    if found == "test" or _TEST_NAMES.fullmatch(name) is not None:
+    purpose, in_test = _classify_directory(directory)
+    if purpose == "fixture":
+        return purpose
+    if purpose == "test" or _TEST_NAMES.fullmatch(name) is not None:
         return "test"
-    # Of Python the first directory alone, for packages have modules of that name.
+    # In Python only a top-level directory `test` counts, because packages have modules with this name.
     if in_test == 0 or (in_test is not None and not name.endswith(b".py")):
         return "test"
     if name.endswith((b".go", b".key", b".pem")) and _OF_GO.search(directory + b"/"):
         return "test"
-    return found
+    return purpose
 
 
 def is_documentation(path: bytes) -> bool:
-    """Return whether a file lies where projects keep their documentation."""
+    """Return whether a file is in a documentation directory."""
     return _DOCUMENTATION.search(path) is not None
 
 
-# Files come in path order, so that a directory is rarely looked at twice.
+# Files are visited in path order, so a small cache suffices.
 @lru_cache(maxsize=16)
-def _of_directory(directory: bytes) -> tuple[Purpose | None, int | None]:
-    """What a directory tells, and where in it the first one begins that is called `test`."""
-    # What is looked for stands between two slashes: names that tell nothing alone, nearly all, tell nothing together.
-    if not any(map(_may_tell, directory.split(b"/"))):
+def _classify_directory(directory: bytes) -> tuple[Purpose | None, int | None]:
+    """Return the purpose by directory, and the offset of the first directory `test`, or None."""
+    # The patterns match single directory names or combinations of them. If no name matches alone, no combination does.
+    if not any(map(_is_relevant_name, directory.split(b"/"))):
         return None, None
     directory += b"/"
     in_test = _TEST.search(directory)
@@ -91,8 +91,9 @@ def _purpose_of_directory(directory: bytes) -> Purpose | None:
 
 
 @lru_cache(maxsize=4096)
-def _may_tell(name: bytes) -> bool:
-    alone = name + b"/"
+def _is_relevant_name(name: bytes) -> bool:
+    directory = name + b"/"
     return any(
-        each.search(alone) for each in (_FIXTURES, _ABOVE_DATA, _TESTS, _TESTS_AT_TOP, _TEST, _EXAMPLES, _TEMPLATED)
+        pattern.search(directory)
+        for pattern in (_FIXTURES, _ABOVE_DATA, _TESTS, _TESTS_AT_TOP, _TEST, _EXAMPLES, _TEMPLATED)
     )

@@ -1,8 +1,8 @@
-"""Copies of JavaScript and CSS libraries among the files that a web server hands out.
+"""Copies of JavaScript and CSS libraries in the directories that a web server publishes.
 
-A library says in its first comment what it is: its name, its version, its licence, its site. A project's own files have
-such comments too. So the comment must name what the path names, the file or a directory below the one for the web, and
-give that name a version or a site of its own. A library in its own repository does not lie in such a directory.
+The first comment of a library has its name, version, licence and site. Comments of a project's own files are similar.
+So the comment must contain a name from the path, and a version or site for this name. The name is that of the file, or
+of a directory below the web directory. A library in its own repository is not in a web directory.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Iterator
 LANGUAGES = frozenset({"css", "javascript"})
 _BANNER_BYTES_MAX = 2048
 _WORDS_MAX = 200
-# Words of a comment that are one name together: `Font Awesome`.
+# The maximum number of words in one name: `Font Awesome`.
 _NAME_WORDS_MAX = 4
 _NAME_BYTES_MIN = 3
-# Directories of files for the web. The second kind counts below another directory alone, for libraries have it at
-# their top.
+# Web directories. The second kind counts only below another directory, because libraries have such directories at the
+# top.
 _WEB = frozenset(b"assets htdocs public static webroot wwwroot".split())
 _WEB_BELOW = frozenset(b"css fonts javascript javascripts js scripts stylesheet stylesheets".split())
-# Names of files and directories that are words of any comment.
+# Names of files and directories that are common words in comments.
 _ANY_NAME = frozenset(
     b"addon addons admin all app application base client com common components config core css custom default dist "
     b"docs editor file files font fonts form forms global http https image images img index init javascript "
@@ -36,7 +36,7 @@ _VERSION = re.compile(rb"(?<!license, )(?<!license )\bv\.?\s?\d+\.\d+|\b\d+\.\d+
 _VERSION_LINE = re.compile(rb"[\s*!/#@-]*version\b\s*[:=]?\s*v?\d")
 _LICENCE = re.compile(rb"licen[sc]|copyright|\(c\)|\xc2\xa9|@author")
 _LINK = re.compile(rb"https?://\S+")
-# A site that is none of a licence: its host, and the owner and the name of a repository.
+# A site other than a licence's: its host, and the owner and name of a repository.
 _SITE = re.compile(
     rb"https?://(?!(?:www\.)?(?:apache|creativecommons|gnu|mozilla|opensource|spdx)\.org\b)"
     rb"([^/\s\"'<>()]+(?:/[^/\s\"'<>()]+){0,2})"
@@ -44,13 +44,13 @@ _SITE = re.compile(
 
 
 def is_copied_library(path: bytes, utf8: bytes) -> bool:
-    """Return whether a file of JavaScript or CSS is a copy of a library, as its path and its first comment say."""
+    """Return whether a JavaScript or CSS file is a copy of a library, by its path and first comment."""
     names = frozenset(_iter_names(path))
     return bool(names) and _is_banner_of(names, _banner(utf8[:_BANNER_BYTES_MAX].lower()))
 
 
 def _iter_names(path: bytes) -> Iterator[bytes]:
-    """Yield the names below the directory for the web: of directories, and of the file without version and suffixes."""
+    """Yield the names below the web directory: of directories, and of the file without version and suffixes."""
     *directories, file = path.lower().split(b"/")
     start = next(
         (index + 1 for index, name in enumerate(directories) if name in _WEB or (index > 0 and name in _WEB_BELOW)),
@@ -66,30 +66,30 @@ def _iter_names(path: bytes) -> Iterator[bytes]:
 
 
 def _banner(head: bytes) -> bytes:
-    """Return the text of the comments that a file begins with."""
-    texts, at = [], 0
-    while (comment := _COMMENT.match(head, at)) is not None:
+    """Return the text of the comments at the start of a file."""
+    texts, offset = [], 0
+    while (comment := _COMMENT.match(head, offset)) is not None:
         texts.append(comment[1] or comment[2] or b"")
-        at = comment.end()
+        offset = comment.end()
     return b"\n".join(texts)
 
 
 def _is_banner_of(names: frozenset[bytes], banner: bytes) -> bool:
-    """Return whether a comment names one of these, and gives it a version or a site beside a licence."""
+    """Return whether a comment contains one of the names, with a version, or with a site and a licence."""
     if names.isdisjoint(_names_in(banner)) or not (_LICENCE.search(banner) or _SITE.search(banner)):
         return False
     for line in banner.split(b"\n"):
         if _VERSION_LINE.match(line) or (_VERSION.search(line) and not names.isdisjoint(_names_in(line))):
             return True
-    # The name of the file `LICENSE` in a link is no licence.
+    # A link to a file named `LICENSE` is not a licence.
     is_licensed = b"licen" in _LINK.sub(b"", banner)
     return is_licensed and any(not names.isdisjoint(_names_in(site)) for site in _SITE.findall(banner))
 
 
 def _names_in(text: bytes) -> set[bytes]:
-    """Return the words of a text, and what each is together with those behind it."""
+    """Return the words of a text, and each run of several words as one name."""
     words = _WORD.findall(text)[:_WORDS_MAX]
-    found = {
+    names = {
         b"".join(words[start : start + count]) for start in range(len(words)) for count in range(1, _NAME_WORDS_MAX + 1)
     }
-    return found | {name.removesuffix(b"js") for name in found}
+    return names | {name.removesuffix(b"js") for name in names}

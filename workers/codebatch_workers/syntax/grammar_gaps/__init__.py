@@ -1,1 +1,1 @@
-"""Valid code that a grammar does not know, and the stand-ins that make it parse."""
+"""Valid code that a grammar does not support, and the stand-ins that make it parse."""

@@ -1,4 +1,4 @@
-"""What the grammar of Bash does not know."""
+"""Valid Bash that the grammar does not support."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, StandIn, blank, gap, gaps
 
-# `${name%pattern}`, `${name/pattern/text}`, `${name:-word}`: what is literal in the word may hold any character.
+# The word in `${name%pattern}`, `${name/pattern/text}` or `${name:-word}`. Its literal parts can have any characters.
 _WORD_OF_EXPANSION = re.compile(
     rb"\$\{!?(?:[A-Za-z_]\w*|[0-9@*])(?:\[[^\]\n]{0,100}\])?(?:##?|%%?|//?|\^\^?|,,?|:?[-+=?])"
     rb"((?:[^}$`\n\\'\"]|\\[^\n]|\$\w+|\$\{\w+\}|'[^'\n]{0,200}'|\"(?:[^\"\\$`\n]|\\[^\n]|\$\w+|\$\{\w+\}){0,200}\"){1,200})\}"
@@ -19,18 +19,18 @@ _TWO_HEREDOCS = re.compile(rb"^[^\n#]*?%s[^\n]*?(%s)" % (_HEREDOC, _HEREDOC), re
 
 
 def _words_of_expansions(utf8: bytes) -> Iterator[StandIn]:
-    """Plain letters for what is literal in the word of an expansion. Names of variables stay."""
+    """Yield letters for the literal parts of a word in an expansion. Variable names are not replaced."""
     for match in _WORD_OF_EXPANSION.finditer(utf8):
         start = match.start(1)
-        for kept in (*_IN_BRACES.finditer(match[1]), None):
-            end = match.end(1) if kept is None else match.start(1) + kept.start()
+        for variable in (*_IN_BRACES.finditer(match[1]), None):
+            end = match.end(1) if variable is None else match.start(1) + variable.start()
             if end > start:
                 yield StandIn(start, b"_" * (end - start))
-            start = end if kept is None else match.start(1) + kept.end()
+            start = end if variable is None else match.start(1) + variable.end()
 
 
 def _second_heredocs(utf8: bytes) -> Iterator[StandIn]:
-    """`cat <<A <<B`: blanks for the second operator and for its text."""
+    """Yield blanks for the operator and text of the second here-document in `cat <<A <<B`."""
     for match in _TWO_HEREDOCS.finditer(utf8) if utf8.count(b"<<") > 1 else ():
         first = _end_of_heredoc(utf8, match.end(), match[2])
         second = _end_of_heredoc(utf8, first, match[5])
@@ -45,25 +45,25 @@ def _end_of_heredoc(utf8: bytes, start: int, word: bytes) -> int:
     return -1 if end is None else end.end()
 
 
-def _in_round(text: bytes) -> bytes:
+def _as_parenthesis(text: bytes) -> bytes:
     return b"(" if text == b"{" else b")"
 
 
 BASH_GAPS: tuple[Gap, ...] = (
-    # `for arg do`: over the parameters, without an end of `arg`.
+    # `for arg do` iterates over the positional parameters. The grammar expects a separator after the variable.
     gap(rb"\bfor[ \t]+[A-Za-z_]\w*([ \t])(?=[ \t]*do\b)", lambda _: b";", needs=(b"for",)),
     _words_of_expansions,
-    # `${name:$i:1}`: an offset that is a variable.
+    # `${name:$i:1}`: the offset is a variable.
     gap(rb"\$\{[A-Za-z_]\w*(?:\[[^\]\n]{0,100}\])?:(\$)(?=\w+)", needs=(b":$",)),
-    # `exec 3<>file`, `{fd}>file`, and a text behind a text: `<<<"a"$'b'`.
+    # `exec 3<>file`, `{fd}>file`, and several adjacent strings after `<<<`: `<<<"a"$'b'`.
     gap(rb"[0-9](<>)", lambda _: b"< ", needs=(b"<>",)),
     gap(rb"(?<=\s)(\{[A-Za-z_]\w*\})(?=[<>])", needs=(b"}<", b"}>")),
     gap(rb"(<<<)(?=[ \t]*[\"'$\w])", lambda _: b"  <", needs=(b"<<<",)),
-    # `$((16#$a))`: a number to a base.
+    # `$((16#$a))`: a number with an explicit base.
     gap(rb"\b([0-9]{1,2}#)(?=\$)", needs=(b"#$",)),
-    # `(exit 1) }`, `esac }`: what is compound ends a command.
+    # `(exit 1) }`, `esac }`: a compound command needs no separator before `}`.
     gap(rb"(?:\)|\b(?:done|esac|fi))([ \t])(?=[ \t]*\})", lambda _: b";", needs=(b"}",)),
-    # `!(a|b)`: a pattern as an argument.
+    # `!(a|b)`: an extended glob as an argument.
     gap(rb"(?<=[\s\w./*-])([!*?+@]\([^()\n$`'\"]*\))", lambda text: b"_" * len(text), needs=(b"(",)),
     # `case a in 'b c')`
     gap(
@@ -72,11 +72,11 @@ BASH_GAPS: tuple[Gap, ...] = (
         needs=(b"case",),
     ),
     # `${ command; }` of Bash 5.3.
-    *gaps(_in_round, rb"\$(\{)[ \t|][^{}]*?;\s*(\})", needs=(b"${ ", b"${|", b"${\t")),
+    *gaps(_as_parenthesis, rb"\$(\{)[ \t|][^{}]*?;\s*(\})", needs=(b"${ ", b"${|", b"${\t")),
     gap(rb"\$\{(\|)[ \t][^{}]*?;\s*\}", needs=(b"${|",)),
-    # As `configure` has it: `case a in *"\n"b"\n"*)`.
+    # `case a in *"\n"b"\n"*)`, as in `configure` scripts.
     gap(rb'\*("\n")[\w$]+("\n")\*(?=\))', lambda _: b"___", needs=(b'"\n',)),
-    # A match in brackets, and a `$` that ends a pattern.
+    # `=~` in parentheses, and `$` at the end of a pattern.
     gap(rb"\(\s*(?:\"[^\"\n]*\"|\$\w+)\s*(=~)", lambda _: b"==", needs=(b"=~",)),
     gap(rb"[\w)](\$)(?=\))", lambda _: b"_", needs=(b"$)",)),
     _second_heredocs,

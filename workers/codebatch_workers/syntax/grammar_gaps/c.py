@@ -1,4 +1,4 @@
-"""What the grammars of C and C++ do not know: C23, GNU C, C++20 to 26, and macros outside of the heads of functions."""
+"""Valid C and C++ that the grammars do not support: C23, GNU C, C++20 to C++26, and macros outside function heads."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, blank, gap, gap
 _MACRO = rb"[A-Z_][A-Z0-9_]{2,}"
 _FIELD_TYPE = rb"(?:bool|char|int|long|short|signed|unsigned|\w+_t)"
 
-_OF_BOTH: tuple[Gap, ...] = (
+_COMMON_GAPS: tuple[Gap, ...] = (
     *gaps(
         blank,
-        # Bit-fields without a name.
+        # Unnamed bit-fields.
         rb"(,\s*:\s*\w+)(?=\s*[,;])",
         rb"\b%s\s*(:\s*\w+)(?=\s*;)" % _FIELD_TYPE,
         rb"\b(_Complex|_Thread_local|_Imaginary)\b",
         rb"\b(_Atomic\s*\()[^()]*(\))",
         rb"\b(?:struct|union|enum)\s*(\[\[[^\[\]]*\]\])",
         rb"\benum(?:\s+\w+)?\s*(:\s*[\w ]+?)(?=\s*[{;])",
-        # A label that ends a block, a range of cases, an address to go to.
+        # A label at the end of a block, a range of cases, a computed goto.
         rb"[;{}]\s*([A-Za-z_]\w*\s*:)(?=\s*\})",
         rb"\bcase\s+[^:;\n]+?(\.\.\.\s*[^:;\n]+?)(?=\s*:)",
         rb"\bgoto\s*(\*)",
-        # Macros that are statements of their own, or stand behind a parameter, a function's head or a star.
+        # Macros that are statements, or that follow a parameter, a function head or a star.
         rb"^(%s\([^(){};\n]*\))[ \t]*$" % _MACRO,
         rb"\b(?!(?:const|enum|struct|union|unsigned|volatile)\b)\w+[ \t*]+\w+[ \t]+(%s)(?=\s*[,)])" % _MACRO,
         rb"\)\s*(?:const\s*)?(%s(?:\([^()]*\))?)(?=\s*(?:const\s*)?[;{])" % _MACRO,
         rb"\*\s*([A-Za-z_]\w*)(?=[ \t]+[A-Za-z_]\w*\s*[,)\[])",
         # `typedef T (CALLBACK *f)(U);`
         rb"\(\s*([A-Za-z_]\w*)(?=\s+\*\s*\w+\s*\)\s*\()",
-        # Texts that are macros: all behind the first.
+        # Macros that expand to strings. All strings and macros after the first one are blanked.
         rb'=\s*%s((?:\s+(?:[A-Za-z_]\w*|"(?:[^"\\\n]|\\.)*"))+)(?=\s*[;,}])' % rb"[A-Z_]\w+",
     ),
     gap(rb"\b(auto)(?=\s+(?:const\s+)?[A-Za-z_]\w*\s*=)", padded(b"int")),
@@ -36,8 +36,8 @@ _OF_BOTH: tuple[Gap, ...] = (
 )
 
 C_GAPS: tuple[Gap, ...] = (
-    *_OF_BOTH,
-    # `TAILQ_FOREACH(a, b, c) {`: a loop.
+    *_COMMON_GAPS,
+    # `TAILQ_FOREACH(a, b, c) {` becomes a loop.
     gap(
         rb"^[ \t]+((?!(?:do|else|for|if|return|switch|while)\b)[A-Za-z_]\w{4,})(?=[ \t]*\([^;{}]*\)\s*\{)",
         lambda name: b"while".ljust(len(name)),
@@ -45,7 +45,7 @@ C_GAPS: tuple[Gap, ...] = (
 )
 
 CPP_GAPS: tuple[Gap, ...] = (
-    *_OF_BOTH,
+    *_COMMON_GAPS,
     *gaps(
         blank,
         # `f(this S &&self)`, `= delete("why")`, `T...[0]`.
@@ -63,7 +63,7 @@ CPP_GAPS: tuple[Gap, ...] = (
         rb"\[[^\[\]\n]*\]\s*(mutable|noexcept|constexpr|static)(?=\s*(?:->|\{))",
         lambda text: b"()".ljust(len(text)),
     ),
-    # `{.x{1}}`: `{.x={1}}` has one character more.
+    # `{.x{1}}`. The equivalent `{.x={1}}` is one character longer.
     gap(rb"[{,]\s*\.\w+(\{)[^{}]*(\})", lambda bracket: b"=" if bracket == b"{" else b" "),
     # `(a->*f)(b)`.
     gap(rb"\w\s*(->\s*\*)(?=\s*\w)", lambda text: b"->".ljust(len(text))),

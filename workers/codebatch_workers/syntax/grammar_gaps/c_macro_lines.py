@@ -1,8 +1,8 @@
-"""Macros of C and C++ that stand alone in a line before a declaration, or between `class` and its name; and modules.
+"""Macros of C and C++ on their own line before a declaration or between `class` and its name; and C++ modules.
 
-The grammar takes such a name for the type of what follows, and loses the struct, enum or function behind it. Each gets
-blanks as long as it is. It must be written in capitals, stand between whole declarations, and be no type of the
-function in the next line. What declares or imports a module of C++ gets blanks, too.
+The grammar takes such a macro for the type of the following declaration, and loses the struct, enum or function. The
+macro is replaced by blanks of the same length. It must be in capitals, be between complete declarations, and not be the
+return type of a function in the next line. Declarations and imports of C++ modules are also replaced by blanks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from codebatch_workers.syntax.grammar_gaps.stand_ins import blank
 
 _LINE = re.compile(rb"\n[ \t]*([A-Z_][A-Z0-9_]{2,})[ \t]*(?=\n)")
-# What is no code: blank lines, directives with the lines that continue them, comments.
+# Anything that is not code: blank lines, directives with their continuation lines, comments.
 _BETWEEN = re.compile(
     rb"(?:\s|#[^\n\\]*(?:\\\n[^\n\\]*|\\[^\n][^\n\\]*)*(?=\n|\Z)|//[^\n]*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/){0,200}"
 )
@@ -39,53 +39,53 @@ _MODULE = re.compile(
 _EXPORT = re.compile(rb"^[ \t]*(export)(?=[ \t\n]*(?!template\b)[\w\[{:])", re.MULTILINE)
 
 
-# A directive with the lines that continue it: those that a backslash ends, and those within a comment.
+# A `#define` with its continuation lines: those after a backslash, and those in a comment.
 _DEFINE = re.compile(
     rb"define[ \t]+\w[^\n\\/\"]*"
     rb"(?:(?:\\(?:\r\n|.)|/\*.{0,2000}?\*/|//[^\n\\]*|\"(?:[^\"\\\n]|\\.)*\"|[/\"])[^\n\\/\"]*)*",
     re.DOTALL,
 )
 _TEXT_OR_COMMENT = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|//[^\n\\]*|(/\*.*?\*/)", re.DOTALL)
-# All but a backslash that ends a line.
+# All characters except a backslash at the end of a line.
 _BLANKED = re.compile(rb"[^\\\s]|\\(?!\r?\n)")
 _UNCONTINUED = re.compile(rb"[^\\\r](?=\r?\n)")
 
 
 def without_inner_comments(utf8: bytes) -> bytes:
-    """Return C with blanks for each comment that more of the body of a macro follows, and for `/*` in texts there.
+    """Return C code with blanks for comments inside macro bodies, and for `/*` in their string literals.
 
-    The grammar ends the directive at the comment. A line that ends within it gets a backslash.
+    The grammar ends the directive at such a comment. Each line that ends in the comment gets a backslash.
     """
     if b"/*" not in utf8:
         return utf8
     text = None
     for match in _DEFINE.finditer(utf8):
-        for found in _TEXT_OR_COMMENT.finditer(match[0]) if b"/*" in match[0] else ():
-            if not found[1]:
-                stand_in = found[0].replace(b"/*", b"  ") if found[0].startswith(b'"') else found[0]
-            elif match[0][found.end() :].strip(b" \t\r\n\\"):
-                stand_in = _BLANKED.sub(b" ", _UNCONTINUED.sub(b"\\\\", found[1]))
+        for part in _TEXT_OR_COMMENT.finditer(match[0]) if b"/*" in match[0] else ():
+            if not part[1]:
+                stand_in = part[0].replace(b"/*", b"  ") if part[0].startswith(b'"') else part[0]
+            elif match[0][part.end() :].strip(b" \t\r\n\\"):
+                stand_in = _BLANKED.sub(b" ", _UNCONTINUED.sub(b"\\\\", part[1]))
             else:
                 continue
             text = text or bytearray(utf8)
-            start = match.start() + found.start()
+            start = match.start() + part.start()
             text[start : start + len(stand_in)] = stand_in
     return utf8 if text is None else bytes(text)
 
 
 def without_module_lines(utf8: bytes) -> bytes:
-    """Return C++ with blanks for declarations and imports of modules, and for `export` where there are any."""
+    """Return C++ code with blanks for module declarations and imports. If there are any, `export` is blanked too."""
     if b"module" not in utf8 and b"import" not in utf8:
         return utf8
-    found = list(_MODULE.finditer(utf8))
-    if not found:
+    matches = list(_MODULE.finditer(utf8))
+    if not matches:
         return utf8
-    spans = [match.span() for match in found] + [match.span(1) for match in _EXPORT.finditer(utf8)]
+    spans = [match.span() for match in matches] + [match.span(1) for match in _EXPORT.finditer(utf8)]
     return _blanked(utf8, spans)
 
 
 def without_macros_of_classes(utf8: bytes) -> bytes:
-    """Return the text with blanks for each macro between `class` or `struct` and the name of what it defines."""
+    """Return the text with blanks for each macro between `class` or `struct` and the name of the type."""
     return _blanked(utf8, [match.span(1) for match in _BEFORE_CLASS_NAME.finditer(utf8)])
 
 
@@ -99,13 +99,13 @@ def _blanked(utf8: bytes, spans: Sequence[tuple[int, int]]) -> bytes:
 
 
 def without_macro_lines(utf8: bytes) -> bytes:
-    """Return the text with blanks for each macro that stands alone in a line before a declaration."""
+    """Return the text with blanks for each macro on its own line before a declaration."""
     text = None
     for match in _LINE.finditer(b"\n" + utf8):
         start, end = match.start(1) - 1, match.end(1) - 1
-        following = _following(utf8, end)
-        if following < 0 or not _is_behind_declaration(
-            text or utf8, match.start() - 1, utf8[following : following + 1]
+        start_of_next = _start_of_declaration(utf8, end)
+        if start_of_next < 0 or not _is_after_declaration(
+            text or utf8, match.start() - 1, utf8[start_of_next : start_of_next + 1]
         ):
             continue
         text = text or bytearray(utf8)
@@ -113,8 +113,8 @@ def without_macro_lines(utf8: bytes) -> bytes:
     return utf8 if text is None else bytes(text)
 
 
-def _following(utf8: bytes, end: int) -> int:
-    """Return where the declaration begins that follows an offset and perhaps more such macros, or -1."""
+def _start_of_declaration(utf8: bytes, end: int) -> int:
+    """Return the start of the declaration after an offset and possible further macro lines, or -1."""
     for _ in range(_MACRO_LINES_MAX):
         between = _BETWEEN.match(utf8, end)
         start = between.end() if between else end
@@ -125,18 +125,18 @@ def _following(utf8: bytes, end: int) -> int:
     return -1
 
 
-def _is_behind_declaration(text: bytes | bytearray, end: int, following: bytes) -> bool:
-    """Whether the code before a line ends a declaration, or opens a block that does not end at once."""
+def _is_after_declaration(text: bytes | bytearray, end: int, first_byte_of_next: bytes) -> bool:
+    """Return whether the code before a line ends a declaration, or opens a block that is not empty."""
     for number in range(_LINES_BEFORE_MAX):
         if end <= 0:
             return True
         start = text.rfind(b"\n", 0, end) + 1
         line = bytes(text[start:end])
         if number == 0 and line.endswith(b"\\"):
-            return False  # The body of a macro.
+            return False  # The line is part of a macro body.
         is_continued = text[max(0, start - 2) : start] == b"\\\n"
         if not (is_continued or line.endswith(b"\\") or _NO_CODE_LINE.match(line)):
             last = line.rstrip()[-1:]
-            return last in (b";", b"}") or (last == b"{" and following != b"}")
+            return last in (b";", b"}") or (last == b"{" and first_byte_of_next != b"}")
         end = start - 1
     return False

@@ -1,10 +1,15 @@
-"""Macros in the heads of C's and C++'s declarations, which a grammar that knows no preprocessor takes for names.
+"""Macros in the heads of C and C++ declarations, which a grammar without a preprocessor takes for names.
 
-`LUA_API lua_Unsigned lua_rawlen(lua_State *L) {` is to it a function `lua_Unsigned`. Such a macro gets a stand-in:
-blanks, as many as it is long, so that every offset is that of the file. Only what no C compiler would take as it is has
-one: a name where the type is whole, brackets between a type and a name, brackets in brackets (`f OF((int a));`), a
-macro that is a declaration of its own and gets a semicolon. So has an old-style definition of what returns a pointer,
-which the grammar does not know.
+In `LUA_API lua_Unsigned lua_rawlen(lua_State *L) {` the grammar finds a function `lua_Unsigned`. Such a macro is
+replaced by blanks of the same length, so offsets stay valid. Only text that no C compiler accepts without macros is
+replaced:
+
+- a name where the type is already complete
+- parentheses between a type and a name
+- parentheses in parentheses (`f OF((int a));`)
+- a macro that is a whole declaration, which gets a semicolon
+
+Old-style definitions of functions that return pointers are replaced too, because the grammar does not support them.
 """
 
 from __future__ import annotations
@@ -20,29 +25,40 @@ from msgspec.structs import replace
 
 from codebatch_workers.syntax.grammar_gaps.stand_ins import blank
 
-# What was taken is never given back, which could not help here: half of the time of such a pattern. Python 3.10 cannot.
-_ONCE = b"+" if sys.version_info >= (3, 11) else b""
-# What may be the head of a declaration: words and stars at the start of a line or nearly there, the word behind them,
-# and what follows. It begins with what is found fast, or passed over; everything is bounded, for a file may hold
-# nothing else.
+# Possessive quantifiers halve the time of these patterns, in which backtracking never helps. Python 3.10 lacks them.
+_POSSESSIVE = b"+" if sys.version_info >= (3, 11) else b""
+# A possible head of a declaration: words and stars near the start of a line, the next word, and the text after it. The
+# pattern begins with text that is fast to search. All its parts are bounded, because a file can consist of nothing
+# else.
 _ARGUMENTS = rb"[\w\s,\"./:-]{0,200}\)\s*(?=[A-Za-z_(])"
 _HEAD = re.compile(
     rb"\n(?= {0,3}[A-Za-z_]) {0,3}%s"
     rb"(?:((?:[A-Za-z_]\w*%s[\s*]+%s){1,8})(?:[A-Za-z_]\w*%s[ \t]*%s(?=[;=,\[(])|(?=\())(\((?:[(*]|%s))?"
-    rb"|[A-Z_]\w*%s[ \t]*%s\(%s)" % (_ONCE, _ONCE, _ONCE, _ONCE, _ONCE, _ARGUMENTS, _ONCE, _ONCE, _ARGUMENTS)
+    rb"|[A-Z_]\w*%s[ \t]*%s\(%s)"
+    % (
+        _POSSESSIVE,
+        _POSSESSIVE,
+        _POSSESSIVE,
+        _POSSESSIVE,
+        _POSSESSIVE,
+        _ARGUMENTS,
+        _POSSESSIVE,
+        _POSSESSIVE,
+        _ARGUMENTS,
+    )
 )
 _HEAD_BYTES_MAX = 4096
-# Further inside of a line, as in a conditional, prototypes with two pairs of brackets are looked for alone.
+# Deeper in a line, as in a conditional, only prototypes with two pairs of parentheses are searched.
 _WRAPPED = re.compile(rb"\(\([^()#;{}]{0,2000}(?:\([^()#;{}]{0,200}\)[^()#;{}]{0,2000}){0,8}\)\)[ \t]*;")
 _INDENTED = re.compile(rb"[ \t]{4,}(?:[A-Za-z_]\w*[ \t*]+){2,8}[A-Za-z_]\w*[ \t]*\Z")
 _LINE_BYTES_MAX = 512
 _BRACKETS = rb"\([^()#;{}]*(?:\([^()#;{}]*(?:\([^()#;{}]*\)[^()#;{}]*)*\)[^()#;{}]*)*\)"
 _TOKEN = re.compile(rb"\s*(?:([A-Za-z_]\w*)|(\*)|(%s)|([;{=,\[]))" % _BRACKETS)
 _KINDS = ("", "word", "star", "brackets", "end")
-# As most functions are, of which what stands before the name says all.
+# A common form of function, for which only the text before the name is examined.
 _PLAIN_FUNCTION = re.compile(rb"([A-Za-z_]\w*)\s*(\([^()#;{}]*\))\s*[;{]")
 _PREFIX_TOKEN = re.compile(rb"\w+|\*")
-# Of parameters rather than of a macro's arguments or of an old-style definition: nothing, or two words, or a star.
+# Parameters, not arguments of a macro or an old-style definition: empty, or with two words, a star or `...`.
 _PARAMETERS = re.compile(rb"\(\s*(?:void\s*)?\)|.*\w[\s*]+\w|.*\*|.*\.\.\.", re.DOTALL)
 
 _BRACKETED_TYPE = re.compile(rb"\(\s*([A-Za-z_]\w*)\b[\w\s*]*\)\Z")
@@ -55,19 +71,19 @@ _QUALIFIERS = _STORAGE | frozenset(
     b"__restrict__ __stdcall __thread const constexpr noreturn restrict thread_local volatile".split()
 )
 _NO_NAMES = _QUALIFIERS | _TYPES | _TAGS
-# What the grammar knows with the brackets behind it.
+# Attributes whose parentheses the grammar supports.
 _ATTRIBUTES = frozenset(b"_Alignas __asm__ __attribute__ __declspec alignas asm".split())
-# Where one of these stands is no declaration that could be mended.
-_OTHERS = frozenset(
+# Words that exclude a declaration in which macros can be replaced.
+_STATEMENT_WORDS = frozenset(
     b"__typeof__ break case catch co_await co_return co_yield concept continue decltype default delete do else "
     b"export final for friend goto if namespace new noexcept operator override private protected public "
     b"requires return sizeof switch template throw try typename typeof using while".split()
 )
-_NO_FUNCTIONS = _OTHERS | _ATTRIBUTES
+_NO_FUNCTIONS = _STATEMENT_WORDS | _ATTRIBUTES
 
 
 class MacroStandIn(NamedTuple):
-    """What stands for a part of the text: these bytes, and blanks for the rest."""
+    """A range of the text, and the bytes that replace it. The rest of the range becomes blanks."""
 
     start: int
     end: int
@@ -90,7 +106,7 @@ class _Token(msgspec.Struct, frozen=True):
 
 
 def without_macros(utf8: bytes) -> bytes:
-    """The text of a file in one of LANGUAGES_WITH_MACROS with a stand-in for each macro, of the same length."""
+    """Return the text of a file in one of LANGUAGES_WITH_MACROS with a stand-in of the same length for each macro."""
     text = None
     for start, end, stand_in in stand_ins(utf8):
         text = text or bytearray(utf8)
@@ -99,66 +115,69 @@ def without_macros(utf8: bytes) -> bytes:
 
 
 def stand_ins(utf8: bytes) -> Iterator[MacroStandIn]:
-    """Without overlaps, in no order."""
+    """Yield the stand-ins of a text in undefined order. They do not overlap."""
     done = 0
     for match in _HEAD.finditer(b"\n" + utf8):
-        prefix, follows = match.groups()
-        spans = None if prefix is None else _superfluous_in(prefix)
-        if spans == () and not (follows and not _is_statement(prefix)):
+        prefix, nested = match.groups()
+        spans = None if prefix is None else _macro_spans(prefix)
+        if spans == () and not (nested and not _is_statement(prefix)):
             continue
         start = match.start()
         if start < done:
             continue
-        plain = _PLAIN_FUNCTION.match(utf8, match.end(1) - 1) if spans and not follows else None
+        plain = _PLAIN_FUNCTION.match(utf8, match.end(1) - 1) if spans and not nested else None
         if spans and plain is not None and plain[1] not in _NO_FUNCTIONS and _PARAMETERS.match(plain[2]):
             done, before = plain.end(), match.start(1) - 1
             for first, last in spans:
                 yield MacroStandIn(before + first, before + last)
         else:
             tokens, done = _tokens(utf8, start)
-            yield from _mended(tokens)
+            yield from _stand_ins_of_head(tokens)
     for match in _WRAPPED.finditer(utf8):
         start = utf8.rfind(b"\n", max(0, match.start() - _LINE_BYTES_MAX), match.start()) + 1
         if _INDENTED.match(utf8, start, match.start()):
-            yield from _mended(_tokens(utf8, start)[0])
+            yield from _stand_ins_of_head(_tokens(utf8, start)[0])
 
 
 @lru_cache(maxsize=4096)
 def _is_statement(prefix: bytes) -> bool:
-    return not _OTHERS.isdisjoint(prefix.split())
+    return not _STATEMENT_WORDS.isdisjoint(prefix.split())
 
 
 @lru_cache(maxsize=4096)
-def _superfluous_in(prefix: bytes) -> tuple[tuple[int, int], ...]:
-    """Where words are before a name that can be neither its type nor a qualifier; none in what is no declaration."""
+def _macro_spans(prefix: bytes) -> tuple[tuple[int, int], ...]:
+    """Return the ranges of words before a name that are neither its type nor a qualifier. Statements have none."""
     words = _PREFIX_TOKEN.finditer(prefix)
     tokens = [_Token("star" if word[0] == b"*" else "word", *word.span(), word[0]) for word in words]
-    if any(token.text in _OTHERS for token in tokens):
+    if any(token.text in _STATEMENT_WORDS for token in tokens):
         return ()
-    return tuple((token.start, token.end) for token in _superfluous(tokens))
+    return tuple((token.start, token.end) for token in _macros_before_name(tokens))
 
 
 def _tokens(utf8: bytes, start: int) -> tuple[list[_Token], int]:
-    """The tokens of a head and of what ends it, none where something else stands in it; and how far was looked."""
-    found: list[_Token] = []
+    """Return the tokens of a head and of its end, and the offset where the search ended.
+
+    If the head contains anything else, no tokens are returned.
+    """
+    tokens: list[_Token] = []
     end, limit = start, start + _HEAD_BYTES_MAX
     while match := _TOKEN.match(utf8, end, limit):
         group = match.lastindex or 0
         text, end = match[group], match.end()
-        if text in _OTHERS:
+        if text in _STATEMENT_WORDS:
             break
-        if group == 3 and found and found[-1].text in _ATTRIBUTES:
-            found.pop()
+        if group == 3 and tokens and tokens[-1].text in _ATTRIBUTES:
+            tokens.pop()
             continue
-        found.append(_Token(_KINDS[group], match.start(group), end, text))
+        tokens.append(_Token(_KINDS[group], match.start(group), end, text))
         if group == 4:
-            return found, end
+            return tokens, end
     return [], end
 
 
-def _mended(tokens: Sequence[_Token]) -> Iterator[MacroStandIn]:
-    """The stand-ins of one head."""
-    while (after := _after_statement(tokens)) > 0:
+def _stand_ins_of_head(tokens: Sequence[_Token]) -> Iterator[MacroStandIn]:
+    """Yield the stand-ins of one head."""
+    while (after := _index_after_statement(tokens)) > 0:
         for token in tokens[: after - 2]:
             yield token.blank
         yield MacroStandIn(tokens[after - 1].end, tokens[after - 1].end + 1, b";")
@@ -166,19 +185,22 @@ def _mended(tokens: Sequence[_Token]) -> Iterator[MacroStandIn]:
     if len(tokens) < len(("name", ";")):
         return
     *items, end = tokens
-    around = _around_type(items)
+    around = _index_around_type(items)
     if around:
         macro, brackets = items[around - 1], items[around]
         yield MacroStandIn(macro.start, brackets.start + 1)
         yield MacroStandIn(brackets.end - 1, brackets.end)
     elif all(token.kind != "brackets" for token in items):
-        yield from _of_variable(items) if end.kind != "{" else ()
+        yield from _stand_ins_of_variable(items) if end.kind != "{" else ()
     elif items[0].kind == "word":
-        yield from _of_function(items, end.text)
+        yield from _stand_ins_of_function(items, end.text)
 
 
-def _around_type(items: Sequence[_Token]) -> int:
-    """Where the brackets are of a macro around a type that begins with a keyword, `INLINE(void) f(int a)`; or 0."""
+def _index_around_type(items: Sequence[_Token]) -> int:
+    """Return the index of the parentheses of a macro around a type, or 0: `INLINE(void) f(int a)`.
+
+    The type must begin with a keyword.
+    """
     at = next((index for index, token in enumerate(items) if token.kind == "brackets"), 0)
     if not at or not items[at - 1].text.isupper() or any(token.text not in _STORAGE for token in items[: at - 1]):
         return 0
@@ -188,8 +210,8 @@ def _around_type(items: Sequence[_Token]) -> int:
     return at if is_function and keyword and keyword[1] in _NO_NAMES and items[at].end != items[at + 1].start else 0
 
 
-def _after_statement(tokens: Sequence[_Token]) -> int:
-    """Behind a macro that is a declaration of its own, `static MACRO(x)` before another's head; 0 where none is."""
+def _index_after_statement(tokens: Sequence[_Token]) -> int:
+    """Return the index after a macro that is a declaration, such as `static MACRO(x)` before another head; or 0."""
     first = next((index for index, token in enumerate(tokens) if token.kind == "brackets"), 0)
     rest = tokens[first + 1 :]
     if not first or not rest or tokens[first - 1].kind != "word" or tokens[first].end == rest[0].start:
@@ -197,30 +219,30 @@ def _after_statement(tokens: Sequence[_Token]) -> int:
     if any(token.text not in _STORAGE for token in tokens[: first - 1]):
         return 0
     words = next((index for index, token in enumerate(rest) if token.kind != "word"), 0)
-    is_head = words > 1 and rest[words].kind in ("brackets", "star") and any(each.kind == "brackets" for each in rest)
+    is_head = words > 1 and rest[words].kind in ("brackets", "star") and any(token.kind == "brackets" for token in rest)
     return first + 1 if rest[0].text in _STORAGE or is_head else 0
 
 
-def _of_variable(items: Sequence[_Token]) -> Iterator[MacroStandIn]:
-    """`EXPORT const table_t TABLE[`, `int name UNUSED;`."""
-    at = _attributed(items) or len(items) - 1
-    for token in (*_superfluous(items[:at]), *items[at + 1 :]):
+def _stand_ins_of_variable(items: Sequence[_Token]) -> Iterator[MacroStandIn]:
+    """Yield the stand-ins of variables: `EXPORT const table_t TABLE[`, `int name UNUSED;`."""
+    at = _attributed_index(items) or len(items) - 1
+    for token in (*_macros_before_name(items[:at]), *items[at + 1 :]):
         yield token.blank
 
 
-def _attributed(items: Sequence[_Token]) -> int:
-    """Where a variable's name is that a macro follows, `foo_t name UNUSED` or `int name ALIGN(8)`; 0 where none is."""
-    free = _free(items)
+def _attributed_index(items: Sequence[_Token]) -> int:
+    """Return the index of a variable's name before a macro, as in `foo_t name UNUSED` or `int name ALIGN(8)`; or 0."""
+    free = _name_indexes(items)
     last = len(items) - 1 - (items[-1].kind == "brackets")
     if not free or free[-1] != last or not items[last].text.isupper():
         return 0
-    quiet = [index for index in free if not items[index].text.isupper()]
-    return quiet[-1] if len(quiet) > (not _is_typed(items)) else 0
+    types_or_names = [index for index in free if not items[index].text.isupper()]
+    return types_or_names[-1] if len(types_or_names) > (not _is_typed(items)) else 0
 
 
-def _of_function(items: Sequence[_Token], end: bytes) -> Iterator[MacroStandIn]:
+def _stand_ins_of_function(items: Sequence[_Token], end: bytes) -> Iterator[MacroStandIn]:
     if _is_wrapped(items):
-        # `f OF((int a))`.
+        # The prototype `f OF((int a))`.
         *items, macro, brackets = items
         yield MacroStandIn(macro.start, brackets.start + 1)
         yield MacroStandIn(brackets.end - 1, brackets.end)
@@ -228,25 +250,28 @@ def _of_function(items: Sequence[_Token], end: bytes) -> Iterator[MacroStandIn]:
     brackets_at = [index for index, token in enumerate(items) if token.kind == "brackets"]
     first = brackets_at[0]
     rest = items[first + 1 :]
-    at = _parameters(items, brackets_at)
+    at = _parameters_index(items, brackets_at)
     name = at - 1
     if not _PARAMETERS.match(items[first].text) and _is_old_style(items[: first - 1], rest):
-        yield from _of_old_style(items[: first - 1])
-    elif len(brackets_at) == 1 and not _PARAMETERS.match(items[at].text) and not rest and _attributed(items):
-        yield from _of_variable(items)
+        yield from _stand_ins_of_old_style(items[: first - 1])
+    elif len(brackets_at) == 1 and not _PARAMETERS.match(items[at].text) and not rest and _attributed_index(items):
+        yield from _stand_ins_of_variable(items)
     elif _is_declarator(items[name], end) and _are_attributes(items[at + 1 :]):
         for token in items[at + 1 :]:
             yield token.blank
-        yield from _before_name(items[:name], is_in_brackets=items[name].kind == "brackets")
+        yield from _stand_ins_before_name(items[:name], is_in_brackets=items[name].kind == "brackets")
 
 
 def _is_declarator(token: _Token, end: bytes) -> bool:
-    """Whether a function may be named by this; a pointer to one, which is in brackets, may have a value."""
+    """Return whether a token can be the name of a function.
+
+    A pointer to a function is in parentheses and may have a value.
+    """
     return token.kind == "brackets" or (token.kind == "word" and end in (b";", b"{"))
 
 
 def _is_wrapped(items: Sequence[_Token]) -> bool:
-    """Whether a macro stands around the parameters of a prototype, so that these have two pairs of brackets."""
+    """Return whether a macro surrounds the parameters of a prototype, so that they have two pairs of parentheses."""
     return (
         len(items) > 3
         and items[-1].text[1:].lstrip().startswith(b"(")
@@ -255,23 +280,26 @@ def _is_wrapped(items: Sequence[_Token]) -> bool:
     )
 
 
-def _of_old_style(before: Sequence[_Token]) -> Iterator[MacroStandIn]:
-    """Before the name of a function whose parameters are declared behind its brackets."""
-    for token in (*_superfluous(before), *(token for token in before if token.kind == "star")):
+def _stand_ins_of_old_style(before: Sequence[_Token]) -> Iterator[MacroStandIn]:
+    """Yield the stand-ins before the name of an old-style function: its parameters are declared after its head."""
+    for token in (*_macros_before_name(before), *(token for token in before if token.kind == "star")):
         yield token.blank
 
 
 def _is_old_style(before: Sequence[_Token], rest: Sequence[_Token]) -> bool:
-    """Whether a function's name and brackets stand between these: `int f(a) char *a;`."""
+    """Return whether the tokens surround the name and parentheses of an old-style function: `int f(a) char *a;`."""
     words = sum(token.kind == "word" for token in rest)
     is_declaration = words > 1 and all(token.kind != "brackets" for token in rest)
-    # Of what is a function: `int f(a) int (*a)();`.
+    # A parameter can be a function pointer: `int f(a) int (*a)();`.
     is_declaration |= words > 0 and rest[0].text in _TYPES
     return is_declaration and any(token.text not in _QUALIFIERS for token in before)
 
 
-def _parameters(items: Sequence[_Token], brackets: Sequence[int]) -> int:
-    """Which brackets hold the parameters of a function; those behind its name where that is in brackets itself."""
+def _parameters_index(items: Sequence[_Token], brackets: Sequence[int]) -> int:
+    """Return the index of a function's parameters.
+
+    If the name is in parentheses, they are the next parentheses after it.
+    """
     for index in brackets:
         if index + 1 in brackets:
             return index + 1
@@ -282,7 +310,7 @@ def _parameters(items: Sequence[_Token], brackets: Sequence[int]) -> int:
 
 
 def _are_attributes(after: Sequence[_Token]) -> bool:
-    """Whether what follows a function's brackets are macros: `f(void) NORETURN FORMAT(1, 2) {`."""
+    """Return whether the tokens after a function's parameters are macros: `f(void) NORETURN FORMAT(1, 2) {`."""
     plain = sum(
         token.kind == "word" and (index + 1 == len(after) or after[index + 1].kind != "brackets")
         for index, token in enumerate(after)
@@ -292,27 +320,27 @@ def _are_attributes(after: Sequence[_Token]) -> bool:
     )
 
 
-def _before_name(before: Sequence[_Token], *, is_in_brackets: bool) -> Iterator[MacroStandIn]:
-    """Those of what stands before a function's name."""
-    called = [index for index, token in enumerate(before) if token.kind == "brackets" and index]
-    plain = [token for index, token in enumerate(before) if token.kind != "brackets" and index + 1 not in called]
-    if called and (_is_typed(plain) or _free(plain)):
-        for index in called:
+def _stand_ins_before_name(before: Sequence[_Token], *, is_in_brackets: bool) -> Iterator[MacroStandIn]:
+    """Yield the stand-ins before the name of a function."""
+    call_indexes = [index for index, token in enumerate(before) if token.kind == "brackets" and index]
+    plain = [token for index, token in enumerate(before) if token.kind != "brackets" and index + 1 not in call_indexes]
+    if call_indexes and (_is_typed(plain) or _name_indexes(plain)):
+        for index in call_indexes:
             yield before[index - 1].blank
             yield before[index].blank
-    for number, token in enumerate(_superfluous(plain)):
-        # `type_t (*name)(a)` could be a call; a qualifier says that it is none.
+    for number, token in enumerate(_macros_before_name(plain)):
+        # `type_t (*name)(a)` can also be a call. A qualifier makes it a declaration.
         is_needed = is_in_brackets and not number and token.end - token.start >= len(b"const")
         yield token.blank._replace(text=b"const" if is_needed else b"")
 
 
 def _is_typed(tokens: Sequence[_Token]) -> bool:
-    """Whether keywords say a type."""
+    """Return whether keywords determine the type."""
     return any(token.text in _TYPES or token.text in _TAGS for token in tokens)
 
 
-def _free(tokens: Sequence[_Token]) -> list[int]:
-    """Where the names are that do not belong to a `struct` or the like."""
+def _name_indexes(tokens: Sequence[_Token]) -> list[int]:
+    """Return the indexes of names that are not the tag of a `struct`, `union`, `enum` or `class`."""
     return [
         index
         for index, token in enumerate(tokens)
@@ -320,13 +348,13 @@ def _free(tokens: Sequence[_Token]) -> list[int]:
     ]
 
 
-def _superfluous(before: Sequence[_Token]) -> list[_Token]:
-    """Of the words before a name, those that can be neither its type nor a qualifier."""
-    free = _free(before)
+def _macros_before_name(before: Sequence[_Token]) -> list[_Token]:
+    """Return the words before a name that are neither its type nor a qualifier."""
+    free = _name_indexes(before)
     if _is_typed(before):
         return [before[index] for index in free]
     star = next((index for index, token in enumerate(before) if token.kind == "star"), len(before))
     candidates = [index for index in free if index < star] or free
-    # A macro's name is shouted as a rule; of two that are not, the type is nearer to the name.
+    # Macro names are usually in capitals. If two names are not, the one nearer to the declared name is the type.
     types = [index for index in candidates if not before[index].text.isupper()] or candidates
     return [before[index] for index in free if index != types[-1]]

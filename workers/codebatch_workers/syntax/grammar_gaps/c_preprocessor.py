@@ -1,8 +1,11 @@
-"""Conditionals of C and C++ that cut through what a grammar must see whole: their first arm stands for them.
+"""Conditionals of C and C++ that split a construct: only their first arm is parsed.
 
-A grammar that knows no preprocessor reads all arms. It can where each arm is whole: so most conditionals stay as they
-are. Where an arm opens a bracket that it does not close, or closes one that it did not open, or is but the head of what
-follows, or stands between brackets, the directives and the other arms become blanks.
+A grammar without a preprocessor reads all arms. It can do so if each arm is complete, so most conditionals are
+unchanged. The directives and the other arms become blanks if an arm
+
+- opens a bracket without closing it, or closes one that it did not open
+- is only the head of the following statement
+- is between brackets
 """
 
 from __future__ import annotations
@@ -15,13 +18,13 @@ import msgspec
 
 from codebatch_workers.syntax.grammar_gaps.stand_ins import blank
 
-# A comment behind it may reach over several lines.
+# A comment after the directive can span several lines.
 _DIRECTIVE = re.compile(
     rb"#[ \t]*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b"
     rb"([^\n\\/]*(?:(?:\\(?:\r\n|.)|/\*.{0,2000}?\*/|/)[^\n\\/]*)*)",
     re.DOTALL,
 )
-# Comments, strings and directives, by runs of what does not end them: twice as fast as one by one.
+# Comments, strings and directives. Each part matches a run of characters, which is faster than single ones.
 _NO_CODE = re.compile(
     rb"/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/)?|//[^\n]*|\"[^\"\\\n]*(?:\\.[^\"\\\n]*)*\"|'[^'\\\n]*(?:\\.[^'\\\n]*)*'"
     rb"|\n[ \t]*#[^\n\\]*(?:\\.[^\n\\]*)*",
@@ -29,29 +32,32 @@ _NO_CODE = re.compile(
 )
 _BLANKED = re.compile(rb"(/\*.*?(?:\*/|\Z)|//[^\n]*)|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[^/\"']+|.", re.DOTALL)
 _COMMENT_BYTES_MIN = len(b"/**/")
-# What begins a statement, and ends in brackets or `else` where it is but the head of one.
+# The head of a statement, before its parentheses end or after `else`.
 _HEAD = re.compile(rb"\s*(?:\}?\s*else\s+)?(?:if|for|while)\b[^{}]*\Z")
 _HEAD_LINES_MAX = 4
-# What an arm begins with that goes on with what stands before it.
+# The start of an arm that continues the code before it.
 _REST = re.compile(rb"(?:\s|/\*[^*]*(?:\*(?!/)[^*]*)*\*/|//[^\n]*\n)*(?:else\b|[,)?]|&&|\|\|)")
-# Around a whole header: it need not be looked at.
+# An include guard surrounds the whole header, so it is not examined.
 _GUARD = re.compile(rb"#[ \t]*ifndef[ \t]+(\w+)\s*#[ \t]*define[ \t]+\1\b")
 _BODY = re.compile(rb"\s*\{")
 _NEVER = re.compile(rb"\s*\(?\s*0\s*\)?\s*\Z")
 _LF = ord(b"\n")
-# How far is looked around.
+# The maximum number of bytes examined around a conditional.
 _AROUND_BYTES_MAX = 1024
 _NO_BRACKETS = bytes(set(range(256)) - set(b"(){}"))
 
 
 class _Arm(msgspec.Struct):
-    """How many brackets are open, and the least that ever were: below none where one closed what stood before."""
+    """Counters of one arm: the number of open brackets, and the lowest number so far.
+
+    The lowest number is negative if the arm closes a bracket that it did not open.
+    """
 
     depth: int = 0
     least: int = 0
 
     def add(self, depth: int, least: int) -> None:
-        """Go on with code that does this to the brackets."""
+        """Add code that changes the number of open brackets by `depth` and reaches `least` in between."""
         self.least = min(self.least, self.depth + least)
         self.depth += depth
 
@@ -61,7 +67,7 @@ class _Arm(msgspec.Struct):
 
 
 class _Conditional(msgspec.Struct):
-    """One that is open: its directives, as _DIRECTIVE finds them, and arms so far."""
+    """An open conditional: its directives, as matched by _DIRECTIVE, and its arms so far."""
 
     directives: list[re.Match[bytes]]
     is_guard: bool
@@ -69,7 +75,7 @@ class _Conditional(msgspec.Struct):
 
 
 def with_first_arms(utf8: bytes, language: str) -> bytes:
-    """The text of a file, of the same length, without the conditionals that cut through code."""
+    """Return the text of a file, at the same length, without the conditionals that split a construct."""
     if b"#" not in utf8:
         return utf8
     text = None
@@ -80,7 +86,7 @@ def with_first_arms(utf8: bytes, language: str) -> bytes:
 
 
 def _blank(match: re.Match[bytes]) -> bytes:
-    """Blanks, but for comments: these are what they are in any arm."""
+    """Return blanks for a match. Comments are unchanged, because they mean the same in every arm."""
     comment = match[1]
     if comment and (comment.startswith(b"//") or (comment.endswith(b"*/") and len(comment) >= _COMMENT_BYTES_MIN)):
         return comment
@@ -88,7 +94,7 @@ def _blank(match: re.Match[bytes]) -> bytes:
 
 
 def _spans(utf8: bytes, language: str) -> Iterator[tuple[int, int]]:
-    """What shall become blanks; some in others."""
+    """Yield the ranges that become blanks. A range can be within another."""
     stack: list[_Conditional] = []
     before = 0
     for match in _DIRECTIVE.finditer(utf8):
@@ -96,7 +102,7 @@ def _spans(utf8: bytes, language: str) -> Iterator[tuple[int, int]]:
         if start and utf8[start - 1] != _LF and utf8[utf8.rfind(b"\n", 0, start) + 1 : start].strip():
             continue
         if stack and not stack[-1].is_guard:
-            _add(stack[-1].arms[-1], utf8[before:start])
+            _count_brackets(stack[-1].arms[-1], utf8[before:start])
         before, word = match.end(), match[1]
         if word.startswith(b"if"):
             stack.append(_Conditional([match], is_guard=word == b"ifndef" and _GUARD.match(utf8, start) is not None))
@@ -107,34 +113,35 @@ def _spans(utf8: bytes, language: str) -> Iterator[tuple[int, int]]:
                 top.arms.append(_Arm())
                 continue
             stack.pop()
-            if not top.is_guard and _cuts(utf8, top):
-                kept = _kept(top, language)
-                if stack and kept >= 0:
-                    stack[-1].arms[-1].add(top.arms[kept].depth, top.arms[kept].least)
-                yield from _others(top, kept)
+            if not top.is_guard and _cuts_code(utf8, top):
+                chosen = _chosen_arm(top, language)
+                if stack and chosen >= 0:
+                    stack[-1].arms[-1].add(top.arms[chosen].depth, top.arms[chosen].least)
+                yield from _discarded_spans(top, chosen)
 
 
-def _add(arm: _Arm, code: bytes) -> None:
-    """Go on with an arm."""
+def _count_brackets(arm: _Arm, code: bytes) -> None:
+    """Add the brackets of some code to an arm."""
     opened, closed = code.find(b"{"), code.find(b"}")
-    if closed < opened or code.count(b"{") != code.count(b"}") or not _are_even(code):
+    if closed < opened or code.count(b"{") != code.count(b"}") or not _is_balanced(code):
         steps = [1 if bracket in b"({" else -1 for bracket in _NO_CODE.sub(b"", code).translate(None, _NO_BRACKETS)]
         arm.add(sum(steps), min(accumulate(steps, initial=0)))
 
 
-def _cuts(utf8: bytes, conditional: _Conditional) -> bool:
-    """Whether a conditional cuts through what must be whole."""
+def _cuts_code(utf8: bytes, conditional: _Conditional) -> bool:
+    """Return whether a conditional splits a construct."""
     is_cut = not all(arm.is_whole for arm in conditional.arms)
     is_cut = is_cut or any(
-        _REST.match(utf8, each.end(), each.end() + _AROUND_BYTES_MAX) for each in conditional.directives[:-1]
+        _REST.match(utf8, directive.end(), directive.end() + _AROUND_BYTES_MAX)
+        for directive in conditional.directives[:-1]
     )
     return (is_cut or _is_inside(utf8, conditional) or _is_head(utf8, conditional)) and not any(
-        _is_in_comment(utf8, each.start()) for each in conditional.directives
+        _is_in_comment(utf8, directive.start()) for directive in conditional.directives
     )
 
 
 def _is_inside(utf8: bytes, conditional: _Conditional) -> bool:
-    """Whether a conditional stands between round brackets, or where a value must."""
+    """Return whether a conditional is between parentheses, or in place of a value."""
     start = conditional.directives[0].start()
     floor = max(0, start - _AROUND_BYTES_MAX)
     code = utf8[floor:start].rstrip()
@@ -148,7 +155,7 @@ def _is_inside(utf8: bytes, conditional: _Conditional) -> bool:
 
 
 def _is_head(utf8: bytes, conditional: _Conditional) -> bool:
-    """Whether the last arm ends where what it begins has only begun."""
+    """Return whether the last arm ends in the middle of a statement."""
     *_, last, end = conditional.directives
     code = utf8[max(last.end(), end.start() - _AROUND_BYTES_MAX) : end.start()]
     if not code.rstrip().endswith((b")", b"else", b"/")):
@@ -158,10 +165,10 @@ def _is_head(utf8: bytes, conditional: _Conditional) -> bool:
         return code.endswith(b"else")
     lines = code.split(b"\n")[-_HEAD_LINES_MAX:]
     tails = [b"\n".join(lines[first:]) for first in range(len(lines))]
-    return bool(_BODY.match(utf8, end.end())) or any(_are_even(tail) and _HEAD.match(tail) for tail in tails)
+    return bool(_BODY.match(utf8, end.end())) or any(_is_balanced(tail) and _HEAD.match(tail) for tail in tails)
 
 
-def _are_even(code: bytes) -> bool:
+def _is_balanced(code: bytes) -> bool:
     return code.count(b"(") == code.count(b")")
 
 
@@ -170,8 +177,8 @@ def _is_in_comment(utf8: bytes, offset: int) -> bool:
     return utf8.rfind(b"/*", floor, offset) > utf8.rfind(b"*/", floor, offset)
 
 
-def _kept(conditional: _Conditional, language: str) -> int:
-    """Which arm stands for all, the first that is compiled; -1 where none is."""
+def _chosen_arm(conditional: _Conditional, language: str) -> int:
+    """Return the index of the first arm that can be compiled, or -1. This arm replaces the conditional."""
     for index, directive in enumerate(conditional.directives[:-1]):
         word, condition = directive.groups()
         is_never = word == b"if" and _NEVER.match(condition)
@@ -181,11 +188,11 @@ def _kept(conditional: _Conditional, language: str) -> int:
     return -1
 
 
-def _others(conditional: _Conditional, kept: int) -> Iterator[tuple[int, int]]:
-    """The directives, and the arms that are not kept."""
+def _discarded_spans(conditional: _Conditional, chosen: int) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of the directives and of the discarded arms."""
     marks = conditional.directives
-    if kept < 0:
+    if chosen < 0:
         yield marks[0].start(), marks[-1].end()
     else:
-        yield marks[0].start(), marks[kept].end()
-        yield marks[kept + 1].start(), marks[-1].end()
+        yield marks[0].start(), marks[chosen].end()
+        yield marks[chosen + 1].start(), marks[-1].end()

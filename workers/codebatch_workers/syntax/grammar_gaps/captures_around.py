@@ -1,7 +1,6 @@
-"""What is captured for what stands around it, by the nodes of that, of which there are few.
+"""Captures that depend on the surrounding nodes. They are derived from captures of these nodes, which are few.
 
-A query could say it too. But patterns of what functions take cost a fifth of all that Python's query does, and what
-C++'s say of parents and children 40 ms of each process that compiles them.
+Queries could express them too, but such patterns are slow to run in Python and slow to compile in C++.
 """
 
 from __future__ import annotations
@@ -15,7 +14,8 @@ from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_MACROS
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# What a function's `parameters` hold that is one, by language. Other languages' queries say it.
+# The types of nodes that are a parameter in the field `parameters` of a function. Other languages have them in the
+# query.
 _PARAMETERS = {
     language: frozenset(types.split())
     for language, types in {
@@ -33,7 +33,7 @@ _PARAMETERS = {
         "typescript": "optional_parameter required_parameter",
     }.items()
 }
-# Here a parameter's value may be a function; and `x => x` has one parameter by another name.
+# In these languages a parameter's default can be a function, and the parameter of `x => x` is in another field.
 _SCRIPTS = frozenset({"javascript", "tsx", "typescript"})
 _START = attrgetter("start_byte")
 
@@ -43,68 +43,75 @@ _TYPES = {
     "struct_specifier": "def.struct",
     "union_specifier": "def.union",
 }
-# `static` hides these; a member of a class is seen as any other.
+# Declarations that `static` hides. A static member of a class is not hidden.
 _HIDDEN = frozenset({"declaration", "function_definition"})
 
 
-def captured(found: dict[str, list[Node]], utf8: bytes, language: str) -> Mapping[str, list[Node]]:
-    """Return `found`, the parameters of each `function`, and in C and C++ what `typedef` and `storage` are."""
+def captured(captures: dict[str, list[Node]], utf8: bytes, language: str) -> Mapping[str, list[Node]]:
+    """Return the captures of a query with derived ones: parameters, and in C and C++ types and storage classes."""
     if language in LANGUAGES_WITH_MACROS:
-        return _captured_of_c(found, utf8)
-    # A guard of Kotlin's `when` has a comma as stand-in (gaps_of_kotlin.py).
-    guards = [node for node in found.pop("guard", ()) if not utf8.startswith(b",", node.start_byte)]
+        return _captured_of_c(captures, utf8)
+    # A guard in Kotlin's `when` is parsed as a comma, its stand-in (kotlin.py).
+    guards = [node for node in captures.pop("guard", ()) if not utf8.startswith(b",", node.start_byte)]
     if guards:
-        found.setdefault("decision", []).extend(guards)
+        captures.setdefault("decision", []).extend(guards)
     types = _PARAMETERS.get(language)
-    functions = found.get("function")
+    functions = captures.get("function")
     if types is None or functions is None:
-        return found
-    parameters = found.get("parameter", [])
+        return captures
+    parameters = captures.get("parameter", [])
     for function in functions:
         declared = function.child_by_field_name("parameters")
         if declared is not None:
             parameters += [node for node in declared.named_children if node.type in types]
     if language in _SCRIPTS:
         parameters.sort(key=_START)
-    return {**found, "parameter": parameters} if parameters else found
+    return {**captures, "parameter": parameters} if parameters else captures
 
 
-def _captured_of_c(found: dict[str, list[Node]], utf8: bytes) -> Mapping[str, list[Node]]:
-    """What `typedef` and `storage` are is `def.…`, `visibility` and `declared`."""
-    parameters = [node for function in found.get("function", ()) for node in _parameters_of_c(function)]
-    for typedef in found.pop("typedef", ()):
+def _captured_of_c(captures: dict[str, list[Node]], utf8: bytes) -> Mapping[str, list[Node]]:
+    """Replace the captures `typedef` and `storage` by `def.…`, `visibility` and `declared`."""
+    parameters = [node for function in captures.get("function", ()) for node in _parameters_of_c(function)]
+    for typedef in captures.pop("typedef", ()):
         if name := _TYPES.get(_type_of_body(typedef)):
-            found.setdefault(name, []).append(typedef)
+            captures.setdefault(name, []).append(typedef)
     hidden: list[Node] = []
     externs: dict[int, Node] = {}
-    for node in found.pop("storage", ()):
-        around = node.parent
-        if around is None:
+    for node in captures.pop("storage", ()):
+        parent = node.parent
+        if parent is None:
             continue
-        if around.type in _HIDDEN and utf8.startswith(b"static", node.start_byte):
+        if parent.type in _HIDDEN and utf8.startswith(b"static", node.start_byte):
             hidden.append(node)
-        if around.type == "declaration" and utf8.startswith(b"extern", node.start_byte):
-            externs[around.id] = around  # Once, however often it says so.
-    declared = [node for each in externs.values() for node in each.children_by_field_name("declarator")]
-    made = {"parameter": parameters, "visibility": hidden, "declared": declared}
-    return {**found, **{name: nodes for name, nodes in made.items() if nodes}}
+        if parent.type == "declaration" and utf8.startswith(b"extern", node.start_byte):
+            externs[parent.id] = parent  # A declaration is listed once, even if it repeats `extern`.
+    declared = [node for declaration in externs.values() for node in declaration.children_by_field_name("declarator")]
+    added = {"parameter": parameters, "visibility": hidden, "declared": declared}
+    return {**captures, **{name: nodes for name, nodes in added.items() if nodes}}
 
 
 def _type_of_body(typedef: Node) -> str:
-    """What a `typedef` names that has no other name; empty where it names what is defined elsewhere."""
-    of = typedef.child_by_field_name("type")
-    if of is None or of.child_by_field_name("body") is None or of.child_by_field_name("name") is not None:
+    """Return the node type of an unnamed type that a `typedef` defines.
+
+    If the type is named or defined elsewhere, return "".
+    """
+    type_node = typedef.child_by_field_name("type")
+    if (
+        type_node is None
+        or type_node.child_by_field_name("body") is None
+        or type_node.child_by_field_name("name") is not None
+    ):
         return ""
-    return of.type
+    return type_node.type
 
 
 def _parameters_of_c(function: Node) -> list[Node]:
-    """What a function takes; where it returns a pointer to another, these are not that one's."""
+    """Return the parameters of a function, without the parameters of a function pointer that it returns."""
     declarator = function.child_by_field_name("declarator")
-    found = None
+    parameters = None
     while declarator is not None:
-        found = declarator.child_by_field_name("parameters") or found
+        parameters = declarator.child_by_field_name("parameters") or parameters
         declarator = declarator.child_by_field_name("declarator") or next(
             (child for child in declarator.named_children if child.type.endswith("_declarator")), None
         )
-    return [] if found is None else [node for node in found.named_children if not node.is_error]
+    return [] if parameters is None else [node for node in parameters.named_children if not node.is_error]

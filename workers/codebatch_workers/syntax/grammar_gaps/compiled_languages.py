@@ -1,4 +1,4 @@
-"""What the grammars of Rust, Java, Go and Swift do not know."""
+"""Valid Rust, Java, Go and Swift that the grammars do not support."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from codebatch_workers.syntax.grammar_gaps.stand_ins import (
 
 _TOKENS = rb"#\[|[()\[\]{}]|//[^\n]*"
 _TOKENS_AND_TEXTS = re.compile(rb"%s|\"[^\"\\]*(?:\\.[^\"\\]*)*(?:\"|(?P<open>\\?\Z))" % _TOKENS, re.DOTALL)
-_TOKENS_ALONE = re.compile(_TOKENS)
+_TOKENS_WITHOUT_TEXTS = re.compile(_TOKENS)
 _CLOSED_BY = {b"(": b")", b"[": b"]", b"{": b"}", b"#[": b"]"}
 _PATH = re.compile(rb"#\[\s*[\w:]+\s*[(\[{=\]]")
-# What may stand before the attribute of an expression, a field of a value or a pattern, or a parameter.
+# Code before the attribute of an expression, of a field in a value or pattern, or of a parameter.
 _BEFORE_AN_OPERAND = re.compile(rb"(?:[(\[{,=|&+]|\breturn)\Z")
 _LINES_BEFORE_MAX = 20
 _BLANKS_MAX = 200
 
 
 def _attributes(utf8: bytes) -> Iterator[StandIn]:
-    """Attributes of operands, which only some lists of the grammar may hold; well-formed ones."""
+    """Yield blanks for well-formed attributes of operands, which the grammar supports only in some lists."""
     opened: list[tuple[bytes, int]] = []
     starts: dict[int, int] = {}
-    for match in iter_closed(_TOKENS_AND_TEXTS, _TOKENS_ALONE, utf8):
+    for match in iter_closed(_TOKENS_AND_TEXTS, _TOKENS_WITHOUT_TEXTS, utf8):
         token = match[0]
         if token in _CLOSED_BY:
             opened.append((token, match.start()))
@@ -48,7 +48,7 @@ def _attributes(utf8: bytes) -> Iterator[StandIn]:
 
 
 def _code_before(utf8: bytes, end: int, attributes: Mapping[int, int]) -> bytes:
-    """The end of the line of code before an offset, without attributes and lines of comments behind it."""
+    """Return the end of the line of code before an offset, skipping attributes and comment lines."""
     line = b""
     for _ in range(_LINES_BEFORE_MAX):
         floor = max(0, end - _BLANKS_MAX)
@@ -70,7 +70,7 @@ _TRAIT_ALIAS = re.compile(
 
 
 def _trait_aliases(utf8: bytes) -> Iterator[StandIn]:
-    """`trait A = B;`: a trait with a base and an empty body."""
+    """Yield stand-ins that make `trait A = B;` a trait with a base and an empty body."""
     for match in _TRAIT_ALIAS.finditer(utf8):
         yield StandIn(match.start(1), b":")
         yield StandIn(match.start(2), b"{}")
@@ -79,9 +79,9 @@ def _trait_aliases(utf8: bytes) -> Iterator[StandIn]:
 _NUMBER_TYPES = rb"[iu](?:8|16|32|64|128|size)|f(?:16|32|64|128)"
 
 RUST_GAPS: tuple[Gap, ...] = (
-    # `unsafe mod a`, which a macro may be given.
+    # `unsafe mod a`, which a macro can receive.
     gap(rb"\b(unsafe)(?=\s+mod\b)", needs=(b"unsafe",)),
-    # `try` was a name in the edition of 2015, and names of types are names.
+    # `try` is a name in the edition of 2015, and names of types can be names.
     *gaps(
         plain_name,
         rb"\b(try)(?=\s*!\s*[(\[{])",
@@ -106,10 +106,10 @@ RUST_GAPS: tuple[Gap, ...] = (
         # `dyn 'a + B`, `for<'a> B<'a>`, `for<'a> |b| c`
         rb"\b(?:dyn|impl)\s+('\w+\s*\+)",
         rb"\b(for\s*<\s*'[^<>]*>)",
-        # What is no keyword elsewhere.
+        # Contextual keywords.
         rb"\b(safe)(?=\s+(?:fn|static)\b)",
         rb"\b(async)(?=\s+Fn(?:Mut|Once)?\b)",
-        # What is not stable yet; rustc parses it, and so may people.
+        # Unstable syntax that rustc parses.
         rb"\b(box)(?=\s+[\w&(])",
         rb"\b(default)(?=\s+(?:unsafe|async|const|type|impl|fn)\b)",
         rb"\b(const)(?=\s+(?:unsafe\s+)?(?:auto\s+)?(?:trait|impl)\b)",
@@ -129,11 +129,11 @@ RUST_GAPS: tuple[Gap, ...] = (
     # `Fn(&_)`, `where [A; N]: {`.
     gap(rb"[(,]\s*&?(_)(?=\s*[,)])", lambda _: b"T"),
     gap(rb"[\])](:\s)(?=\s*\{)", lambda _: b":T"),
-    # Fields of a tuple by number: `S { 0: a }`.
+    # Tuple fields by number: `S { 0: a }`.
     gap(rb"[{,]\s*(\d+)(?=\s*:(?!:))", lambda number: b"f" * len(number)),
     gap(rb"\b(become|do\s+yeet)\b", lambda text: b"return".ljust(len(text))),
     gap(rb"\d(f16|f128)\b", lambda suffix: b"f64".ljust(len(suffix))),
-    # The type `()` where a bound begins.
+    # The type `()` at the start of a bound.
     gap(rb"(?:\bwhere|,)\s*\[?(\(\))(?=\s*[:;])", lambda _: b"__"),
 )
 
@@ -150,19 +150,19 @@ JAVA_GAPS: tuple[Gap, ...] = (
         rb"\bcase\s+((?:(?:final|%s)\s+)+)" % _JAVA_ANNOTATION,
         # `import module a.b;`
         rb"\bimport\s+(module)(?=\s+[\w.]+\s*;)",
-        # `case P(_), Q _ ->`: what follows the first pattern.
+        # `case P(_), Q _ ->`: all patterns after the first.
         rb"\bcase\s+%s\s*(,\s*%s[^;{}:]*?)(?=\s*(?:->|:|\bwhen\b))" % (_JAVA_PATTERN, _JAVA_PATTERN),
     ),
-    # `o instanceof Q.R(T t)`, `case Q.R(Q.R(T t))`: a record pattern with a qualified name.
-    gap(rb"\b((?:\w+\.)+)(?=[A-Z_]\w*\s*\()", behind=rb"\b(?:instanceof|case)\b[^;{}]*"),
-    # `this(…)` and `super(…)` behind other statements: to the grammar a call of a method.
+    # `o instanceof Q.R(T t)`, `case Q.R(Q.R(T t))`: record patterns with qualified names.
+    gap(rb"\b((?:\w+\.)+)(?=[A-Z_]\w*\s*\()", preceded_by=rb"\b(?:instanceof|case)\b[^;{}]*"),
+    # `this(…)` and `super(…)` after other statements are parsed as method calls.
     gap(rb"\b(this|super)(?=\s*\()", plain_name),
     gap(rb"\b0(_+)(?=[0-7])", lambda digits: b"0" * len(digits)),
 )
 
 # -- Go ---------------------------------------------------------------------------------------------------------------
 
-# `new` makes a variable of a value, too.
+# `new` also accepts a value (Go 1.26).
 GO_GAPS: tuple[Gap, ...] = (gap(rb"\b(new)(?=\()", plain_name),)
 
 # -- Swift ------------------------------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ GO_GAPS: tuple[Gap, ...] = (gap(rb"\b(new)(?=\()", plain_name),)
 SWIFT_GAPS: tuple[Gap, ...] = (
     *gaps(
         blank,
-        # Lifetimes, and modifiers of parameters and methods that have an underline yet.
+        # Lifetimes, and modifiers of parameters and methods that are still underscored.
         rb"(@_?lifetime\((?:[^()\n]|\([^()\n]*\))*\))",
         rb"\b(__owned|__shared|__consuming)(?=\s)",
         rb"(?:->|:)\s*(sending)(?=\s+\w)",
@@ -178,7 +178,7 @@ SWIFT_GAPS: tuple[Gap, ...] = (
         rb"\b(consume|copy)(?=[ \t]+[A-Za-z_]\w*\s*[{).,\n])",
         rb"\b(borrowing)(?=\s+get\b)",
         rb"\b(nonisolated\(unsafe\))(?=\s+(?:let|var)\b)",
-        # A condition of a name for a type; a case without its values.
+        # A constraint on a type alias; an enum case with empty parentheses.
         rb"\btypealias\b[^\n{]*?\s(where\b[^\n{]*)$",
         rb"\bcase\s+\.\w+(\(\))(?=\s*[:,])",
         needs=(
@@ -196,7 +196,7 @@ SWIFT_GAPS: tuple[Gap, ...] = (
     ),
     gap(rb"\b(_(?:runtime|pointerBitWidth)\(\w+\))", padded(b"os(A)"), needs=(b"_runtime(", b"BitWidth(")),
     gap(rb"\bassociatedtype\s+\w+\s*:\s*[\w.]+\s*(,)(?=\s*\w)", lambda _: b"&", needs=(b"associatedtype",)),
-    # Accessors of Swift 6: one that reads, one that writes.
+    # Accessors of Swift 6: one for reading, one for writing.
     gap(rb"(?:^|[{}])[ \t]*(unsafeAddress|borrow)(?=\s*[{}]|\s+mutate\b)", padded(b"get")),
     gap(rb"(?:^|[{}]|\bborrow)[ \t]*(unsafeMutableAddress|mutate)(?=\s*[{}])", padded(b"set")),
     gap(rb"[)}\w]([ \t]+;)", lambda text: b";".ljust(len(text))),

@@ -1,4 +1,4 @@
-"""What the grammar of C# does not know: C# 13 and 14, and keywords that are names where nothing else can stand."""
+"""Valid C# that the grammar does not support: C# 13 and 14, and contextual keywords as names."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, blank, gap, gaps, padded, plain_name
 
 _EXTENSION = re.compile(rb"^[ \t]*extension\s*(?:<[^<>;{}]*>)?\s*\([^(){};]*\)(?:[^(){};]|new\(\))*\{", re.MULTILINE)
-# What may hold a brace that closes nothing, or a brace.
+# Braces, and comments and strings in which braces do not count.
 _BRACE = re.compile(
     rb'//[^\n]*|/\*.*?\*/|"""+.*?"""+|\$?@"(?:[^"]|"")*"|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'|[{}]', re.DOTALL
 )
 _ASSIGNS = rb"\s*(?:[-+*/|&^]|\?\?|<<|>>)?=[^=>]"
 
-# A conditional without others in it: its directives, and the arms behind the first.
+# A conditional without a nested conditional: its directives, and the arms after the first.
 _LINES = rb"(?:(?![ \t]*#[ \t]*(?:if|elif|else|endif)\b)[^\n]*\n)*"
 _CONDITIONAL = (
     rb"^([ \t]*#[ \t]*if\b[^\n]*\n%s(?:[ \t]*#[ \t]*(?:elif|else)\b[^\n]*\n%s)*[ \t]*#[ \t]*endif\b[^\n]*)$"
@@ -44,22 +44,22 @@ CSHARP_GAPS: tuple[Gap, ...] = (
         rb"\boperator\s*(?:checked\s*)?(?:[-+*/%&|^]|<<|>>>?)(=)",
         rb"[(,]\s*(ref|out|in|scoped|params)(?=\s+\w+\s*[,)])",
         rb"[(,{;]\s*(scoped)(?=\s+[\w<>.]+\s+\w)",
-        # `a = *(T*)b`: to the grammar a product.
+        # `a = *(T*)b` is parsed as a product.
         rb"(?:[=(,?:;{})]|\breturn\b)\s*(\*)(?=\(+[\w.]+\*+\))",
         rb"^([ \t]*#[ \t]*pragma\b[^\n]*)$",
         rb"^(#[:!][^\n]*)$",
-        # A pattern behind `..`.
+        # A pattern after `..`.
         rb"[\[,]\s*(\.\.)(?=\s*(?:var\b|not\b|[{A-Z(\[]))",
     ),
     gap(rb"\[\s*(\.\.)(?=\s*\])", padded(b"_")),
-    # A conditional that cuts through a declaration or a statement.
+    # A conditional that splits a declaration or a statement.
     gap(_CONDITIONAL, _first_arm, needs=(b"#",)),
     gap(rb"\b(allows\s+ref\s+struct)\b", padded(b"class")),
 )
 
 
 def without_extension_blocks(utf8: bytes) -> bytes:
-    """Return the text with blanks for `extension(T x) {` and its brace: what stands in it belongs to the class."""
+    """Return the text with blanks for `extension(T x) {` and its closing brace, so that the class owns the members."""
     if b"extension" not in utf8:
         return utf8
     text = None
@@ -74,7 +74,7 @@ def without_extension_blocks(utf8: bytes) -> bytes:
 
 
 def _end_of_block(utf8: bytes, start: int) -> int:
-    """Return the offset of the brace that closes a block whose first byte is at an offset, or -1."""
+    """Return the offset of the brace that closes a block, or -1. `start` is the offset after the opening brace."""
     depth = 1
     for brace in _braces(utf8, start):
         depth += 1 if utf8[brace] == ord("{") else -1

@@ -1,10 +1,16 @@
-"""What is right in a language and its grammar does not know: each such place gets a stand-in.
+"""Stand-ins for valid code that a grammar does not support.
 
-A stand-in is as long as what it stands for, so that every offset is that of the file, and keeps names and the types in
-it where they are: what is said of the file is read in its own text. It is tried only where a tree has errors: first all
-that are near them, looked for in pieces of the text, then in the whole, then all there are, then kind by kind. Kept are
-those that leave the fewest, and fewer than before: there they may be blunt. What one error hides is seen when that is
-gone, so there are rounds. Held against parsers of the languages themselves (tests/oracles, "syntax errors").
+A stand-in has the length of the code that it replaces, so offsets stay valid. It keeps names and their types in place,
+because records are made from the text of the file. Stand-ins are tried only if a tree has errors, in this order:
+
+1. all near errors, searched in parts of the text
+2. all near errors, searched in the whole text
+3. all in the text
+4. each kind near errors
+
+The choice with the fewest errors wins if it has fewer than before; the stand-ins can therefore be approximate. An error
+can hide others, so there are several rounds. Tests compare the results with parsers of the languages (tests/oracles,
+"syntax errors").
 """
 
 from __future__ import annotations
@@ -55,46 +61,46 @@ GAPS: Mapping[str, Sequence[Gap]] = {
     "zsh": BASH_GAPS,
 }
 
-# What a file may cost beyond its first tree: a try is a tree of all of it. A larger file has one try.
+# The maximum number of bytes parsed again for one file: each try parses the whole file. A larger file gets one try.
 _TRIED_BYTES_MAX = 2 * 1024 * 1024
 _ROUNDS_MAX = 10
 _TRIES_OF_APPROXIMATE_MAX = 6
-# How far from an error that the grammar sees its cause may be.
+# The maximum distance in lines between an error and its cause.
 _LINES_NEAR = 2
-# What is looked at around that first, to know what stands there: most files are much longer.
+# The number of bytes around these lines that are searched first. Most files are much longer.
 _BYTES_AROUND = 256
 
 
 def without_gaps(utf8: bytes, language: str, tree: Tree, parser: Parser) -> tuple[Tree, bytes]:
-    """Return the tree of a text in one of LANGUAGES_WITH_GAPS, or the one with stand-ins that has the fewest errors.
+    """Return a tree of a text in one of LANGUAGES_WITH_GAPS and the text of this tree.
 
-    The second value is the text of that tree.
+    The tree is the original one, or the one with stand-ins that has the fewest errors.
     """
     errors = _errors(tree, language)
     tries = max(1, _TRIED_BYTES_MAX // max(1, len(utf8)))
     if language in APPROXIMATE_LANGUAGES:
         tries = min(tries, _TRIES_OF_APPROXIMATE_MAX)
     for _ in range(_ROUNDS_MAX):
-        best, text, better = errors, utf8, tree
+        fewest, best_text, best_tree = errors, utf8, tree
         for stand_ins in _choices(utf8, language, tree) if errors else ():
             tries -= 1
-            tried = with_stand_ins(utf8, stand_ins)
-            other = reparse(parser, tree, utf8, tried)
-            left = _errors(other, language)
-            if left < best:
-                best, text, better = left, tried, other
-            if not left or tries <= 0:
+            candidate = with_stand_ins(utf8, stand_ins)
+            candidate_tree = reparse(parser, tree, utf8, candidate)
+            remaining = _errors(candidate_tree, language)
+            if remaining < fewest:
+                fewest, best_text, best_tree = remaining, candidate, candidate_tree
+            if not remaining or tries <= 0:
                 break
-        if best == errors:
+        if fewest == errors:
             return tree, utf8
-        utf8, tree, errors = text, better, best
+        utf8, tree, errors = best_text, best_tree, fewest
         if tries <= 0:
             return tree, utf8
     return tree, utf8
 
 
 def _choices(utf8: bytes, language: str, tree: Tree) -> Iterator[Sequence[StandIn]]:
-    """Which stand-ins to try, one choice after the other."""
+    """Yield the lists of stand-ins to try, in order."""
     near = _Spans(_lines_near(utf8, node.start_byte, node.end_byte) for node in iter_broken(tree.root_node, language))
     pieces = _Spans(_lines_near(utf8, start - _BYTES_AROUND, end + _BYTES_AROUND) for start, end in near)
     is_approximate = language in APPROXIMATE_LANGUAGES
@@ -106,23 +112,25 @@ def _choices_of(
 ) -> Iterator[list[StandIn]]:
     texts = [(start, utf8[start:end]) for start, end in pieces]
     if is_approximate:
-        # Many of these files have errors that no stand-in mends: the whole text is not looked through for them.
-        by_kind = [[each.moved(start) for start, text in texts for each in gap(text)] for gap in gaps]
-        by_kind = [found for kind in by_kind if (found := [each for each in kind if each.start in near])]
-        yield _all(by_kind)
+        # Many of these files have errors that no stand-in fixes, so the whole text is not searched.
+        by_kind = [[stand_in.moved(start) for start, text in texts for stand_in in gap(text)] for gap in gaps]
+        by_kind = [
+            matches for kind in by_kind if (matches := [stand_in for stand_in in kind if stand_in.start in near])
+        ]
+        yield _flattened(by_kind)
         yield from by_kind
         return
-    in_pieces = (each.moved(start) for start, text in texts for gap in gaps for each in gap(text))
-    yield [each for each in in_pieces if each.start in near]
+    in_pieces = (stand_in.moved(start) for start, text in texts for gap in gaps for stand_in in gap(text))
+    yield [stand_in for stand_in in in_pieces if stand_in.start in near]
     kinds = [list(stand_ins(utf8)) for stand_ins in gaps]
-    kinds_near = [found for kind in kinds if (found := [each for each in kind if each.start in near])]
-    yield _all(kinds_near)
-    yield _all(kinds)
+    kinds_near = [matches for kind in kinds if (matches := [stand_in for stand_in in kind if stand_in.start in near])]
+    yield _flattened(kinds_near)
+    yield _flattened(kinds)
     yield from kinds_near
 
 
-def _all(kinds: Iterable[Sequence[StandIn]]) -> list[StandIn]:
-    return [each for kind in kinds for each in kind]
+def _flattened(kinds: Iterable[Sequence[StandIn]]) -> list[StandIn]:
+    return [stand_in for kind in kinds for stand_in in kind]
 
 
 def _distinct(choices: Iterable[Sequence[StandIn]]) -> Iterator[Sequence[StandIn]]:
@@ -134,7 +142,7 @@ def _distinct(choices: Iterable[Sequence[StandIn]]) -> Iterator[Sequence[StandIn
 
 
 def _lines_near(utf8: bytes, start: int, end: int) -> tuple[int, int]:
-    """The lines of a span of bytes, and so many before and behind it."""
+    """Return the range of the lines of a span, and of _LINES_NEAR lines before and after it."""
     start, end = max(0, start), min(end, len(utf8))
     for _ in range(_LINES_NEAR + 1):
         start = max(0, utf8.rfind(b"\n", 0, start))
@@ -143,7 +151,7 @@ def _lines_near(utf8: bytes, start: int, end: int) -> tuple[int, int]:
 
 
 class _Spans:
-    """Spans of bytes in order, those that meet as one; the end of each is in it."""
+    """Sorted ranges of bytes. Overlapping and adjacent ranges are merged; the end of a range belongs to it."""
 
     def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
         self._starts: list[int] = []
@@ -164,19 +172,19 @@ class _Spans:
 
 
 def with_stand_ins(utf8: bytes, stand_ins: Iterable[StandIn]) -> bytes:
-    """The text with each in its place, but for those that begin within another one."""
+    """Return the text with stand-ins. A stand-in that begins within another is skipped."""
     text = bytearray(utf8)
     end = 0
-    for start, stand_in in sorted(stand_ins, key=lambda each: (each.start, -len(each.text))):
+    for start, replacement in sorted(stand_ins, key=lambda stand_in: (stand_in.start, -len(stand_in.text))):
         if start >= end:
-            end = start + len(stand_in)
-            text[start:end] = stand_in
+            end = start + len(replacement)
+            text[start:end] = replacement
     assert len(text) == len(utf8)
     return bytes(text)
 
 
 def _errors(tree: Tree, language: str) -> int:
-    """How many errors a tree has; without end where it is hopeless."""
+    """Return the number of errors in a tree, or sys.maxsize if the tree is hopeless."""
     if is_hopeless_tree(tree):
         return sys.maxsize
     return sum(1 for _ in iter_broken(tree.root_node, language))

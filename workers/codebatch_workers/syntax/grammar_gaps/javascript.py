@@ -1,4 +1,4 @@
-"""What the grammars of JavaScript and TypeScript do not know."""
+"""Valid JavaScript and TypeScript that the grammars do not support."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _RESERVED = (
 _LITERALS = rb"null|this|true|false"
 _TYPES = rb"any|bigint|boolean|never|number|object|string|symbol|undefined|unknown"
 _MODIFIERS = rb"abstract|accessor|declare|override|private|protected|public|readonly|static"
-# Comments are short there, and few characters of a text are escaped, so that one without an end costs no more.
+# The repetitions are bounded, so that an unterminated comment or string is cheap. Comments here are short.
 _BETWEEN = rb"(?:\s|/\*(?:[^*]|\*(?!/)){0,400}\*/|//[^\n]*\n)*"
 _QUOTED = rb"(?:\"[^\"\\\n]*(?:\\.[^\"\\\n]*){0,400}\"|'[^'\\\n]*(?:\\.[^'\\\n]*){0,400}')"
 
@@ -46,7 +46,7 @@ _NAMES = (
 
 
 def _ampersands(utf8: bytes) -> Iterator[StandIn]:
-    """`&` in texts of elements and attributes, where it begins no character reference."""
+    """Yield stand-ins for `&` in JSX text and attributes, except at the start of a character reference."""
     for match in _JSX_TEXT.finditer(utf8):
         for ampersand in _AMPERSAND.finditer(utf8, match.start(), match.end()):
             yield StandIn(ampersand.start(), b"_")
@@ -57,8 +57,8 @@ _AMPERSAND = re.compile(rb"&(?!#\d+;|#[xX][0-9a-fA-F]+;|\w+;)")
 
 
 def _raw_templates(utf8: bytes) -> Iterator[StandIn]:
-    r"""Escapes that are none: a tag may be given them, as in String.raw`\u`."""
-    for match in iter_closed(_TEXT, _TEXT_ALONE, utf8) if b"\\" in utf8 and b"`" in utf8 else ():
+    r"""Yield stand-ins for invalid escapes in tagged templates, where they are allowed: String.raw`\u`."""
+    for match in iter_closed(_TEXT, _TEXT_WITHOUT_TEMPLATES, utf8) if b"\\" in utf8 and b"`" in utf8 else ():
         if match[0][:1] == b"`" and _TAG.search(utf8, max(0, match.start() - _TAG_BYTES_MAX), match.start()):
             for escape in _NO_ESCAPE.finditer(utf8, match.start(), match.end()):
                 yield StandIn(escape.start(), b"_")
@@ -66,7 +66,7 @@ def _raw_templates(utf8: bytes) -> Iterator[StandIn]:
 
 _NO_TEMPLATE = rb"//[^\n]*|/\*.*?(?:\*/|\Z)|%s" % _QUOTED
 _TEXT = re.compile(rb"%s|`[^`\\]*(?:\\.[^`\\]*)*(?:`|(?P<open>\\?\Z))" % _NO_TEMPLATE, re.DOTALL)
-_TEXT_ALONE = re.compile(_NO_TEMPLATE, re.DOTALL)
+_TEXT_WITHOUT_TEMPLATES = re.compile(_NO_TEMPLATE, re.DOTALL)
 _TAG = re.compile(rb"[\w$)\]>]\s*\Z")
 _TAG_BYTES_MAX = 20
 _NO_ESCAPE = re.compile(rb"\\(?=u(?!\{[0-9a-fA-F]+\}|[0-9a-fA-F]{4})|x(?![0-9a-fA-F]{2})|[1-9])")
@@ -84,7 +84,7 @@ _ELEMENTS = (
 
 _SCRIPT_GAPS: tuple[Gap, ...] = (
     *_NAMES,
-    # `with` behind an export; of imports the grammar knows it.
+    # `with` after an export. The grammar supports it only after imports.
     gap(
         rb"\bfrom\s*%s%s((?:with|assert)%s\{(?:\s*(?:[\w$]+|%s)\s*:\s*%s\s*,?)*\s*(?:/\*[^*]*\*/\s*)?\})"
         % (_QUOTED, _BETWEEN, _BETWEEN, _QUOTED, _QUOTED),
@@ -94,7 +94,7 @@ _SCRIPT_GAPS: tuple[Gap, ...] = (
     gap(rb"\bimport\s+(source)(?=\s+(?!from\b)[\w$]+\s+from\b)", needs=(b"source",)),
     gap(rb"\b(export)(?=\s+import\s+(?:type\s+)?[\w$]+\s*=)", needs=(b"import",)),
     gap(rb"\bimport(\.(?:source|defer))(?=\s*\()", needs=(b"import.",)),
-    # `for (using a of b)`: a `const` is as long.
+    # `for (using a of b)`: `const` has the same length.
     gap(
         rb"\bfor\s*(?:await\s*)?\(%s(using)(?=\s(?!\s*(?:of|in)\b)|/)" % _BETWEEN,
         lambda _: b"const",
@@ -102,28 +102,28 @@ _SCRIPT_GAPS: tuple[Gap, ...] = (
     ),
     gap(rb"(await(?<=\bawait)\s+using)(?=\s+(?!in\b|instanceof\b)[\w$]|/)", padded(b"const"), needs=(b"using",)),
     _raw_templates,
-    # A generator behind a field: the end of the line ends that.
+    # A generator method after a field without a semicolon: the line end ends the field.
     gap(
         rb"(\n)(?<=[\w$# \t]\n)(?=\s{0,80}\*\s*(?:[\w$#]+|\[[^\]\n]*\])\s*\()",
         lambda _: b";",
-        behind=rb"(?:^|[{;])[ \t]*(?:static[ \t]+)?[\w$#]+[ \t]*",
+        preceded_by=rb"(?:^|[{;])[ \t]*(?:static[ \t]+)?[\w$#]+[ \t]*",
     ),
-    # `let name` and a line that begins with a bracket: the end of the line ends the declaration.
+    # `let name` before a line that begins with `[`: the line end ends the declaration.
     gap(rb"\b(?:let|var)\s+[\w$]+[ \t]*(\n)(?=\s*\[)", lambda _: b";", needs=(b"let", b"var")),
-    # NUL, which is the end of the file to grammars.
+    # NUL, which the grammars take for the end of the file.
     gap(rb"(\0)", lambda _: b"\1", needs=(b"\0",)),
 )
 
 JAVASCRIPT_GAPS: tuple[Gap, ...] = (
     *_SCRIPT_GAPS,
-    # `@(a[0])`: a name.
+    # `@(a[0])` becomes a name.
     gap(rb"@(\((?:[^()\n]|\([^()\n]*\)){1,400}\))(?=\s)", lambda text: b"_" * len(text), needs=(b"@(",)),
-    # `using = a;`: a name, as it was before it began declarations.
+    # `using = a;`: `using` as an ordinary name.
     gap(
         rb"\b(using)(?=\s*[-+*/%^\[?:,=.;|&(<]|[ \t]*$)",
         plain_name,
         needs=(b"using",),
-        behind=rb"(?:^|[;{})]|\belse)[ \t]*",
+        preceded_by=rb"(?:^|[;{})]|\belse)[ \t]*",
     ),
     *_ELEMENTS,
 )
@@ -132,24 +132,24 @@ JAVASCRIPT_GAPS: tuple[Gap, ...] = (
 
 # `f<<T>(a: T) => b>(c)`: the type parameters become blanks.
 _SHIFT = re.compile(rb"[\w$]<(?=<[A-Za-z_$])")
-# `import("a").B<C>`, `import("a").B[]`: a type of an import ends after its name, for the grammar. The name makes room
-# for a union with a tuple of what follows: `import("a") |[C]`.
+# `import("a").B<C>`, `import("a").B[]`: in the grammar an import type ends after its name. The name is replaced by a
+# union with a tuple of the following types: `import("a") |[C]`.
 _IMPORT_TYPE = re.compile(
     rb"(?<!typeof )\bimport\(\s*%s\s*\)(?!\s*\.\s*(?:then|catch|finally)\b)((?:\s*\.\s*[\w$\x80-\xff]+)+\s*)(?=[<\[])"
     % _QUOTED
 )
 _IMPORT_IN_BRACKETS = re.compile(rb"\((?=import\(\s*%s\s*\)\.)" % _QUOTED)
-# A line that begins with a bracket, and a blank before it: a signature in a type, where nothing ended the one before.
+# A line that begins with a bracket, after a blank: a signature in a type, without a separator before it.
 _LINE = re.compile(rb"^[ \t]*([ \t])(?=<\s*[A-Za-z_$]|\()", re.MULTILINE)
 _ENDS_A_TYPE = re.compile(rb"(?:[\w$\])}\"'`]|(?<!=)>)\Z")
 _TOKENS = rb"=>|[<>()]|%s|//[^\n]*" % _QUOTED
 _BRACKETS = re.compile(rb"%s|/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/|(?P<open>\Z))" % _TOKENS)
-_BRACKETS_ALONE = re.compile(_TOKENS)
+_BRACKETS_WITHOUT_COMMENTS = re.compile(_TOKENS)
 _WHITE = re.compile(rb"\s*")
 _DECORATOR = re.compile(rb"@\(")
 _DEFAULT_FUNCTION = searched(rb"\bexport\s+default\s+(?:async\s+)?function\s*(?=[<(])")
 _NO_BODY = re.compile(rb"\s*(:[^;{}]+);")
-# What stands between two signatures is shorter.
+# Comments between two signatures are shorter.
 _COMMENT_BYTES_MAX = 20_000
 
 
@@ -162,7 +162,7 @@ def _shifts(utf8: bytes) -> Iterator[StandIn]:
 
 
 def _types_in_brackets(utf8: bytes) -> Iterator[StandIn]:
-    """`(import("a").B | C)`: a tuple, which cannot begin an expression."""
+    """Yield brackets that make `(import("a").B | C)` a tuple, which cannot begin an expression."""
     closings = _closings(utf8) if b"(import(" in utf8 else {}
     for match in _IMPORT_IN_BRACKETS.finditer(utf8) if closings else ():
         closing = closings.get(match.start())
@@ -193,7 +193,7 @@ def _signatures(utf8: bytes) -> Iterator[StandIn]:
 
 
 def _decorators(utf8: bytes) -> Iterator[StandIn]:
-    """`@(a[0])`: a name for all that is in the brackets, but for names with dots and a call of one."""
+    """Yield a name for the expression in `@(a[0])`."""
     closings = _closings(utf8) if b"@(" in utf8 else {}
     for match in _DECORATOR.finditer(utf8) if closings else ():
         closing = closings.get(match.start() + 1)
@@ -202,7 +202,7 @@ def _decorators(utf8: bytes) -> Iterator[StandIn]:
 
 
 def _default_functions(utf8: bytes) -> Iterator[StandIn]:
-    """`export default function (): A;`: an empty body in the place of the type."""
+    """Yield an empty body for the return type in `export default function (): A;`."""
     closings = _closings(utf8) if _DEFAULT_FUNCTION.search(utf8) else {}
     for match in _DEFAULT_FUNCTION.finditer(utf8):
         opening: int | None = match.end()
@@ -215,19 +215,19 @@ def _default_functions(utf8: bytes) -> Iterator[StandIn]:
 
 
 def _modifiers(utf8: bytes) -> Iterator[StandIn]:
-    """Those of a member in the one order that the grammar knows, without those that mean nothing to a reader of it."""
+    """Yield the modifiers of members in the only order that the grammar supports, without irrelevant modifiers."""
     for match in _MEMBER.finditer(utf8):
-        said = match[1].split()
+        modifiers = match[1].split()
         is_index = match[2] is not None
-        kept = [word for word in said if word in _ACCESS][:1]
-        kept += [
+        ordered = [word for word in modifiers if word in _ACCESS][:1]
+        ordered += [
             word
             for word in (b"static", b"override", b"readonly")
-            if word in said and not (is_index and word != b"readonly")
+            if word in modifiers and not (is_index and word != b"readonly")
         ]
-        if b"abstract" in said and b"override" in kept:
-            kept.remove(b"override")
-        yield StandIn(match.start(1), b" ".join(kept).rjust(len(match[1].rstrip())))
+        if b"abstract" in modifiers and b"override" in ordered:
+            ordered.remove(b"override")
+        yield StandIn(match.start(1), b" ".join(ordered).rjust(len(match[1].rstrip())))
 
 
 _ACCESS = (b"private", b"protected", b"public")
@@ -239,11 +239,14 @@ _MEMBER = re.compile(
 
 @lru_cache(maxsize=2)
 def _closings(utf8: bytes) -> dict[int, int]:
-    """Where each round and angle bracket is closed, in one pass: a file may hold millions. Several gaps ask."""
+    """Map the offset of each parenthesis and angle bracket to its closing one.
+
+    A file can have millions, so the result is cached for all gaps.
+    """
     closings: dict[int, int] = {}
     angles: list[int] = []
     rounds: list[int] = []
-    for match in iter_closed(_BRACKETS, _BRACKETS_ALONE, utf8):
+    for match in iter_closed(_BRACKETS, _BRACKETS_WITHOUT_COMMENTS, utf8):
         match match[0]:
             case b"<":
                 angles.append(match.start())
@@ -257,15 +260,15 @@ def _closings(utf8: bytes) -> dict[int, int]:
 
 
 def _after(utf8: bytes, closing: int | None, token: bytes) -> int | None:
-    """Where `token` stands, if it is next behind a bracket."""
+    """Return the offset of `token` if it is the next token after a bracket, else None."""
     if closing is None:
         return None
-    behind = _WHITE.match(utf8, closing + 1)
-    return behind.end() if behind and utf8.startswith(token, behind.end()) else None
+    following = _WHITE.match(utf8, closing + 1)
+    return following.end() if following and utf8.startswith(token, following.end()) else None
 
 
 def _code_before(utf8: bytes, end: int) -> bytes:
-    """The line of code that ends before an offset, without the comments behind it."""
+    """Return the line of code that ends before an offset, without comments after it."""
     while True:
         floor = max(0, end - _COMMENT_BYTES_MAX)
         end = floor + len(utf8[floor:end].rstrip())
@@ -282,7 +285,7 @@ TYPESCRIPT_GAPS: tuple[Gap, ...] = (
     *_SCRIPT_GAPS,
     *gaps(
         plain_name,
-        # Words that are names as any other.
+        # Contextual keywords as ordinary names.
         rb"(%s)(?=\s*[?:,)=.;\]}>|&(<]|[ \t]*$)" % words(b"using|abstract|accessor|type"),
         rb"(%s)(?=\s+(?:as|extends|in|instanceof|satisfies)\b)" % words(b"using|abstract|accessor|type"),
         needs=(b"using", b"abstract", b"accessor", b"type"),
@@ -290,13 +293,13 @@ TYPESCRIPT_GAPS: tuple[Gap, ...] = (
     *gaps(
         plain_name,
         rb"(in(?:stanceof)?)(?=\s*(?:\?\s*)?:)",
-        # What begins as `in` does not go on with the line before.
+        # A longer name that begins with `in` does not continue the previous line.
         rb"(in)(?=[\d_$])",
-        behind=rb"^[ \t]*",
+        preceded_by=rb"^[ \t]*",
     ),
     *gaps(
         plain_name,
-        # .. of parameters and of parts of a tuple: `(any) => void`, `[new: A]`; a type of its own: `typeof undefined`.
+        # Also as names of parameters and tuple members: `(any) => void`, `[new: A]`; and in `typeof undefined`.
         rb"[(,]\s*(%s)(?=\s*(?:,[^()]*)?\)\s*=>)" % _TYPES,
         rb"[\[,]\s*(%s|%s|%s)(?=\s*(?:\?\s*)?:)" % (_RESERVED, _TYPES, _LITERALS),
     ),
@@ -310,19 +313,19 @@ TYPESCRIPT_GAPS: tuple[Gap, ...] = (
     ),
     # Variance: `<in out A, out B>`.
     gap(rb"[<,]%s(?:const\s+)?((?:in\s+out|in|out)\b)(?=\s+(?!extends\b)[A-Za-z_$])" % _BETWEEN),
-    # `global { … }` in a module's declaration: a block does.
-    gap(rb"(global)(?=\s*\{)", behind=rb"^[ \t]*"),
+    # `global { … }` in a module declaration is parsed as a block.
+    gap(rb"(global)(?=\s*\{)", preceded_by=rb"^[ \t]*"),
     gap(rb"\bexport\s+(type)(?=\s*\*)", needs=(b"export",)),
     gap(rb"\bexport\s+default\s+(abstract)(?=\s+class\b)", needs=(b"abstract",)),
     gap(rb"\bimport\s+(type)(?=\s+\w+\s*=)", needs=(b"import",)),
     *gaps(blank, rb"\bkeyof\s+(readonly)(?=\s)", rb"\b(keyof)\s+import\(", needs=(b"keyof",)),
     gap(rb"\b(accessor)(?=[ \t]+[\w$#\[\"'])", needs=(b"accessor",)),
     gap(rb"\binfer\s+\w+\s+(extends\s+[\w.]+)", needs=(b"infer",)),
-    # `f<typeof import("a")>()` is no comparison.
+    # `f<typeof import("a")>()` is not a comparison.
     gap(rb"<(?<=\w<)\s*(typeof)\s+import\(", lambda text: b"|".ljust(len(text)), needs=(b"typeof",)),
     # `using a: B = c`
-    gap(rb"(using)(?=\s+[\w$]+\s*:)", lambda _: b"const", behind=rb"^[ \t]*(?:await[ \t]+)?"),
-    # `[a.x as T] = b`: a field of that name can be assigned to, an assertion cannot.
+    gap(rb"(using)(?=\s+[\w$]+\s*:)", lambda _: b"const", preceded_by=rb"^[ \t]*(?:await[ \t]+)?"),
+    # `[a.x as T] = b`: the grammar supports assignment to a field, but not to an assertion.
     gap(
         rb"[\w$\])]\s+(as)(?=\s+[\w$.]+\s*[,\]}][^;\n]{0,500}?(?:=(?![=>])|\bof\b))",
         padded(b"."),

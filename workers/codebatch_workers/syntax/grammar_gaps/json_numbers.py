@@ -1,4 +1,4 @@
-"""What the grammar of JSON does not know: the plus of an exponent."""
+"""Valid JSON that the grammar does not support: the plus sign of an exponent."""
 
 from __future__ import annotations
 

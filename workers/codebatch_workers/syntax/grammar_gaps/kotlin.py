@@ -1,4 +1,4 @@
-"""What the grammar of Kotlin does not know: most of what came after Kotlin 1.9, and members that share a line."""
+"""Valid Kotlin that the grammar does not support: most syntax after Kotlin 1.9, and several members on one line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, StandIn, blank, gap, gaps, padded, plain_name
 
-# `$$"…"`: as many dollars as a text needs before what it holds is a value.
+# `$$"…"`: the number of dollars before the string is the number that begins an interpolation in it.
 _DOLLARS_TEXT = re.compile(
     rb'(\$\$+)("""(?:[^"]|"(?!""))*"{3,}|"(?!"")[^"\\\n]*(?:\\[^\n][^"\\\n]*)*")', re.MULTILINE | re.DOTALL
 )
@@ -28,7 +28,10 @@ _TEXT = re.compile(
 
 
 def without_quotes_at_ends(utf8: bytes) -> bytes:
-    """Return the text with letters for quotes that a raw text ends in: the grammar reads on behind its end."""
+    """Return the text with letters for quotes at the end of a raw string.
+
+    The grammar would continue the string after these quotes.
+    """
     text = bytearray(utf8)
     for match in _TEXT.finditer(utf8):
         start, end = match.span(1)
@@ -38,7 +41,7 @@ def without_quotes_at_ends(utf8: bytes) -> bytes:
 
 
 def _texts_with_dollars(utf8: bytes) -> Iterator[StandIn]:
-    """The same text with one dollar before values, and with none elsewhere."""
+    """Yield stand-ins that make a multi-dollar string ordinary: one dollar before interpolations, none elsewhere."""
     if b'$$"' not in utf8:
         return
     for match in _DOLLARS_TEXT.finditer(utf8):
@@ -51,7 +54,10 @@ def _texts_with_dollars(utf8: bytes) -> Iterator[StandIn]:
 
 
 def _contexts(utf8: bytes) -> Iterator[StandIn]:
-    """`context(a: A)` before a function: an annotation with named values, where all types are names."""
+    """Yield stand-ins that make `context(a: A)` before a function an annotation.
+
+    If a type is not a name, it is blanked.
+    """
     for match in _CONTEXT.finditer(utf8):
         if _IN_PLAIN_TYPES.match(match[2]) and b":" in match[2]:
             yield StandIn(match.start(1), b"@")
@@ -62,7 +68,7 @@ def _contexts(utf8: bytes) -> Iterator[StandIn]:
 
 
 def _destructured_by_name(utf8: bytes) -> Iterator[StandIn]:
-    """`(val a, val b = c) = d`: `val (a, b) = d`."""
+    """Yield stand-ins that make `(val a, val b = c) = d` the declaration `val (a, b) = d`."""
     for match in _DESTRUCTURED.finditer(utf8):
         for number, part in enumerate(_DESTRUCTURED_PART.finditer(match[1])):
             start = match.start(1) + part.start(1)
@@ -72,19 +78,19 @@ def _destructured_by_name(utf8: bytes) -> Iterator[StandIn]:
 
 
 KOTLIN_GAPS: tuple[Gap, ...] = (
-    # `is Int if a -> b`: to the grammar one more condition. `else if a -> b`: a condition.
+    # `is Int if a -> b`: the guard is parsed as another condition. `else if a -> b`: the guard is blanked.
     gap(rb"^[ \t]*(?!else\b)\S[^\n{}]*?\s(if)(?=\s[^\n{}]*->)", padded(b",")),
     gap(rb"^[ \t]*(else\s+if)(?=\s[^\n{}]*->)"),
     _texts_with_dollars,
     _contexts,
     _destructured_by_name,
     gap(rb"@(all)(?=:)", padded(b"get")),
-    # A property's field with a type of its own.
+    # The field of a property with its own type.
     gap(rb"^[ \t]*(field)(?=\s*=)"),
     gap(rb"\b(field\s*:\s*[\w.<>, ?]+)(?=\s*=)"),
-    # `String?::length`, and `fun(x) = y` without a type.
+    # `String?::length`, and `fun(x) = y` without types.
     *gaps(blank, rb"\w(\?)(?=::)", rb"\bfun\s*\(\s*(\w[\w\s,]*)\)"),
-    # Words that are modifiers elsewhere, and names that begin as an operator.
+    # Words that are modifiers elsewhere, and names that begin like an operator.
     gap(
         rb"(?:^|[{;(,=]|->)[ \t]*(abstract|annotation|data|enum|external|final|infix|inline|inner|internal|open"
         rb"|override)(?=[ \t]*(?:=|,|\)|\(|\[|\.|[-+*/%]=|\+\+|--))",
@@ -92,23 +98,23 @@ KOTLIN_GAPS: tuple[Gap, ...] = (
     ),
     *gaps(
         plain_name,
-        # .. `where?.a`, `f(where = a)`; `a get b`; `suspend { }`.
+        # Also `where?.a`, `f(where = a)`, `a get b` and `suspend { }`.
         rb"\b(where)(?=[ \t]*(?:\?|!!|=|\.|,|\)|\[))",
         rb"[\w)}\]\"][ \t]+([gs]et)(?=[ \t]+[\w(\"])",
         rb"\b(suspend)(?=\s*\{)",
-        # A call, where an accessor may stand: a getter takes nothing, a setter one value.
+        # A call where an accessor is possible: getters have no parameter, setters have one.
         rb"^[ \t]*(get)(?=[ \t]*(?:\((?!\s*\))|\{))",
         rb"^[ \t]*(set)(?=[ \t]*\((?:[^()\n]*,|\s*\"))",
         needs=(b"where", b"get", b"set", b"suspend"),
     ),
     gap(rb"\b(i[ns])(?=\d)", lambda text: b"_" + text[1:]),
-    # Annotations of a constructor or an accessor on a line of its own.
+    # Annotations of a constructor or accessor on their own line.
     *gaps(
         blank,
         rb"^[ \t]*(%s)(?=\s+(?:\w+\s+)?constructor\b)" % _ANNOTATION,
         rb"^[ \t]*(%s)(?=\s+(?:\w+\s+)?[gs]et\s*\()" % _ANNOTATION,
     ),
-    # Modifiers of a constructor and its properties, and of the type of a function in brackets.
+    # Modifiers of constructors and their properties, and of parenthesized function types.
     *gaps(
         blank,
         rb"\b(actual|expect)(?=\s+constructor\b)",
@@ -118,7 +124,7 @@ KOTLIN_GAPS: tuple[Gap, ...] = (
     ),
     # An empty list as a value.
     gap(rb"[=(,]\s*(\[\])(?=\s*[,)])", lambda _: b"00"),
-    # A line that ends a member and what it stands in.
+    # The last member on a line, before the closing brace of the block or before another member.
     gap(rb"[^\s{;(]([ \t])(?=[ \t]*\})", lambda _: b";"),
     gap(rb"\}([ \t])(?=[ \t]*(?:%s)\b)" % rb"constructor|init|fun|class|val|var|companion|object", lambda _: b";"),
 )

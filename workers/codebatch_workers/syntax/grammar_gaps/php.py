@@ -1,4 +1,4 @@
-"""What the grammar of PHP does not know."""
+"""Valid PHP that the grammar does not support."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ def _in_brackets(offset: bytes) -> bytes:
 
 
 PHP_GAPS: tuple[Gap, ...] = (
-    # A class that is named as a cast is, between round brackets: `f(Binary::A)`.
+    # A class with the name of a cast, between parentheses: `f(Binary::A)`.
     gap(rb"\b(%s)(?=\s*::)" % _CASTS, plain_name, re.IGNORECASE, needs=(b"::",)),
-    # A property that is named as a keyword is, in a text: `"$a->class"`.
+    # A property with the name of a keyword, in a string: `"$a->class"`.
     gap(rb"\$\w+\??->(%s)\b" % _RESERVED, plain_name, re.IGNORECASE, needs=(b"->",)),
-    # A key that is named as a keyword is, in a text: `"$a[class]"`.
+    # A key with the name of a keyword, in a string: `"$a[class]"`.
     gap(rb"\$\w+\[(%s)\]" % _RESERVED, plain_name, re.IGNORECASE, needs=(b"[",)),
-    # A method of a trait that is given the name of a keyword: `use T { f as class; }`.
+    # A trait method that is renamed to a keyword: `use T { f as class; }`.
     gap(
         rb"\bas\s+(?:(?:private|protected|public)\s+)?(%s)(?=\s*;)" % _RESERVED,
         plain_name,
         re.IGNORECASE,
         needs=(b"as", b"AS"),
     ),
-    # A promoted parameter that is final (PHP 8.5).
+    # A final promoted parameter (PHP 8.5).
     gap(rb"[(,]\s*(final)(?=\s+(?:private|protected|public|readonly)\b)", needs=(b"final",)),
-    # A constant that is named as a type is: `const TRUE = 1`.
+    # A constant with the name of a type: `const TRUE = 1`.
     gap(rb"\bconst\s+(%s)(?=\s*=)" % _TYPES, plain_name, re.IGNORECASE, needs=(b"const",)),
-    # What stands behind the end of the program.
+    # Data after the end of the program.
     gap(
         rb"__halt_compiler\s*\(\s*\)\s*(?:;|\?>)(.*)\Z",
         flags=re.IGNORECASE | re.DOTALL,
         needs=(b"alt_compiler", b"ALT_COMPILER"),
     ),
-    # A character of a text, as it was written before PHP 8: `$a{0}`.
+    # String access in the syntax before PHP 8: `$a{0}`.
     gap(rb"\$\w+(\{[^{}\s;]{1,100}\})", _in_brackets, needs=(b"{",)),
 )

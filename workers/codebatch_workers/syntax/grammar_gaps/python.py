@@ -1,6 +1,6 @@
-"""What is right in Python and its grammar takes for something else: `type(x).y = z`, which is no alias of a type.
+"""Valid Python that the grammar misreads: `type(x).y = z` is not a type alias.
 
-A plain name of the same length stands for the word while the tree is made, so that offsets are those of the file.
+A plain name of the same length replaces the word `type` during parsing, so offsets stay valid.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from codebatch_workers.syntax.language.languages import load_language
 if TYPE_CHECKING:
     from tree_sitter import QueryCursor, Tree
 
-# A type that an alias names does not begin with a bracket. The word comes first, so that it is searched for.
+# The name of a type alias does not begin with a bracket. The pattern begins with the word, because that is fast.
 _CALL_OF_TYPE = re.compile(rb"type(?<![^\s;:]type)(?=(?:[ \t\f]|\\\r?\n)*[(\[])")
 
 
 def with_calls_of_type(utf8: bytes, tree: Tree) -> bytes:
-    """The text of a Python file with a plain name for each `type` that is called where an alias could begin."""
+    """Return the text of a Python file with a plain name for each call of `type` that could begin a type alias."""
     if not any(_begins_a_statement(utf8, match.start()) for match in _CALL_OF_TYPE.finditer(utf8)):
         return utf8
     text = bytearray(utf8)

@@ -1,11 +1,11 @@
-"""Stand-ins for what a grammar reads wrongly without an error: they are needed whatever the tree is."""
+"""Stand-ins for code that a grammar misreads without an error. They are always needed, whatever the tree is."""
 
 from __future__ import annotations
 
 
 def repaired(utf8: bytes, language: str) -> bytes:
     """Return a text of the same length for the grammar of a language."""
-    # Patterns of other languages take longer to compile than most files to parse.
+    # The imports are local, because the patterns of the other languages take long to compile.
     if language == "csharp":
         from codebatch_workers.syntax.grammar_gaps.csharp import without_extension_blocks
 

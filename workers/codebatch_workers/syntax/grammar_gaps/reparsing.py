@@ -1,6 +1,7 @@
-"""The tree of a text from that of nearly the same text: only the lines that differ are parsed anew.
+"""Incremental parsing of a text that differs from a parsed text only in some lines.
 
-tree-sitter's own way (its manual, "Editing"): the old tree is told what has changed, and what has not is taken over.
+The method is described in the tree-sitter manual, "Editing": edits are applied to the old tree, and unchanged parts are
+reused.
 """
 
 from __future__ import annotations
@@ -12,18 +13,18 @@ if TYPE_CHECKING:
 
 
 def reparse(parser: Parser, tree: Tree, before: bytes, after: bytes) -> Tree:
-    """The tree of `after`, where `tree`, which stays as it is, is that of `before`.
+    """Return the tree of `after`. `tree` is the tree of `before` and is not changed.
 
-    Where their lines do not end at the same offsets, all is parsed anew.
+    If the lines of the two texts end at different offsets, the whole text is parsed.
     """
-    lines, others = before.split(b"\n"), after.split(b"\n")
-    if list(map(len, lines)) != list(map(len, others)):
+    old_lines, new_lines = before.split(b"\n"), after.split(b"\n")
+    if list(map(len, old_lines)) != list(map(len, new_lines)):
         return parser.parse(after)
     old = tree.copy()
     start = 0
-    for row, (line, other) in enumerate(zip(lines, others, strict=True)):
-        end = start + len(line)
-        if line != other:
-            old.edit(start, end, end, (row, 0), (row, len(line)), (row, len(line)))
+    for row, (old_line, new_line) in enumerate(zip(old_lines, new_lines, strict=True)):
+        end = start + len(old_line)
+        if old_line != new_line:
+            old.edit(start, end, end, (row, 0), (row, len(old_line)), (row, len(old_line)))
         start = end + 1
     return parser.parse(after, old)

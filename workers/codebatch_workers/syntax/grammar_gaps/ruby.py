@@ -1,4 +1,4 @@
-"""What the grammar of Ruby does not know."""
+"""Valid Ruby that the grammar does not support."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, StandIn, blank, gap
 
-# `<<~A`, `<<-"A"`, and `<<A` where no value stands before it.
+# `<<~A`, `<<-"A"`, and `<<A` without an operand before it.
 _HEREDOC = re.compile(rb"(?:<<[~-]|(?<=[ (,=])<<(?=[A-Z\"'`]))([\"'`]?)([A-Za-z_]\w*)\1")
 _OPENING = re.compile(rb"#\{|[{}]")
 _LINES_MAX = 2_000
@@ -16,17 +16,17 @@ _COMMAND = re.compile(
     rb"([ \t])(?![ \t]|[-+*/%%&|<>=~?.](?:[ \t]|=)|(?:%s)\b|=|do\b)" % rb"and|if|or|rescue|unless|until|while",
     re.MULTILINE,
 )
-# What belongs to no argument: a modifier, a comment.
+# The end of the arguments: a modifier or a comment.
 _MODIFIER = re.compile(rb"[ \t](?=(?:if|rescue|unless|until|while)\b|#[ \t])")
 _TEXT = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
-_GOES_ON = re.compile(rb"[,\\.({\[]\s*\Z|\bdo(?:\s*\|[^|\n]*\|)?\s*\Z|<<[~-]?[A-Z\"'`]")
+_IS_CONTINUED = re.compile(rb"[,\\.({\[]\s*\Z|\bdo(?:\s*\|[^|\n]*\|)?\s*\Z|<<[~-]?[A-Z\"'`]")
 _OPERATORS = bytes.maketrans(b",:&*", b"++  ")
 
 
 def without_inner_heredocs(utf8: bytes) -> bytes:
     """Return a text of the same length, in which heredocs in interpolations of heredocs are empty strings.
 
-    The grammar reads the lines of the inner one as lines of the outer one, without an error.
+    The grammar reads the lines of the inner heredoc as lines of the outer one, without an error.
     """
     if utf8.count(b"<<") < 2 or b"#{" not in utf8 or not _HEREDOC.search(utf8):
         return utf8
@@ -37,14 +37,14 @@ def without_inner_heredocs(utf8: bytes) -> bytes:
         starts.append(starts[-1] + len(line))
     row = 0
     while row < len(lines):
-        openers = [each for each in _HEREDOC.finditer(lines[row]) if not lines[row].lstrip().startswith(b"#")]
+        openers = [match for match in _HEREDOC.finditer(lines[row]) if not lines[row].lstrip().startswith(b"#")]
         row += 1
         for opener in openers:
             end = _end_of_heredoc(lines, row, opener[2])
             if end is None:
                 break
             if opener[1] != b"'":
-                for stand_in in _inner(lines, starts, row, end):
+                for stand_in in _stand_ins_of_inner(lines, starts, row, end):
                     text[stand_in.start : stand_in.start + len(stand_in.text)] = stand_in.text
             row = end + 1
     return bytes(text)
@@ -55,12 +55,14 @@ def _end_of_heredoc(lines: list[bytes], first: int, word: bytes) -> int | None:
     return next((row for row in range(first, last) if lines[row].strip() == word), None)
 
 
-def _inner(lines: list[bytes], starts: list[int], first: int, end: int) -> Iterator[StandIn]:
-    """Empty strings for the heredocs in the interpolations of lines, and blanks for their own lines."""
+def _stand_ins_of_inner(lines: list[bytes], starts: list[int], first: int, end: int) -> Iterator[StandIn]:
+    """Yield empty strings for the heredocs in the interpolations of lines, and blanks for their own lines."""
     depth, row = 0, first
     while row < end:
         line = lines[row]
-        opener = next((each for each in _HEREDOC.finditer(line) if depth or b"#{" in line[: each.start()]), None)
+        opener = next(
+            (candidate for candidate in _HEREDOC.finditer(line) if depth or b"#{" in line[: candidate.start()]), None
+        )
         for match in _OPENING.finditer(line):
             if match[0] == b"#{" or depth:
                 depth += 1 if match[0] != b"}" else -1
@@ -73,16 +75,16 @@ def _inner(lines: list[bytes], starts: list[int], first: int, end: int) -> Itera
 
 
 def _commands(utf8: bytes) -> Iterator[StandIn]:
-    """`def a = raise "x"`: brackets around the arguments, of which the second replaces the end of the line.
+    """Yield parentheses around the arguments of `def a = raise "x"`; the closing one replaces the line end.
 
-    Where nothing could end the line instead of that, the arguments are operands: `raise+"x"`.
+    If the line end must stay, the arguments become operands: `raise+"x"`.
     """
     for match in _COMMAND.finditer(utf8) if b"def" in utf8 else ():
         start = match.start(1)
         end = utf8.find(b"\n", start) % (len(utf8) + 1)
         arguments = utf8[start + 1 : end]
         masked = _TEXT.sub(lambda text: b"_" * len(text[0]), arguments)
-        if _GOES_ON.search(masked):
+        if _IS_CONTINUED.search(masked):
             continue
         modifier = _MODIFIER.search(masked)
         if modifier is not None:
@@ -104,7 +106,7 @@ def _commands(utf8: bytes) -> Iterator[StandIn]:
 
 RUBY_GAPS: tuple[Gap, ...] = (
     _commands,
-    # Anonymous arguments before a bracket on another line: `f(a, &\n)`. The bracket moves to their line.
+    # Anonymous arguments before a parenthesis in another line: `f(a, &\n)`. The parenthesis moves to their line.
     gap(
         rb"(?<=[(,\s])(?:&|\*{1,2})([ \t]*\r?\n\s{0,200}\))",
         lambda end: b")" + end[:-1],
@@ -112,7 +114,7 @@ RUBY_GAPS: tuple[Gap, ...] = (
     ),
     # Symbols of special variables: `:$'`.
     gap(rb":\$([:'\"])", lambda _: b"_", needs=(b":$",)),
-    # Constants that begin with a letter beyond ASCII, of Latin, Greek or Cyrillic.
+    # Constants that begin with a non-ASCII letter: Latin, Greek or Cyrillic.
     gap(
         rb"(?<![\w\x80-\xff])(\xc3[\x80-\x9e]|\xce[\x91-\xa9]|\xd0[\x90-\xaf])",
         lambda _: b"XX",

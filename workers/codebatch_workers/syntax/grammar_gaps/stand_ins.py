@@ -1,4 +1,4 @@
-"""What a gap in a grammar is made of: where in a text something stands that it does not know, and what to put there."""
+"""Gaps in a grammar: patterns of valid code that it does not support, and the stand-ins for this code."""
 
 from __future__ import annotations
 
@@ -9,35 +9,36 @@ from typing import NamedTuple
 
 
 class StandIn(NamedTuple):
-    """Bytes to put at an offset in place of as many."""
+    """Bytes that replace the same number of bytes at an offset."""
 
     start: int
     text: bytes
 
     def moved(self, by: int) -> StandIn:
-        """The same further behind."""
+        """Return the same stand-in at a later offset."""
         return StandIn(self.start + by, self.text)
 
 
-# The stand-ins for one kind of place in a text. It says all of them, wherever in the text they are.
+# A function that yields the stand-ins for one kind of unsupported code in a text. It must yield all of them.
 Gap = Callable[[bytes], Iterator[StandIn]]
 
 
 _BLANKS = b" " * 10 + b"\n" + b" " * 245
 _WORD = re.compile(rb"\\b(\(?)([a-z]+)(\)?)(?![a-z?*+{|])")
-# More of a line than this is not looked at.
+# The maximum number of bytes of a line that are examined.
 _LINE_BYTES_MAX = 1000
 
 
 def words(alternatives: bytes) -> bytes:
-    """A pattern of any of some words, which are separated by `|`, each whole in front."""
+    """Return a pattern that matches any of the words, separated by `|`, if it begins at a word boundary."""
     return rb"(?:%s)" % b"|".join(rb"%s(?<=\b%s)" % (word, word) for word in alternatives.split(b"|"))
 
 
 def searched(pattern: bytes, flags: int = 0) -> re.Pattern[bytes]:
-    """A pattern, compiled so that a text is searched fast: `\\bword` becomes `word(?<=\\bword)`.
+    """Compile a pattern in a form that is fast to search: `\\bword` becomes `word(?<=\\bword)`.
 
-    For letters in front `re` looks as for a plain text; else it tries a pattern at each byte, 6 to 20 times as slow.
+    If a pattern begins with letters, `re` searches for them as plain text. Otherwise it tries the pattern at each byte,
+    which is 6 to 20 times slower.
     """
     first = _WORD.match(pattern)
     if first is not None and len(first[1]) == len(first[3]):
@@ -47,10 +48,10 @@ def searched(pattern: bytes, flags: int = 0) -> re.Pattern[bytes]:
 
 
 def iter_closed(pattern: re.Pattern[bytes], without: re.Pattern[bytes], text: bytes) -> Iterator[re.Match[bytes]]:
-    """The matches of a pattern of tokens of which one may lack its end: where its group `open` matches, at the end.
+    """Yield the matches of a pattern of tokens. A match whose group `open` matches is unterminated.
 
-    All that begin so behind it lack theirs too, and would be looked for to the end each: from there on the matches are
-    of the pattern without them.
+    After the first unterminated token, `without` is used, which lacks these tokens. Otherwise each later token of this
+    kind would be searched to the end of the text.
     """
     for match in pattern.finditer(text):
         if match["open"] is not None:
@@ -60,12 +61,12 @@ def iter_closed(pattern: re.Pattern[bytes], without: re.Pattern[bytes], text: by
 
 
 def blank(text: bytes) -> bytes:
-    """Blanks for all but the ends of lines."""
+    """Return blanks of the same length. Line feeds are unchanged."""
     return text.translate(_BLANKS)
 
 
 def plain_name(text: bytes) -> bytes:
-    """A name that is no keyword, in place of one that is."""
+    """Return a name of the same length that is not a keyword."""
     return text[:-1] + b"_"
 
 
@@ -75,22 +76,22 @@ def gap(
     flags: int = re.MULTILINE,
     *,
     needs: tuple[bytes, ...] = (),
-    behind: bytes = b"",
+    preceded_by: bytes = b"",
 ) -> Gap:
-    """Of each match of a pattern the groups have stand-ins; the rest says where they may stand.
+    """Return a gap that replaces the groups of each match of a pattern. The rest of the pattern is context.
 
-    `needs`: every match holds one of these. To look for them takes a hundredth of the time. `behind`: what stands
-    before the match in its line ends in a match of that.
+    Every match contains one of `needs`; this test avoids most searches. If `preceded_by` is set, the line before the
+    match must end with a match of it.
     """
-    # Made when one is first needed: all of a language's take longer than most files with an error.
+    # Patterns are compiled on first use, because all patterns of a language take longer than most files with an error.
     compiled = cache(partial(searched, pattern, flags))
-    before = cache(partial(re.compile, rb"(?:%s)\Z" % behind))
+    before = cache(partial(re.compile, rb"(?:%s)\Z" % preceded_by))
 
     def stand_ins(utf8: bytes) -> Iterator[StandIn]:
-        if needs and not any(each in utf8 for each in needs):
+        if needs and not any(text in utf8 for text in needs):
             return
         for match in compiled().finditer(utf8):
-            if behind and not before().search(_line_before(utf8, match.start())):
+            if preceded_by and not before().search(_line_before(utf8, match.start())):
                 continue
             for group in range(1, compiled().groups + 1):
                 if match[group]:
@@ -100,18 +101,18 @@ def gap(
 
 
 def _line_before(utf8: bytes, offset: int) -> bytes:
-    """The last of what stands before an offset in its line."""
+    """Return the last bytes before an offset in its line."""
     floor = max(0, offset - _LINE_BYTES_MAX)
     return utf8[max(floor, utf8.rfind(b"\n", floor, offset) + 1) : offset]
 
 
 def gaps(
-    stand_in: Callable[[bytes], bytes], *patterns: bytes, needs: tuple[bytes, ...] = (), behind: bytes = b""
+    stand_in: Callable[[bytes], bytes], *patterns: bytes, needs: tuple[bytes, ...] = (), preceded_by: bytes = b""
 ) -> tuple[Gap, ...]:
-    """One for each pattern."""
-    return tuple(gap(pattern, stand_in, needs=needs, behind=behind) for pattern in patterns)
+    """Return one gap for each pattern."""
+    return tuple(gap(pattern, stand_in, needs=needs, preceded_by=preceded_by) for pattern in patterns)
 
 
 def padded(text: bytes) -> Callable[[bytes], bytes]:
-    """This text in place of a longer one, at its end."""
+    """Return a function that replaces text by a shorter text, padded on the left."""
     return lambda replaced: text.rjust(len(replaced))

@@ -1,4 +1,4 @@
-"""What the grammar of TOML does not know: blanks behind a line ending backslash (1.0), and TOML 1.1."""
+"""Valid TOML that the grammar does not support: blanks after a backslash at a line end (1.0), and TOML 1.1."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOTHING = re.compile(rb"\s*(?:#[^\n]*\n\s*)*")
 
 
 def _inline_tables(utf8: bytes) -> Iterator[StandIn]:
-    """Line ends, comments and a trailing comma in an inline table."""
+    """Yield blanks for line ends, comments and a trailing comma in an inline table."""
     opened: list[bytes] = []
     comma: StandIn | None = None
     for match in _TOKEN.finditer(utf8) if b"{" in utf8 else ():

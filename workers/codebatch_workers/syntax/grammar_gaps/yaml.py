@@ -1,4 +1,4 @@
-"""What the grammar of YAML does not know, for the letter of YAML forbids it and every loader takes it."""
+"""YAML that the specification forbids but every loader accepts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, StandIn
 
-# A value in quotes. What has no end soon is none.
+# A quoted value. The length is bounded, because an unterminated quote is not a value.
 _QUOTED = re.compile(
     rb"(?m)^[ \t]*(?:-[ \t]+)*[\w.\"'-]+:[ \t]+"
     rb"(?:\"(?:[^\"\\]|\\.){1,1000}?\"|'(?:[^']|''){1,1000}?')"
@@ -17,7 +17,7 @@ _QUOTED = re.compile(
 
 
 def _unindented(utf8: bytes) -> Iterator[StandIn]:
-    """The ends of lines in a quoted value, which goes on without being indented deeper than its key."""
+    """Yield blanks for line ends in a quoted value whose lines are not indented deeper than its key."""
     for match in _QUOTED.finditer(utf8):
         for end in re.finditer(rb"\n", match[0]):
             yield StandIn(match.start() + end.start(), b" ")

@@ -1,7 +1,7 @@
-"""What `.gitattributes` files in the tree say of a file: its language, and whether it is generated or vendored.
+"""Attributes in `.gitattributes` files of the tree: the language of a file, and whether it is generated or vendored.
 
-gitattributes(5): the file in the nearest directory counts first, in a file the last line that matches; a later macro
-takes the place of an earlier one. Read are only those in the snapshot, never `.git/info/attributes` or the user's, for
+The rules are those of gitattributes(5): the nearest file has precedence, within a file the last matching line. A later
+macro replaces an earlier one. Only files in the snapshot are read, not `.git/info/attributes` or user settings, because
 a snapshot must mean the same on every machine. The attributes are those of GitHub's linguist.
 """
 
@@ -26,15 +26,18 @@ _FIELD = re.compile(rb'[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^ \t]+))')
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 _ESCAPES = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
 
-# An attribute: its value, b"" for false, None for `!attribute`, which means that nothing is said.
+# Attributes by name: the value, b"" for false, None for `!attribute` (unspecified).
 Attributes = Mapping[bytes, bytes | None]
 
 
 def attributes_context(view: SnapshotView) -> Callable[[Entry], bytes]:
-    """Of a file: `name=value` of each of linguist's attributes that is set, NUL-separated, in order; false is empty."""
+    """Return the context of files: `name=value` of all linguist attributes that are set, NUL-separated.
+
+    The value false is empty.
+    """
     macros: dict[bytes, dict[bytes, bytes | None]] = {}
     rules: Nearest[tuple[int, GlobSet[Attributes]]] = Nearest()
-    # The file at the root comes first, for only it may define macros.
+    # The root file is read first, because only this file can define macros.
     files = (entry.path for entry in view.entries if entry.kind == "file" and entry.path.endswith(FILE_NAME))
     for path in sorted(files, key=lambda path: (path.count(b"/"), path)):
         if path.rpartition(b"/")[2] != FILE_NAME:
@@ -42,45 +45,48 @@ def attributes_context(view: SnapshotView) -> Callable[[Entry], bytes]:
         directory = path.rpartition(b"/")[0]
         globs, settings = _read(view.read(path) or b"", macros, is_root=not directory)
         if globs:
-            found = GlobSet(globs, functools.partial(_together, settings))
-            rules.put(directory, (len(directory) + 1 if directory else 0, found))
+            matcher = GlobSet(globs, functools.partial(_merged_settings, settings))
+            rules.put(directory, (len(directory) + 1 if directory else 0, matcher))
 
     def context(entry: Entry) -> bytes:
         if not rules or entry.kind != "file":
             return b""
-        said = _attributes(rules, entry.path)
-        return b"\0".join(b"%s=%s" % (name, value) for name in _KNOWN if (value := said.get(name)) is not None)
+        attributes = _attributes_of_path(rules, entry.path)
+        return b"\0".join(b"%s=%s" % (name, value) for name in _KNOWN if (value := attributes.get(name)) is not None)
 
     return context
 
 
 def attributes_of(context: bytes) -> dict[str, str]:
-    """What `attributes_context` said: false is the empty string."""
+    """Return the attributes in a value of `attributes_context`. False is the empty string."""
     if not context:
         return {}
     pairs = (part.decode("utf-8", "replace").partition("=") for part in context.split(b"\0") if part)
     return {name: value for name, _, value in pairs}
 
 
-def _attributes(rules: Nearest[tuple[int, GlobSet[Attributes]]], path: bytes) -> dict[bytes, bytes | None]:
-    said: dict[bytes, bytes | None] = {}
+def _attributes_of_path(rules: Nearest[tuple[int, GlobSet[Attributes]]], path: bytes) -> dict[bytes, bytes | None]:
+    attributes: dict[bytes, bytes | None] = {}
     for cut, globs in rules.above(path):
-        said = {**globs.find(path[cut:]), **said}
-    return said
+        attributes = {**globs.find(path[cut:]), **attributes}
+    return attributes
 
 
-def _together(settings: Sequence[Attributes], matching: Iterator[int]) -> Attributes:
-    """What the lines of one file say that match, given the last one first."""
-    said: dict[bytes, bytes | None] = {}
+def _merged_settings(settings: Sequence[Attributes], matching: Iterator[int]) -> Attributes:
+    """Return the settings of the matching lines of one file, which are given last line first."""
+    attributes: dict[bytes, bytes | None] = {}
     for index in matching:
-        said = {**settings[index], **said}
-    return said
+        attributes = {**settings[index], **attributes}
+    return attributes
 
 
 def _read(
     content: bytes, macros: dict[bytes, dict[bytes, bytes | None]], *, is_root: bool
 ) -> tuple[list[Sequence[Token]], list[Attributes]]:
-    """The lines of one file that say something of linguist's attributes; macros are learnt from the root's."""
+    """Return the patterns of one file that set linguist attributes, and their settings.
+
+    The root file also defines macros.
+    """
     globs: list[Sequence[Token]] = []
     all_settings: list[Attributes] = []
     for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
@@ -95,7 +101,7 @@ def _read(
             continue
         known = {key.removeprefix(_PREFIX): value for key, value in settings.items()}
         pattern = parse_pattern(name, number) if known else None
-        # One that negates, or is for directories, matches no file.
+        # Negated patterns and directory patterns match no file.
         if pattern is not None and not pattern.negated and not pattern.directory_only:
             globs.append(pattern.glob)
             all_settings.append(known)
@@ -103,7 +109,7 @@ def _read(
 
 
 def _settings(words: Sequence[bytes], macros: Mapping[bytes, dict[bytes, bytes | None]]) -> dict[bytes, bytes | None]:
-    """The known attributes of a line, the last word about each counting; a macro that is set brings its own along."""
+    """Return the known attributes of a line. The last mention of an attribute counts; macros are expanded."""
     settings: dict[bytes, bytes | None] = {}
     for word in words:
         name, has_value, value = word.lstrip(b"-!").partition(b"=")

@@ -1,4 +1,4 @@
-"""The text of a file, whatever bytes it is written in: by its mark, or as Python has it declare its encoding."""
+"""Decoding of files to UTF-8, by byte order mark or by the encoding that a Python file declares."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 _PIECE_BYTES_MAX = 1024 * 1024
 
-# Of the encoding of a file that declares none and is not UTF-8 (RFC 1428): it is read as UTF-8, bad bytes as U+FFFD.
+# The encoding of a file that declares none and is not UTF-8 (RFC 1428). It is read as UTF-8 with U+FFFD for bad bytes.
 UNKNOWN_ENCODING = "unknown-8bit"
 
-# UTF-32 first: its little-endian mark begins with that of UTF-16.
+# UTF-32 is first, because its little-endian mark begins with the mark of UTF-16.
 _MARKS: tuple[tuple[bytes, str], ...] = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32le"),
@@ -29,7 +29,7 @@ _COOKIE_BYTES_MAX = 1024
 _COOKIE = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _COOKIE_BLANK = re.compile(rb"[ \t\f]*(?:#[^\r\n]*)?\Z")
 
-# IANA names of what a PEP 263 cookie may declare, by Python's name of the codec. One that is not here keeps that name.
+# IANA names for encodings of PEP 263 cookies, by Python's codec names. Other codecs keep Python's name.
 _COOKIE_ENCODINGS: Mapping[str, str] = {
     "ascii": "utf-8",
     "utf-8": "utf-8",
@@ -51,16 +51,16 @@ _COOKIE_ENCODINGS: Mapping[str, str] = {
     "tis-620": "tis-620",
 }
 
-# As CPython's parser has them, with what Emacs puts behind.
+# Aliases that CPython's tokenizer accepts, with suffixes of Emacs.
 _COOKIES_OF_UTF8 = re.compile(r"utf-8(?:-.*)?\Z")
 _COOKIES_OF_LATIN_1 = re.compile(r"(?:latin-1|iso-8859-1|iso-latin-1)(?:-.*)?\Z")
 _PDF = b"%PDF-"
-# Codecs that decode no source, or take quadratic time to.
+# Codecs that decode no source, or that take quadratic time.
 _NO_SOURCE = frozenset({"idna", "punycode"})
 
 
 class Decoded(msgspec.Struct, frozen=True):
-    """A text in UTF-8 without its mark, the IANA name of its encoding, and what is wrong with it (empty: nothing)."""
+    """A text in UTF-8 without a mark, the IANA name of its encoding, and the problem in decoding it, or empty."""
 
     utf8: bytes
     encoding: str
@@ -68,39 +68,41 @@ class Decoded(msgspec.Struct, frozen=True):
 
 
 def is_binary(content: bytes) -> bool:
-    """A NUL early in a file that does not begin with a mark of UTF-16 or UTF-32; or a PDF, which may have none."""
+    """Return whether a file is a PDF, or has an early NUL without a byte order mark of UTF-16 or UTF-32."""
     if content.startswith(_PDF):
         return True
     return content.find(b"\0", 0, _BINARY_BYTES_LOOKED_AT) >= 0 and not content.startswith(WIDE_MARKS)
 
 
 def decode(content: bytes, is_python: Callable[[], bool]) -> Decoded:
-    """Read what a mark or a Python file's cookie declares; `is_python` is asked only where there may be one.
+    """Decode content by its byte order mark or, for Python, its cookie.
 
-    U+FFFD stands for what cannot be decoded.
+    `is_python` is called only if a cookie is possible.
+
+    Bytes that cannot be decoded become U+FFFD.
     """
     if content.startswith(_EVERY_MARK):
-        mark, encoding = next(each for each in _MARKS if content.startswith(each[0]))
-        found = _transcode(content[len(mark) :], encoding, declared=True)
+        mark, encoding = next(candidate for candidate in _MARKS if content.startswith(candidate[0]))
+        decoded = _transcode(content[len(mark) :], encoding, declared=True)
         declared = _cookie(content[len(mark) :], is_python) if encoding == "utf-8" else None
         if declared is not None and _normal(declared) != "utf-8":
-            return _with_problem(found, f"`{declared}` is declared behind a mark of UTF-8")
-        return found
+            return _with_problem(decoded, f"`{declared}` is declared behind a mark of UTF-8")
+        return decoded
     declared = _cookie(content, is_python)
     if declared is None:
         return _transcode(content, "utf-8", declared=False)
     known = _encoding_of_cookie(declared)
-    found = _transcode(content, known or "utf-8", declared=known not in (None, "utf-8"))
+    decoded = _transcode(content, known or "utf-8", declared=known not in (None, "utf-8"))
     if known is None:
-        return _with_problem(found, f"unknown encoding `{declared}`, read as UTF-8")
-    if codecs.lookup(_normal(declared)).name == "ascii" and not found.utf8.isascii():
-        return _with_problem(found, f"`{declared}` is declared, read as UTF-8")
-    return found
+        return _with_problem(decoded, f"unknown encoding `{declared}`, read as UTF-8")
+    if codecs.lookup(_normal(declared)).name == "ascii" and not decoded.utf8.isascii():
+        return _with_problem(decoded, f"`{declared}` is declared, read as UTF-8")
+    return decoded
 
 
-def _with_problem(found: Decoded, problem: str) -> Decoded:
-    """The first problem is the one that is told."""
-    return found if found.problem else replace(found, problem=problem)
+def _with_problem(decoded: Decoded, problem: str) -> Decoded:
+    """Return the text with a problem, unless it already has one."""
+    return decoded if decoded.problem else replace(decoded, problem=problem)
 
 
 def _transcode(content: bytes, encoding: str, *, declared: bool) -> Decoded:
@@ -116,26 +118,27 @@ def _transcode(content: bytes, encoding: str, *, declared: bool) -> Decoded:
     except UnicodeError as error:
         offset += error.start if isinstance(error, UnicodeDecodeError) else 0
         problem = f"not valid {encoding.upper()}: byte {offset} is 0x{content[offset]:02x}"
-    # Lone surrogates of UTF-16 and UTF-32 become U+FFFD too: `replace` lets none through, but for escapes (UTF-7).
+    # Lone surrogates of UTF-16 and UTF-32 also become U+FFFD: `replace` removes all except escapes (UTF-7).
     pieces = _pieces_of_utf8(content) if encoding == "utf-8" else [content]
     utf8 = b"".join(piece.decode(encoding, "replace").encode("utf-8", "replace") for piece in pieces)
     return Decoded(utf8, encoding if declared else UNKNOWN_ENCODING, problem)
 
 
 def _pieces_of_utf8(content: bytes) -> Iterator[bytes]:
-    """Pieces that can be decoded one by one: the text of a huge file takes four times its bytes."""
+    """Yield pieces that can be decoded separately, because the text of a whole huge file takes four times its bytes."""
     start = 0
     while start < len(content):
         end = min(start + _PIECE_BYTES_MAX, len(content))
         if end < len(content):
-            # Before the first byte of the code point that lies across; it has at most three after it.
+            # The cut is before the first byte of a code point that crosses it. A code point has at most three further
+            # bytes.
             end = next((cut for cut in range(end, end - 4, -1) if content[cut] & 0xC0 != 0x80), end)
         yield content[start:end]
         start = end
 
 
 def _cookie(content: bytes, is_python: Callable[[], bool]) -> str | None:
-    """The encoding that one of the first two lines of a Python file declares (PEP 263)."""
+    """Return the encoding that one of the first two lines of a Python file declares (PEP 263)."""
     if b"coding" not in content[:_COOKIE_BYTES_MAX] or not is_python():
         return None
     for line in content[:_COOKIE_BYTES_MAX].splitlines()[:2]:
@@ -148,7 +151,7 @@ def _cookie(content: bytes, is_python: Callable[[], bool]) -> str | None:
 
 
 def _normal(cookie: str) -> str:
-    """A declared name as CPython takes it."""
+    """Return a declared name, normalized as in CPython."""
     name = cookie.lower().replace("_", "-")
     if _COOKIES_OF_UTF8.match(name):
         return "utf-8"
@@ -156,7 +159,7 @@ def _normal(cookie: str) -> str:
 
 
 def _encoding_of_cookie(cookie: str) -> str | None:
-    """What a cookie declares; None where Python knows no text in it."""
+    """Return the encoding that a cookie declares, or None if Python has no such text encoding."""
     try:
         name = codecs.lookup(_normal(cookie)).name
         b"#".decode(name)

@@ -1,8 +1,8 @@
-"""What language a file is in, and the grammars that parse it.
+"""Detection of the language of a file, and loading of grammars.
 
-Detection is a pure function of the path, the first line and the `language` context, with the tables below: first the
-whole name, then the longest known extension, then the shebang. A grammar wheel is imported when a file of its language
-arrives, and not before. The tables stay in one file, long as it is: who adds a language adds a line to each.
+Detection is a pure function of the path, the beginning of the content, and the `language` context. It tries the whole
+name, then the longest known extension, then the shebang. A grammar is imported when a file of its language is first
+parsed. The tables stay in one file, long as it is, because a new language adds a line to each.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _QUERIES = Path(__file__).parent / "queries"
 
-# The language of a text file that no table knows.
+# The language of text files that no table covers.
 UNKNOWN = "text"
 
 
@@ -32,7 +32,7 @@ def _spread(table: dict[str, str]) -> dict[bytes, str]:
     return {name.encode(): language for language, names in table.items() for name in names.split()}
 
 
-# Extensions, lower case, without the dot. `.h` is here as C; the `language` context may say C++.
+# Extensions in lower case, without the dot. `.h` is C here; the `language` context can make it C++.
 _EXTENSIONS = _spread(
     {
         "ada": "adb ads",
@@ -159,7 +159,7 @@ _EXTENSIONS = _spread(
     }
 )
 
-# Whole names, compared as they are written.
+# Whole file names, case-sensitive.
 _NAMES = _spread(
     {
         "bash": ".bash_aliases .bash_functions .bash_logout .bash_profile .bashrc .envrc .kshrc .profile .xinitrc "
@@ -191,7 +191,7 @@ _NAMES = _spread(
     }
 )
 
-# Programs named by a shebang, without a version at their end.
+# Interpreters in shebangs, without a version at the end.
 _INTERPRETERS = _spread(
     {
         "awk": "awk gawk mawk",
@@ -223,10 +223,10 @@ _VERSION = re.compile(rb"[-.0-9]+\Z")
 _SHEBANG_BYTES_MAX = 256
 
 
-# `curl.1`, `open.3`, `read.3p`: a manual page where the first line is one of roff.
+# `curl.1`, `open.3`, `read.3p`: manual pages if the first line is roff.
 _SECTION = re.compile(rb"\.[1-9][a-z]*\Z")
 _ROFF = re.compile(rb"(?:[.']\\\"|\.(?:TH|Dd|so|de|ig)\b)")
-# How Emacs is told of a language in one of the first two lines: `-*- tcl -*-`, `-*- mode: c++; tab-width: 4 -*-`.
+# Emacs mode lines in one of the first two lines: `-*- tcl -*-`, `-*- mode: c++; tab-width: 4 -*-`.
 _MODELINE = re.compile(
     rb"[^\n]*(?:\n[^\n]*)?-\*-(?:[^\n]*?\bmode:)?[ \t]*([A-Za-z+#-]+)[ \t]*(?:;[^\n]*)?-\*-", re.IGNORECASE
 )
@@ -245,10 +245,10 @@ _MODES = _spread(
         "tcl": "tcl",
     }
 )
-# What only Objective-C has at the start of a line.
+# Syntax at the start of a line that only Objective-C has.
 _OBJECTIVE_C = re.compile(rb"^[ \t]*(?:@(?:class|end|interface|protocol)\b|#[ \t]*import[ \t]+[<\"])", re.MULTILINE)
 
-# What a file is whose name says another thing: Qt's translations are `.ts`, Hack is `.php` and `.hh`.
+# Languages of files with a misleading extension: Qt translations are `.ts`, Hack is `.php` and `.hh`.
 _HEADS: tuple[tuple[bytes, frozenset[str], str], ...] = (
     (b"<?xml", frozenset({"csharp", "rust", "tsx", "typescript"}), "xml"),
     (b"<?hh", frozenset({"cpp", "php"}), "hack"),
@@ -256,17 +256,17 @@ _HEADS: tuple[tuple[bytes, frozenset[str], str], ...] = (
 
 
 def detect(path: bytes, head: bytes, context: bytes = b"", content: bytes = b"") -> str:
-    """The name of a file's language.
+    """Return the name of a file's language.
 
-    `head` is how the file begins, `context` the `language` context of a `.h`, `content` the whole of it, for what only
-    Objective-C has may stand far down.
+    `head` is the beginning of the file, and `context` the `language` context of a `.h` file. `content` is the whole
+    file, because syntax of Objective-C can begin late.
     """
     known = language_of_path(path)
     mode = _MODELINE.match(head) if b"-*-" in head and known in _NAMED_BY_MODELINES else None
     if mode is not None and mode[1].lower() in _MODES:
         return _MODES[mode[1].lower()]
     if known == "c" and path[-2:].lower() == b".h":
-        # Two finds are fast; the expression has one of these or the other.
+        # Two searches for plain bytes are faster than the pattern, which needs one of them.
         if (b"@" in content or b"import" in content) and _OBJECTIVE_C.search(content):
             return "objective-c"
         return "cpp" if context == b"cpp" else known
@@ -278,19 +278,19 @@ def detect(path: bytes, head: bytes, context: bytes = b"", content: bytes = b"")
 
 
 def language_of_path(path: bytes) -> str | None:
-    """What the path alone says; of a `.h`, that it is C."""
+    """Return the language by the path alone, or None. A `.h` file is C."""
     name = path.rpartition(b"/")[2]
     known = _NAMES.get(name)
     if known is not None:
         return known
     if name.endswith(b".json") and takes_comments(path):
         return "jsonc"
-    # `.bashrc` has no extension.
+    # The name `.bashrc` has no extension.
     known = _language_of_extensions(name.lstrip(b".").partition(b".")[2])
-    # `Dockerfile.builder`: templates of Ruby end so.
+    # `Dockerfile.builder` is a Dockerfile, although templates of Ruby have the extension `.builder`.
     if known in (None, "ruby") and name.startswith((b"Dockerfile.", b"Containerfile.")):
         return "dockerfile"
-    # `Makefile.dep`, `Makefile.lua`: of a part, or of Lua itself; `Makefile.js` and `Makefile.PL` are scripts.
+    # `Makefile.dep` and `Makefile.lua` are makefiles; `Makefile.js` and `Makefile.PL` are scripts.
     if known in (None, "lua") and name.startswith((b"Makefile.", b"GNUmakefile.")):
         return "make"
     return known
@@ -298,7 +298,7 @@ def language_of_path(path: bytes) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _language_of_extensions(extensions: bytes) -> str | None:
-    """What is behind a name's first dot is tried, of `a.b.tar.gz` as `tar.gz`, then as `gz`."""
+    """Return the language by the last two extensions, then by the last: for `a.b.tar.gz` by `tar.gz`, then by `gz`."""
     parts = extensions.split(b".")
     for extension in (b".".join(parts[-2:]), parts[-1]):
         known = _EXTENSIONS.get(extension.lower())
@@ -308,7 +308,7 @@ def _language_of_extensions(extensions: bytes) -> str | None:
 
 
 def _language_of_shebang(head: bytes) -> str | None:
-    """The language that a `#!` line names; `env`, its options and assignments are looked through."""
+    """Return the language of a `#!` line. For `env`, its options and assignments are skipped."""
     match = _SHEBANG.match(head[:_SHEBANG_BYTES_MAX])
     if match is None:
         return None
@@ -320,7 +320,7 @@ def _language_of_shebang(head: bytes) -> str | None:
 
 
 class Grammar(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """A loaded grammar, and its parser."""
+    """A loaded grammar and its parser."""
 
     language: tree_sitter.Language
     parser: tree_sitter.Parser
@@ -328,7 +328,7 @@ class Grammar(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def query(self) -> tree_sitter.Query:
-        """The one whose captures all tasks share (symbols/outline.py). To compile it takes longer than to load it."""
+        """The query whose captures all tasks share (symbols/outline.py), compiled on first use."""
         import tree_sitter
 
         query: tree_sitter.Query = tree_sitter.Query(self.language, query_source(self.query_names))
@@ -336,7 +336,7 @@ class Grammar(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 class _Wheel(msgspec.Struct, frozen=True):
-    """Where a grammar comes from: distribution, module, the function in it; and what is read of the language."""
+    """The source of a grammar (distribution, module, function), and the names of the queries of the language."""
 
     distribution: str
     module: str
@@ -363,7 +363,7 @@ _GRAMMARS: dict[str, _Wheel] = {
     "typescript": _wheel("typescript", "script", "typescript", function="language_typescript"),
     "zsh": _wheel("bash"),
 }
-# Those of the extra `languages`: without it, files of these languages have the language-neutral part.
+# Grammars of the extra `languages`. Without this extra, only language-neutral records of these files are made.
 _EXTRA_GRAMMARS: dict[str, _Wheel] = {
     "csharp": _wheel("c-sharp", "csharp"),
     "css": _wheel("css"),
@@ -382,19 +382,19 @@ _EXTRA_GRAMMARS: dict[str, _Wheel] = {
 }
 _ALL_GRAMMARS = _GRAMMARS | _EXTRA_GRAMMARS
 
-# The distributions of the grammars: those that are always there, and those that may be, with the language of each.
+# The distributions of the grammars: required ones, and optional ones with the language of each.
 GRAMMAR_TOOLS = ("tree-sitter", *sorted({wheel.distribution for wheel in _GRAMMARS.values()}))
 EXTRA_GRAMMAR_TOOLS: Mapping[str, str] = {wheel.distribution: language for language, wheel in _EXTRA_GRAMMARS.items()}
 
-# Where the grammar cannot tell wrong from unknown: what shells accept, the preprocessor of C and C#, dialects
-# (SQL), syntax newer than the grammar (Kotlin, Scala, Swift), and what browsers accept whatever it is.
+# Languages whose grammar cannot distinguish wrong code from unsupported code: shells, languages with a preprocessor,
+# SQL dialects, languages newer than their grammar, and formats for which browsers accept any input.
 APPROXIMATE_LANGUAGES = frozenset(
     {"bash", "c", "cpp", "csharp", "css", "html", "kotlin", "scala", "sql", "swift", "zsh"}
 )
 
-# Languages of a preprocessor, whose macros may stand wherever a grammar knows none.
+# Languages with a preprocessor, whose macros can be in places that the grammar does not expect.
 LANGUAGES_WITH_MACROS = frozenset({"c", "cpp"})
-# Those of grammar_gaps.py, of which other trees need nothing.
+# Languages that have entries in GAPS (grammar_gaps/gaps.py), repeated here to avoid its import.
 LANGUAGES_WITH_GAPS = frozenset(
     {
         "bash",
@@ -419,30 +419,30 @@ LANGUAGES_WITH_GAPS = frozenset(
     }
 )
 
-# Any text is Markdown: it is parsed only for those who ask for its tree.
+# Any text is valid Markdown, so it is parsed only if a caller asks for the tree.
 LANGUAGES_OF_PROSE = frozenset({"markdown"})
 
-# Lists of patterns, of which any text is one: there is no syntax that could be wrong.
+# Lists of patterns, in which any text is valid.
 LANGUAGES_OF_PATTERNS = frozenset({"gitattributes", "gitignore"})
 
-# Text of another language with marks in it, where a program puts values in.
+# Text of another language with marks for values, which a program replaces.
 TEMPLATE_LANGUAGES = frozenset({"ejs", "erb", "handlebars", "jinja", "liquid", "mustache", "twig"})
 
-# Languages that hold data or prose: nothing in them is a function, an import, or a decision.
+# Languages of data or prose, without functions, imports or decisions.
 LANGUAGES_OF_DATA = frozenset({"css", "hcl", "html", "json", "jsonc", "markdown", "toml", "yaml"})
 
 
 def module_of(language: str) -> str:
-    """The module of the wheel that holds a language's grammar."""
+    """Return the module with a language's grammar."""
     return _ALL_GRAMMARS[language].module
 
 
 @cache
 def has_grammar(language: str) -> bool:
-    """Whether files of a language can be parsed by this installation."""
+    """Return whether this installation can parse files of a language."""
     if language in _GRAMMARS:
         return True
-    # Here, for it loads importlib's finders, and most trees hold nothing but languages of the table above.
+    # The import is local, because most trees need only languages of the first table.
     from importlib.util import find_spec
 
     extra = _EXTRA_GRAMMARS.get(language)
@@ -450,32 +450,34 @@ def has_grammar(language: str) -> bool:
 
 
 def every_language() -> list[str]:
-    """Every language that there is a grammar for, installed or not, sorted."""
+    """Return all languages with a grammar, installed or not, sorted."""
     return sorted(_ALL_GRAMMARS)
 
 
 def load_language(language: str) -> tree_sitter.Language:
-    """The bare grammar of a language that `has_grammar`."""
-    import tree_sitter  # Here, for coordinators read the tables above and do not load it.
+    """Load the grammar of a language without its parser. `has_grammar` must be true for the language."""
+    import tree_sitter  # The import is local, because coordinators read the tables above without it.
 
     wheel = _ALL_GRAMMARS[language]
     return tree_sitter.Language(getattr(_compiled_part(wheel.module), wheel.function)())
 
 
 def _compiled_part(package: str) -> object:
-    """A wheel's extension module. The package around it imports importlib.resources, which takes 5 ms."""
-    found = PathFinder.find_spec(package)
-    inside = PathFinder.find_spec(f"{package}._binding", found.submodule_search_locations) if found else None
-    if inside is None or not isinstance(inside.loader, ExtensionFileLoader):
+    """Import the extension module of a wheel without its package, which would import importlib.resources."""
+    package_spec = PathFinder.find_spec(package)
+    spec = (
+        PathFinder.find_spec(f"{package}._binding", package_spec.submodule_search_locations) if package_spec else None
+    )
+    if spec is None or not isinstance(spec.loader, ExtensionFileLoader):
         return import_module(package)
-    module = inside.loader.create_module(inside)
-    inside.loader.exec_module(module)
+    module = spec.loader.create_module(spec)
+    spec.loader.exec_module(module)
     return module
 
 
 @cache
 def grammar(language: str) -> Grammar:
-    """Load the grammar of a language that `has_grammar`, once per process."""
+    """Load the grammar of a language once per process. `has_grammar` must be true for the language."""
     import tree_sitter
 
     loaded = load_language(language)
@@ -484,5 +486,8 @@ def grammar(language: str) -> Grammar:
 
 
 def query_source(names: Iterable[str]) -> str:
-    """The text of queries, one behind the other. They are read as files: importlib.resources takes 4 ms to import."""
+    """Return the concatenated text of queries.
+
+    They are read as plain files, because importing importlib.resources is slow.
+    """
     return "\n".join((_QUERIES / f"{name}.scm").read_text(encoding="utf-8") for name in names)

@@ -1,10 +1,10 @@
-"""Names that GitHub's linguist gives to languages, and ours for them."""
+"""Names of languages in GitHub's linguist, and the names in codebatch."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-# linguist's names of languages, where ours is not the same in lower case with `-` for blanks.
+# Linguist names that differ from the codebatch name in more than case and `-` for blanks.
 _LINGUIST_NAMES: Mapping[str, str] = {
     "ant-build-system": "xml",
     "batchfile": "batch",
@@ -40,6 +40,6 @@ _LINGUIST_NAMES: Mapping[str, str] = {
 
 
 def language_named(name: str) -> str:
-    """Our name of a language that a `linguist-language` attribute names."""
+    """Return the codebatch name of a language in a `linguist-language` attribute."""
     plain = name.lower().replace(" ", "-")
     return _LINGUIST_NAMES.get(plain, plain)

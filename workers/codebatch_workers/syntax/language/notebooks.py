@@ -1,8 +1,8 @@
-"""Notebooks of Jupyter whose language is Python: the code of their cells as one Python module.
+"""Jupyter notebooks in Python: the code of their cells as one Python module.
 
-The module has a line for each line of the file, so that a line number means the same in both: code stands on the line
-that holds it, and all other lines are empty. If a notebook has several lines of code on one of its own, as one without
-line ends, the module has the lines of its code cells alone. Commands of IPython (`%matplotlib`, `!pip`) are comments.
+The module has one line for each line of the file, so line numbers are the same in both. Code is at the line that
+contains it; other lines are empty. If a line of the notebook contains several lines of code, as in notebooks without
+line ends, the module consists only of code lines. IPython commands (`%matplotlib`, `!pip`) become comments.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _LANGUAGES = frozenset({"ipython", "python", "python3"})
 _VERSION_MIN = 4
-# Cells that these begin hold Python all the same.
+# Cell magics after which the cell is still Python.
 _PYTHON_CELLS = frozenset({b"capture", b"prun", b"pypy", b"python", b"python3", b"time", b"timeit"})
 _CELL_COMMAND = re.compile(rb"\s*%%(\w+)")
 _COMMAND = re.compile(
@@ -31,7 +31,7 @@ _COMMAND = re.compile(
 
 
 class NotebookCell(msgspec.Struct, frozen=True):
-    """A code cell: its number among all cells of the notebook, and where its lines are in the module, from 1."""
+    """A code cell: its number among all cells, its first line in the module, from 1, and its lines."""
 
     number: int
     first_line: int
@@ -39,7 +39,7 @@ class NotebookCell(msgspec.Struct, frozen=True):
 
 
 class Notebook(msgspec.Struct, frozen=True, dict=True):
-    """The code cells of a notebook, and the number of lines of the module that they make."""
+    """The code cells of a notebook, the number of lines of its module, and the number of all its cells."""
 
     cells: tuple[NotebookCell, ...]
     line_count: int
@@ -59,23 +59,23 @@ class Notebook(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def code_line_count(self) -> int:
-        """The lines of all code cells."""
+        """The number of lines of all code cells."""
         return sum(len(cell.lines) for cell in self.cells)
 
     def place(self, line: int) -> tuple[int, int] | None:
-        """Return the number of the cell and the line in it of a line of the module; None outside of all cells."""
-        at = bisect_right(self._first_lines, line) - 1
-        if at < 0 or line - self.cells[at].first_line >= len(self.cells[at].lines):
+        """Return the cell number and the line in this cell for a line of the module, or None outside cells."""
+        index = bisect_right(self._first_lines, line) - 1
+        if index < 0 or line - self.cells[index].first_line >= len(self.cells[index].lines):
             return None
-        return self.cells[at].number, line - self.cells[at].first_line + 1
+        return self.cells[index].number, line - self.cells[index].first_line + 1
 
     def line(self, cell_number: int, line: int) -> int:
-        """Return the line of the module of a line in a cell; the nearest one if the cell has no such line."""
+        """Return the line of the module for a line in a cell, or the nearest line if the cell has no such line."""
         cell = next((cell for cell in self.cells if cell.number == cell_number), None)
         return 1 if cell is None else cell.first_line + min(max(line, 1), max(len(cell.lines), 1)) - 1
 
     def sources(self) -> bytes:
-        """Return a notebook with the code of this one and nothing else, for programs that read notebooks."""
+        """Return a notebook with only the code of this one, for programs that read notebooks."""
         code = {cell.number: b"\n".join(cell.lines).decode("utf-8", "replace") for cell in self.cells}
         cells: list[dict[str, object]] = [
             {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": code[number]}
@@ -88,31 +88,31 @@ class Notebook(msgspec.Struct, frozen=True, dict=True):
 
 
 def read_notebook(utf8: bytes) -> Notebook | None:
-    """Return the notebook that a file holds; None if it is none, or its language is not Python."""
+    """Return the notebook in a file, or None if it is not a notebook or its language is not Python."""
     from codebatch_workers.syntax.language.languages import grammar
 
     root = grammar("json").parser.parse(utf8).root_node
     top = root.named_children[0] if root.named_child_count == 1 and not root.has_error else None
     if top is None or top.type != "object":
         return None
-    found = dict(_members(top))
-    if not _is_python(found):
+    members = dict(_members(top))
+    if not _is_python(members):
         return None
-    cells = found["cells"].named_children
+    cells = members["cells"].named_children
     code = [
         (number, *_source(cell)) for number, cell in enumerate(cells, 1) if _text(_member(cell, "cell_type")) == "code"
     ]
     line_count = utf8.count(b"\n") + (not utf8.endswith(b"\n"))
-    if _stand_on_lines_of_their_own([rows for _, _, rows in code]):
+    if _have_separate_lines([rows for _, _, rows in code]):
         placed = tuple(NotebookCell(number, rows[0] + 1, lines) for number, lines, rows in code if lines)
         return Notebook(placed, line_count, len(cells))
-    made: list[NotebookCell] = []
+    cells_in_sequence: list[NotebookCell] = []
     first = 1
     for number, lines, _ in code:
         if lines:
-            made.append(NotebookCell(number, first, lines))
+            cells_in_sequence.append(NotebookCell(number, first, lines))
             first += len(lines)
-    return Notebook(tuple(made), first - 1, len(cells))
+    return Notebook(tuple(cells_in_sequence), first - 1, len(cells))
 
 
 def _is_python(top: dict[str, Node]) -> bool:
@@ -121,11 +121,11 @@ def _is_python(top: dict[str, Node]) -> bool:
         return False
     if int(version.text or b"0") < _VERSION_MIN:
         return False
-    for holder, name in (("language_info", "name"), ("kernelspec", "language"), ("kernelspec", "name")):
-        language = _text(_member(_member(metadata, holder), name))
+    for group, name in (("language_info", "name"), ("kernelspec", "language"), ("kernelspec", "name")):
+        language = _text(_member(_member(metadata, group), name))
         if language:
             return language.lower() in _LANGUAGES
-    # Jupyter takes a notebook that names no language for Python.
+    # Jupyter treats a notebook without a language as Python.
     return True
 
 
@@ -141,7 +141,7 @@ def _member(node: Node | None, name: str) -> Node | None:
 
 
 def _text(node: Node | None) -> str:
-    """Return the text of a string, empty if the node is no string."""
+    """Return the text of a string node, or empty if the node is not a string."""
     if node is None or node.type != "string" or node.text is None:
         return ""
     try:
@@ -152,7 +152,7 @@ def _text(node: Node | None) -> str:
 
 
 def _source(cell: Node) -> tuple[tuple[bytes, ...], list[int]]:
-    """Return the lines of a cell, and the row of the file, from 0, on which each stands."""
+    """Return the lines of a cell, and the row of the file, from 0, for each line."""
     source = _member(cell, "source")
     if source is None:
         return (), []
@@ -172,12 +172,12 @@ def _source(cell: Node) -> tuple[tuple[bytes, ...], list[int]]:
 
 
 def _pieces(node: Node) -> list[bytes]:
-    """Return the text of a string in pieces that end at line ends."""
+    """Return the text of a string, split after line ends."""
     return re.findall(rb"[^\n]*\n|[^\n]+", _text(node).encode("utf-8", "replace"))
 
 
-def _stand_on_lines_of_their_own(cells: Sequence[Sequence[int]]) -> bool:
-    """Return whether each line of code has a row, and those of a cell follow each other."""
+def _have_separate_lines(cells: Sequence[Sequence[int]]) -> bool:
+    """Return whether each line of code has its own row, and the rows of a cell are consecutive."""
     last = -1
     for rows in cells:
         if rows and (rows[0] <= last or list(rows) != list(range(rows[0], rows[0] + len(rows)))):
@@ -187,29 +187,29 @@ def _stand_on_lines_of_their_own(cells: Sequence[Sequence[int]]) -> bool:
 
 
 def _without_commands(lines: Sequence[bytes]) -> list[bytes]:
-    """Return the lines of a cell with comments in place of commands of IPython, of the same length."""
+    """Return the lines of a cell with comments of the same length in place of IPython commands."""
     command = _CELL_COMMAND.match(lines[0])
     if command is not None and command[1] not in _PYTHON_CELLS:
         return [b"#" + line[1:] for line in lines]
     module: list[bytes] = []
     is_continued = False
     for line in lines:
-        found = None if is_continued else _COMMAND.match(line)
+        command_match = None if is_continued else _COMMAND.match(line)
         if is_continued:
             module.append(b"#" + line[1:])
         else:
-            module.append(line if found is None else _without_command(line, found))
-        is_continued = (is_continued or found is not None) and line.endswith(b"\\")
+            module.append(line if command_match is None else _without_command(line, command_match))
+        is_continued = (is_continued or command_match is not None) and line.endswith(b"\\")
     return module
 
 
-def _without_command(line: bytes, found: re.Match[bytes]) -> bytes:
-    if found["value"] is not None:
-        # A value that no command gives is still one.
-        at = len(found["value"])
-        return line[:at] + b"0#" + line[at + 2 :]
-    at = len(found["indent"])
-    if at:
-        # A block may hold nothing else.
-        return line[:at] + b"0#" + line[at + 2 :]
+def _without_command(line: bytes, match: re.Match[bytes]) -> bytes:
+    if match["value"] is not None:
+        # The assignment keeps a value, 0.
+        start = len(match["value"])
+        return line[:start] + b"0#" + line[start + 2 :]
+    start = len(match["indent"])
+    if start:
+        # The statement 0 stays, because the block can be otherwise empty.
+        return line[:start] + b"0#" + line[start + 2 :]
     return b"#" + line[1:]

@@ -1,4 +1,4 @@
-"""Whether Python is written for Python 2, as the line tells that Python 3 does not read."""
+"""Detection of Python 2 by a line that Python 3 does not parse."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ _PYTHON_2 = re.compile(
 
 
 def is_python_2(line: bytes) -> bool:
-    """Whether a line that Python 3 does not read has a statement, an operator or a literal that Python 2 has."""
+    """Return whether a line has a statement, operator or literal of Python 2. Python 3 must have rejected the line."""
     return _PYTHON_2.search(line) is not None

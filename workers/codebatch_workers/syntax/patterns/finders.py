@@ -1,6 +1,6 @@
-"""What looks for a query or a pattern in files: the same whether a question asks it of all or a rule of each.
+"""Searches for queries and patterns in files, shared by `find` and query rules.
 
-A file that does not hold the texts which every match must hold (`literals`) need not be parsed, which is nearly all.
+`literals` are texts that every match contains. A file without them is not parsed; this excludes nearly all files.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ __all__ = ["Finder", "Match", "PatternError", "TooManySteps", "check_language", 
 
 _LITERALS_MAX = 8
 STATES_MAX = 256
-"""Matches of a query that may be under way at once; the time for what does not fit is beyond all bounds."""
+"""The maximum number of concurrent partial matches of a query. Without this limit the time is unbounded."""
 
 
 class Match(NamedTuple):
-    """Where a match is, and what it calls by names: offsets into the file's text in UTF-8."""
+    """A match: its offsets in the file's text in UTF-8, and the offsets of its named captures."""
 
     start: int
     end: int
@@ -34,9 +34,9 @@ class Match(NamedTuple):
 
 
 class Finder(NamedTuple):
-    """Finds what a query or a pattern says. `names` are what its captures are called.
+    """A search for a query or pattern in one language. `names` are the names of its captures.
 
-    `find` gives the places in a file by their start, of two the longer first; raises TooManySteps.
+    `find` yields the matches in a file in the order of their start, longer ones first. It raises TooManySteps.
     """
 
     language: str
@@ -46,7 +46,7 @@ class Finder(NamedTuple):
 
 
 def check_language(language: str) -> None:
-    """Refuse a language without a grammar, or one whose grammar is not installed. Raises PatternError."""
+    """Check that the grammar of a language exists and is installed. Raises PatternError otherwise."""
     from codebatch.model.text.suggestions import did_you_mean
 
     known = every_language()
@@ -59,7 +59,7 @@ def check_language(language: str) -> None:
 
 
 def query_finder(text: str, language: str) -> Finder:
-    """What finds the matches of a query, at its capture `@match` or its last. Raises PatternError."""
+    """Return a finder for the capture `@match` of a query, or its last capture. Raises PatternError."""
     check_language(language)
     from tree_sitter import QueryCursor
 
@@ -68,7 +68,7 @@ def query_finder(text: str, language: str) -> Finder:
     cursor.set_max_start_depth(QUERY_DEPTH_MAX)
 
     def find(file: SourceFile) -> Iterator[Match]:
-        found: dict[tuple[int, int], Match] = {}
+        places: dict[tuple[int, int], Match] = {}
         matches = () if file.is_hopeless else cursor.matches((file.tree or file.parse()).root_node)
         if cursor.did_exceed_match_limit:
             raise TooManySteps
@@ -76,15 +76,15 @@ def query_finder(text: str, language: str) -> Finder:
             named = {name: (nodes[0].start_byte, nodes[0].end_byte) for name, nodes in captures.items()}
             for node in captures.get(shown, ()):
                 span = (node.start_byte, node.end_byte)
-                found.setdefault(span, Match(*span, named))
-        yield from sorted(found.values(), key=_in_order)
+                places.setdefault(span, Match(*span, named))
+        yield from sorted(places.values(), key=_in_order)
 
     names = tuple(query.capture_name(index) for index in range(query.capture_count))
     return Finder(language, literals_of(query, text), names, find)
 
 
 def pattern_finder(text: str, language: str) -> Finder:
-    """What finds the nodes that are like a pattern. Raises PatternError."""
+    """Return a finder for nodes that match a pattern. Raises PatternError."""
     check_language(language)
     pattern = read_pattern(text, language)
     matcher = PatternMatcher(pattern)
@@ -93,8 +93,10 @@ def pattern_finder(text: str, language: str) -> Finder:
 
     def find(file: SourceFile) -> Iterator[Match]:
         utf8 = file.utf8
-        nodes = file.query(query).get("_", [])
-        for node, captures in matcher.iter_matches([node for node in nodes if _holds(utf8, node, needle)], utf8):
+        candidates = file.query(query).get("_", [])
+        for node, captures in matcher.iter_matches(
+            [node for node in candidates if _contains(utf8, node, needle)], utf8
+        ):
             yield Match(node.start_byte, node.end_byte, captures)
 
     names = dict.fromkeys(node.name for node in pattern.walk() if node.name)
@@ -102,7 +104,7 @@ def pattern_finder(text: str, language: str) -> Finder:
 
 
 def _query_for(pattern: PatternNode, language: str) -> Query:
-    """What finds every node that may be the pattern's: those of its kind."""
+    """Return a query for all nodes of the pattern's node type."""
     from tree_sitter import Query
 
     from codebatch_workers.syntax.language.languages import grammar
@@ -112,17 +114,17 @@ def _query_for(pattern: PatternNode, language: str) -> Query:
 
 
 def _literals(pattern: PatternNode) -> tuple[bytes, ...]:
-    """What stands in every file that has a match, the longest first, which few files have."""
+    """Return texts that occur in every file with a match, longest first, because long texts are the rarest."""
     texts = {node.text for node in pattern.walk() if _is_literal(node)}
     return tuple(sorted(texts, key=lambda text: (-len(text), text))[:_LITERALS_MAX])
 
 
 def _is_literal(node: PatternNode) -> bool:
-    """Whether a node's text is in the bytes of any file that has it, whatever its encoding."""
+    """Return whether a node's text occurs in the bytes of every file with this node, whatever the encoding."""
     return node.text.isascii() and not any(character in b"\r\n" for character in node.text) and bool(node.text)
 
 
-def _holds(utf8: bytes, node: Node, needle: bytes) -> bool:
+def _contains(utf8: bytes, node: Node, needle: bytes) -> bool:
     return utf8.find(needle, node.start_byte, node.end_byte) >= 0
 
 

@@ -1,4 +1,4 @@
-"""Reading a tree-sitter query, and saying what is wrong with one where it is wrong."""
+"""Compilation of tree-sitter queries, and error messages for invalid ones."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 QUERY_BYTES_MAX = 10_000
 _MATCH = "match"
 _ERROR = re.compile(r"(?P<what>.*?) at row (?P<row>\d+), column (?P<column>\d+)(?:: (?P<name>.*))?", re.DOTALL)
-# A comment may hold what looks like a predicate.
+# A comment can contain text that looks like a predicate; see `literals_of`.
 _EQUAL = re.compile(r'\(#eq\?\s+@([\w.-]+)\s+"((?:[^"\\])+)"\s*\)')
 _ALWAYS_THERE = ("", "+")
 
 
 def read_query(text: str, language: str) -> tuple[Query, str]:
-    """A query, and the capture that is the place of a match: `@match`, else the last that does not begin with `_`.
+    """Return a query and the capture to report: `@match`, or the last one without a leading `_`.
 
-    One without captures is of its node as a whole. Raises PatternError.
+    A query without captures reports its whole node. Raises PatternError.
     """
     if len(text.encode("utf-8", "surrogatepass")) > QUERY_BYTES_MAX:
         raise PatternError(f"the query is longer than {QUERY_BYTES_MAX:,} bytes", hint="shorten the query")
@@ -43,7 +43,7 @@ def read_query(text: str, language: str) -> tuple[Query, str]:
 
 
 def literals_of(query: Query, text: str) -> tuple[bytes, ...]:
-    """Texts that every file holds in which the query matches: those of `#eq?`, where they must be there."""
+    """Return texts in every file that the query matches: texts of `#eq?` predicates on mandatory captures."""
     if query.pattern_count != 1 or ";" in text:
         return ()
     index = {query.capture_name(number): number for number in range(query.capture_count)}
@@ -66,16 +66,16 @@ def _compile(text: str, language: str) -> Query:
 
 
 def _refusal(error: str, text: str, language: str) -> PatternError:
-    found = _ERROR.match(error)
+    match = _ERROR.match(error)
     if "EOF" in error:
         lines = text.split("\n")
         place = (len(lines) - 1, len(lines[-1]))
         return PatternError("the query ends too early", hint="close all brackets and quotes", place=place)
-    if found is None:
+    if match is None:
         return PatternError(f"the query is not valid for {language}: {error}", hint="see: codebatch ast FILE")
-    what, row, column, name = found["what"], int(found["row"]), int(found["column"]), (found["name"] or "").strip()
+    what, row, column, name = match["what"], int(match["row"]), int(match["column"]), (match["name"] or "").strip()
     line = text.split("\n")[row] if row < text.count("\n") + 1 else ""
-    # tree-sitter counts bytes.
+    # Tree-sitter counts bytes; the place counts characters.
     place = (row, len(line.encode()[:column].decode("utf-8", "ignore")))
     loaded = grammar(language).language
     known: list[str] = []
@@ -86,5 +86,5 @@ def _refusal(error: str, text: str, language: str) -> PatternError:
         known = [str(loaded.node_kind_for_id(kind)) for kind in kinds if loaded.node_kind_is_visible(kind)]
     meant = closest(name, known) if name else None
     hint = f"did you mean {meant!r}?" if meant else "list nodes and fields with: codebatch ast FILE"
-    told = f"{what[:1].lower()}{what[1:]}{f' {name!r}' if name else ''}"
-    return PatternError(f"{told} (row {row + 1}, column {place[1] + 1} of the query)", hint=hint, place=place)
+    message = f"{what[:1].lower()}{what[1:]}{f' {name!r}' if name else ''}"
+    return PatternError(f"{message} (row {row + 1}, column {place[1] + 1} of the query)", hint=hint, place=place)

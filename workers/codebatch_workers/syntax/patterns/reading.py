@@ -1,9 +1,9 @@
-"""Reading a pattern: how code with metavariables becomes a tree that `pattern_matching` compares with those of files.
+"""Patterns: code with metavariables, converted to a tree that matching.py compares with trees of files.
 
-`$X` stands for one node, and its name twice for equal text; `$_` and what begins so for one that nobody names; `$$$`
-and `$$$ARGS` for any number of them. Names are of capitals, digits and `_`. The grammar itself reads the pattern: each
-metavariable is written as something that the language has in such a place (`_STAND_INS`), and the whole, if it is no
-file by itself, into a text that it may stand in (`_CONTEXTS`). What comes of it must be one node without an error.
+`$X` matches one node; if a name is repeated, the texts must be equal. `$_` and other names that begin with `_` are not
+bound. `$$$` and `$$$ARGS` match any number of nodes. Names consist of capitals, digits and `_`. The grammar of the
+language parses the pattern: each metavariable is replaced by code that is valid in its place (`_STAND_INS`). A pattern
+that is not a file by itself is parsed within a context (`_CONTEXTS`). The result must be one node without an error.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ PATTERN_BYTES_MAX = 10_000
 METAVARIABLES_MAX = 50
 PATTERN_DEPTH_MAX = 100
 ATTEMPTS_MAX = 300
-"""Ways to write the metavariables that are tried in one context."""
+"""The maximum number of combinations of stand-ins that are tried in one context."""
 _HOLE = re.compile(r"(?<![\w$])(\$\$\$(?:[A-Z_][A-Z0-9_]*)?|\$[A-Z_][A-Z0-9_]*)(?![\w$])")
 _MANY = "$$$"
 _NO_FAULTS = (0, 0, 0)
 _NO_HOLE = re.compile(r"\$\$[A-Z_]|\$[a-z]|\$\{")
 _SEPARATORS = frozenset({",", ";", "\n"})
 
-# How a metavariable may be written: {n} is a name in small letters, {N} one with a capital, a | ends what it stands
-# for.
+# Ways to write a metavariable: {n} is a lower-case name, {N} a capitalized name. The metavariable is the part before
+# `|`.
 _PLAIN = ("{n}",)
 _BRACED = ("{n}", "{n};", "{N} {n}", "{N} {n};")
 _TYPED = ("{n}", "{n}: {N}")
@@ -61,13 +61,13 @@ _STAND_INS: Mapping[str, Sequence[str]] = {
     "typescript": _SCRIPT,
     "zsh": _SHELL,
 }
-# As what any number of nodes is read first: `{n}` alone makes an enumeration of a class of Kotlin.
+# The first stand-in for any number of nodes. In Kotlin, `{n}` alone would make the class an enumeration.
 _MANY_FIRST: Mapping[str, str] = {"kotlin": "val {n}: {N}|\n"}
 _ALONE = ("", "")
 _CLOSED = ("", ";")
 _IN_CLASS = ("class C {\n", "\n}")
 _CONTEXTS: Mapping[str, Sequence[tuple[str, str]]] = {
-    # By itself `f(x)` is a type of C, and `a.f(x)` a conversion of Go.
+    # Without a context, `f(x)` is a type in C, and `a.f(x)` a conversion in Go.
     "c": (("void f(void) {\n", ";\n}"), _ALONE),
     "cpp": (("void f(void) {\n", ";\n}"), _ALONE, ("class C {\n", "\n};")),
     "csharp": (_ALONE, _CLOSED, _IN_CLASS),
@@ -87,7 +87,7 @@ _CONTEXTS: Mapping[str, Sequence[tuple[str, str]]] = {
 
 
 class PatternError(ValueError):
-    """What cannot be looked for. `hint` says what to do, `place` where it is: a row and a column, from 0."""
+    """An invalid pattern or query. `hint` is a remedy; `place` is the row and column of the error, both from 0."""
 
     def __init__(self, message: str, *, hint: str, place: tuple[int, int] | None = None) -> None:
         super().__init__(message)
@@ -96,9 +96,10 @@ class PatternError(ValueError):
 
 
 class PatternNode(NamedTuple):
-    """A node to compare with: of a kind, with a text where it has no children.
+    """A node of a pattern: a node type, and the text if it has no children.
 
-    `hole`: a metavariable in its place, whose `name` is empty where nobody asks for it; `is_many`: any number.
+    If `hole` is true, the node is a metavariable. Its `name` is empty if it is not bound; `is_many` means any number of
+    nodes.
     """
 
     kind: str = ""
@@ -110,18 +111,19 @@ class PatternNode(NamedTuple):
     is_many: bool = False
 
     def walk(self) -> Iterator[PatternNode]:
-        """It and all below it."""
+        """Yield this node and its descendants, parents first."""
         yield self
         for child in self.children:
             yield from child.walk()
 
 
 def read_pattern(pattern: str, language: str) -> PatternNode:
-    """The node that a pattern is, in a language whose grammar is here. Raises PatternError."""
+    """Return the node of a pattern in a language with an installed grammar. Raises PatternError."""
     text = pattern.strip()
     _check(text, language)
     if language in LANGUAGES_WITH_MACROS and text.endswith("};"):
-        text = text[:-1]  # That of `struct S {};` is no part of its node, and none need be written of a declaration.
+        # The semicolon of `struct S {};` is not part of its node, and other declarations do not need one either.
+        text = text[:-1]
     best = _read(text, language)
     if best.node is None:
         raise _refusal(best, text, language)
@@ -131,19 +133,20 @@ def read_pattern(pattern: str, language: str) -> PatternNode:
 
 
 def _read(text: str, language: str) -> _Read:
-    """What comes of a pattern in the best of the contexts."""
+    """Return the result of a pattern in the best context."""
     holes = [(match[1], match.start(), match.end()) for match in _HOLE.finditer(text)]
     if len(holes) > METAVARIABLES_MAX:
         raise PatternError(f"the pattern has more than {METAVARIABLES_MAX} metavariables", hint="use --query")
     reader = _PatternReader(text, holes, language)
     read = (reader.read(context) for context in _CONTEXTS.get(language, (_ALONE,)))
-    return min(read, key=lambda each: each.faults)
+    return min(read, key=lambda result: result.faults)
 
 
 class _Read(NamedTuple):
-    """What comes of a pattern: a node, or the faults for which it is none.
+    """The result of parsing a pattern: a node or faults.
 
-    They are whether it is not one node, how much is in error, and how many metavariables are no nodes: `unread` is one.
+    Faults are: the pattern is not one node (0 or 1), the size of its errors, and the number of metavariables that are
+    not nodes. `unread` is one of these metavariables. Fewer faults compare as less.
     """
 
     faults: tuple[int, int, int]
@@ -153,23 +156,28 @@ class _Read(NamedTuple):
 
 
 class _PatternReader:
-    """Reads one pattern in several contexts, with several stand-ins."""
+    """A parser of one pattern in several contexts with several stand-ins."""
 
     def __init__(self, text: str, holes: Sequence[tuple[str, int, int]], language: str) -> None:
         self._text = text
         self._holes = holes
         self._parser = grammar(language).parser
         self._stand_ins = _STAND_INS.get(language, _PLAIN)
-        self._many_first = _MANY_FIRST.get(language, self._stand_ins[0])
+        self._first_stand_in_for_many = _MANY_FIRST.get(language, self._stand_ins[0])
         names = list(dict.fromkeys(written for written, _, _ in holes))
         mark = next(mark for count in range(len(text) + 2) if (mark := "z" + "q" * count) not in text.lower())
-        # The same name is the same word: what closes an element of HTML must be called as what opens it.
+        # Equal names become equal words, because the tags of an HTML element must have the same name.
         self._words = [f"{mark}{names.index(written)}z" for written, _, _ in holes]
 
     def read(self, context: tuple[str, str]) -> _Read:
-        """The best that stand-ins give: the one is changed that helps most, again and again, while there is a fault."""
+        """Return the best result over stand-ins.
+
+        Greedy: while there are faults, make the single change that helps most.
+        """
         first = self._stand_ins[0]
-        chosen = [self._many_first if written.startswith(_MANY) else first for written, _, _ in self._holes]
+        chosen = [
+            self._first_stand_in_for_many if written.startswith(_MANY) else first for written, _, _ in self._holes
+        ]
         best = self._try(context, chosen)
         tried, is_better = 1, True
         while is_better and any(best.faults):
@@ -184,8 +192,8 @@ class _PatternReader:
         return best
 
     def _try(self, context: tuple[str, str], chosen: Sequence[str]) -> _Read:
-        before, behind = context
-        source = before.encode()
+        prefix, suffix = context
+        source = prefix.encode()
         start, end = len(source), 0
         holes: dict[tuple[int, int], str] = {}
         for (written, first, last), word, stand_in in zip(self._holes, self._words, chosen, strict=True):
@@ -195,9 +203,9 @@ class _PatternReader:
             source += (name + closing).encode()
             end = last
         source += self._text[end:].encode()
-        root = self._parser.parse(source + behind.encode()).root_node
+        root = self._parser.parse(source + suffix.encode()).root_node
         errors = _count_errors(root) if root.has_error else 0
-        node = _node_at(root, start, len(source), is_closed=behind.startswith(";"))
+        node = _node_at(root, start, len(source), is_closed=suffix.startswith(";"))
         if node is None or errors:
             return _Read(faults=(node is None, errors, 0))
         unread = dict(holes)
@@ -211,7 +219,7 @@ class _PatternReader:
 
 
 def _node_at(root: Node, start: int, end: int, *, is_closed: bool) -> Node | None:
-    """The smallest node that is all of a region, or of it and the semicolon that closes it."""
+    """Return the smallest node that covers exactly a region, or the region with its closing semicolon."""
     for last in (end, end + 1) if is_closed else (end,):
         node = root.named_descendant_for_byte_range(start, last)
         if node is not None and node != root and (node.start_byte, node.end_byte) == (start, last):
@@ -222,7 +230,7 @@ def _node_at(root: Node, start: int, end: int, *, is_closed: bool) -> Node | Non
 def _convert(
     node: Node, source: bytes, holes: Mapping[tuple[int, int], str], unread: dict[tuple[int, int], str], *, depth: int
 ) -> PatternNode:
-    """A node and what is below it; the topmost that is nothing but a stand-in is its metavariable."""
+    """Convert a node and its descendants. The topmost node that consists of a stand-in becomes its metavariable."""
     if depth > PATTERN_DEPTH_MAX:
         raise RecursionError
     span = (node.start_byte, node.end_byte)
@@ -231,7 +239,7 @@ def _convert(
         written = holes[span]
         name = written.lstrip("$")
         return PatternNode(hole=True, name="" if name.startswith("_") else name, is_many=written.startswith(_MANY))
-    # What lies behind the source closes the statement that the pattern is, and is none of it.
+    # Nodes after the source are part of the context that closes the statement, not of the pattern.
     own = [child for child in node.children if not child.is_extra and child.start_byte < max(len(source), 1)]
     children = [_convert(child, source, holes, unread, depth=depth + 1) for child in own]
     if span[1] > len(source) and len(children) == 1 and children[0].hole:
@@ -241,23 +249,23 @@ def _convert(
 
 
 def _without_separators(children: Sequence[PatternNode]) -> Iterator[PatternNode]:
-    """Without the commas beside what may be nothing."""
+    """Yield children without separators next to a metavariable that can match nothing."""
     for index, child in enumerate(children):
-        beside = children[max(index - 1, 0) : index + 2]
-        if not (child.kind in _SEPARATORS and not child.is_named and any(each.is_many for each in beside)):
+        neighbors = children[max(index - 1, 0) : index + 2]
+        if not (child.kind in _SEPARATORS and not child.is_named and any(neighbor.is_many for neighbor in neighbors)):
             yield child
 
 
 def _count_errors(root: Node) -> int:
-    """How much is wrong: bytes within errors, and what is missing."""
-    found, pending = 0, [root]
+    """Return the size of all errors: bytes within error nodes, and the number of error and missing nodes."""
+    size, pending = 0, [root]
     while pending:
         node = pending.pop()
         if node.is_error or node.is_missing:
-            found += 1 + node.end_byte - node.start_byte
+            size += 1 + node.end_byte - node.start_byte
         else:
             pending += [child for child in node.children if child.has_error or child.is_error or child.is_missing]
-    return found
+    return size
 
 
 def _check(text: str, language: str) -> None:
@@ -279,8 +287,8 @@ def _refusal(read: _Read, text: str, language: str) -> PatternError:
             f"the pattern is nested more than {PATTERN_DEPTH_MAX} levels deep", hint="search for a part of the pattern"
         )
     if read.unread:
-        told = f"`{read.unread}` is inside a string, a comment or a longer word"
-        return PatternError(f"{told}, but a metavariable must be a whole node", hint="use --query with #match?")
+        message = f"`{read.unread}` is inside a string, a comment or a longer word"
+        return PatternError(f"{message}, but a metavariable must be a whole node", hint="use --query with #match?")
     hint = "write a whole expression, statement or definition, or use --query"
     if _NO_HOLE.search(text):
         hint = "metavariables are upper-case: $X is one node, $$$ARGS any number of nodes; otherwise use --query"

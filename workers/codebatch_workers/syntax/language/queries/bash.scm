@@ -1,4 +1,4 @@
-; What the tasks read of shell scripts. Capture names: see ../outline.py.
+; Captures of shell scripts. symbols/outline.py defines the capture names.
 
 (function_definition) @def.function @function
 (variable_assignment name: (variable_name) @name.variable)

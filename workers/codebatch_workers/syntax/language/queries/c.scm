@@ -1,5 +1,5 @@
-; What the tasks read of C, and of what C++ shares with it. Capture names: see ../outline.py; of @function, @typedef and
-; @storage see ../captures_around.py.
+; Captures of C, and of syntax that C++ shares with it. symbols/outline.py defines the capture names;
+; grammar_gaps/captures_around.py derives further captures from @function, @typedef and @storage.
 
 (function_definition) @def.function @function
 (struct_specifier name: (_) body: (_)) @def.struct

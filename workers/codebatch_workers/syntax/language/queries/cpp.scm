@@ -1,4 +1,4 @@
-; What C++ adds.
+; Captures that only C++ has.
 
 (class_specifier name: (_) body: (_)) @def.class
 (namespace_definition) @def.namespace

@@ -1,4 +1,4 @@
-; What the tasks read of C#. Capture names: see ../outline.py.
+; Captures of C#. symbols/outline.py defines the capture names.
 
 (namespace_declaration) @def.namespace
 (file_scoped_namespace_declaration name: (_) @name.namespace)

@@ -1,3 +1,3 @@
-; CSS has no definitions: its comments are all that is read.
+; CSS has no definitions: only comments are captured.
 
 (comment) @comment

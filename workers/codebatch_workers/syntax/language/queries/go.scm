@@ -1,4 +1,4 @@
-; What the tasks read of Go. Capture names: see ../outline.py.
+; Captures of Go. symbols/outline.py defines the capture names.
 
 (package_clause (package_identifier) @name.module)
 (function_declaration) @def.function @function

@@ -1,4 +1,4 @@
-; What the tasks read of HCL: its attributes at the top level; blocks have labels, not names.
+; Captures of HCL: attributes at the top level. Blocks have labels, not names.
 
 (config_file (body (attribute (identifier) @name.variable)))
 

@@ -1,3 +1,3 @@
-; HTML has no definitions: its comments are all that is read.
+; HTML has no definitions: only comments are captured.
 
 (comment) @comment

@@ -1,4 +1,4 @@
-; What the tasks read of Java. Capture names: see ../outline.py.
+; Captures of Java. symbols/outline.py defines the capture names.
 
 (package_declaration [(identifier) (scoped_identifier)] @name.module)
 (module_declaration name: (_) @name.module)

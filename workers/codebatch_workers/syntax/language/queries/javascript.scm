@@ -1,4 +1,4 @@
-; What JavaScript's grammar has for itself.
+; Captures that only the grammar of JavaScript has.
 
 (class_heritage (_) @base)
 (field_definition property: (_) @name.field)

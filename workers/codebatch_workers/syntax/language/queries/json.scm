@@ -1,3 +1,3 @@
-; JSON has no definitions: its comments are all that is read.
+; JSON has no definitions: only comments are captured.
 
 (comment) @comment

@@ -1,10 +1,10 @@
-; What the tasks read of Kotlin. Capture names: see ../outline.py.
+; Captures of Kotlin. symbols/outline.py defines the capture names.
 
 (package_header (qualified_identifier) @name.module)
 (class_declaration "class") @def.class
 (class_declaration "interface") @def.interface
 (object_declaration) @def.class
-; Behind an annotation without brackets the grammar takes `annotation class A` and `data object B` for expressions.
+; After an annotation without parentheses, the grammar parses `annotation class A` and `data object B` as expressions.
 ((annotated_expression (infix_expression . (identifier) . (identifier) @_word . [
   (identifier) @name.class
   (call_expression . (identifier) @name.class)

@@ -1,4 +1,4 @@
-; What the tasks read of Lua. Capture names: see ../outline.py.
+; Captures of Lua. symbols/outline.py defines the capture names.
 
 (function_declaration) @def.function @function
 (function_definition) @function

@@ -1,1 +1,1 @@
-; Markdown has no definitions, and text that is no comment of a language: nothing is read.
+; Markdown has no definitions and no comments: nothing is captured.

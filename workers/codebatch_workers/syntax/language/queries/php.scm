@@ -1,4 +1,4 @@
-; What the tasks read of PHP. Capture names: see ../outline.py.
+; Captures of PHP. symbols/outline.py defines the capture names.
 
 (namespace_definition name: (_) @name.namespace)
 (class_declaration) @def.class

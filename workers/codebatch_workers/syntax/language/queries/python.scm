@@ -1,4 +1,4 @@
-; What the tasks read of Python. Capture names: see ../outline.py.
+; Captures of Python. symbols/outline.py defines the capture names.
 
 (class_definition) @def.class
 (function_definition) @def.function @function

@@ -1,4 +1,4 @@
-; What the tasks read of Ruby. Capture names: see ../outline.py.
+; Captures of Ruby. symbols/outline.py defines the capture names.
 
 (module) @def.module
 (class) @def.class

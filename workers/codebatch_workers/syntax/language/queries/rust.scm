@@ -1,4 +1,4 @@
-; What the tasks read of Rust. Capture names: see ../outline.py.
+; Captures of Rust. symbols/outline.py defines the capture names.
 
 (function_item) @def.function @function
 (function_signature_item) @leaf.function

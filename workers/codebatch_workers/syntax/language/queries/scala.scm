@@ -1,4 +1,4 @@
-; What the tasks read of Scala. Capture names: see ../outline.py.
+; Captures of Scala. symbols/outline.py defines the capture names.
 
 (package_clause name: (_) @name.module)
 (class_definition) @def.class

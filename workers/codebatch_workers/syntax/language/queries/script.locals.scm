@@ -1,4 +1,4 @@
-; Scopes, definitions and references of JavaScript and TypeScript alike. Capture names: see ../bindings.py.
+; Scopes, definitions and references of JavaScript and TypeScript. lint/bindings.py defines the capture names.
 
 [
   (program) (class_declaration) (class)

@@ -1,4 +1,4 @@
-; What the tasks read of JavaScript and TypeScript alike. Capture names: see ../outline.py.
+; Captures that JavaScript and TypeScript share. symbols/outline.py defines the capture names.
 
 (function_declaration) @def.function @function
 (generator_function_declaration) @def.function @function
@@ -47,7 +47,7 @@
 (else_clause (if_statement) @elseif)
 (switch_statement) @switch
 (switch_case) @decision
-; Bare tokens: a pattern with the expression around them stays open through all of a long chain.
+; Only tokens are captured. A pattern with the enclosing expression would stay open during all of a long chain.
 ["&&" "||"] @logical
 ["??" "&&=" "||=" "??="] @decision
 [(break_statement label: (_)) (continue_statement label: (_))] @jump

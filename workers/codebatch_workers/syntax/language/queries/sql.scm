@@ -1,4 +1,4 @@
-; What the tasks read of SQL: what is created. Capture names: see ../outline.py.
+; Captures of SQL: created objects. symbols/outline.py defines the capture names.
 
 (create_table (object_reference name: (_) @name.class))
 (create_view (object_reference name: (_) @name.class))

@@ -1,4 +1,4 @@
-; What the tasks read of Swift. Capture names: see ../outline.py.
+; Captures of Swift. symbols/outline.py defines the capture names.
 
 (class_declaration declaration_kind: ["class" "actor" "extension"]) @def.class
 (class_declaration declaration_kind: "struct") @def.struct

@@ -1,3 +1,3 @@
-; TOML has no definitions: its comments are all that is read.
+; TOML has no definitions: only comments are captured.
 
 (comment) @comment

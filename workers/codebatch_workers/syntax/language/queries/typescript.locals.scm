@@ -1,4 +1,4 @@
-; What TypeScript adds.
+; Captures that only TypeScript has.
 
 [
   (abstract_class_declaration) (interface_declaration) (type_alias_declaration)

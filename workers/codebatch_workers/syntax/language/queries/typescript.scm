@@ -1,4 +1,4 @@
-; What TypeScript adds.
+; Captures that only TypeScript has.
 
 (abstract_class_declaration) @def.class
 (interface_declaration) @def.interface
@@ -27,5 +27,5 @@
 
 (accessibility_modifier) @visibility
 
-; `using a = f()`, as the grammar has it.
+; `using a = f()`, as the grammar parses it.
 (assignment_expression "using" left: (identifier) @name.constant)

@@ -1,3 +1,3 @@
-; YAML has no definitions: its comments are all that is read.
+; YAML has no definitions: only comments are captured.
 
 (comment) @comment
