@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Literal, NamedTuple, cast
+from typing import NamedTuple
 
 from codebatch.errors import CodebatchError
 from codebatch.model.plan import PlannedTask
-from codebatch.model.task import Json
-from codebatch.plugins.worker_services import load_question
-from codebatch.protocol.launch import SILENCING_MODULE
+from codebatch.plugins.worker_services import (
+    FindingsOfFile,
+    RuleSwitch,
+    UnreportedReason,
+    absence_services,
+    language_services,
+)
 
 # The marker of codebatch suppression comments, and words in comments of ruff and other linters.
 _SUPPRESSION_MARKER = b"codebatch: ignore"
@@ -20,15 +24,8 @@ _ANY_WORD = re.compile(rb"\b(?:%b)\b" % b"|".join(_WORDS))
 # The task whose rules can be turned off, and whose unreported findings can be explained.
 LINT = "lint"
 
-Untold = Literal["suppressed", "withheld", "partially_parsed", ""]
-# A request: path, content and contexts of a file; findings in it as (line, tool, code, message); whether the file may
-# have suppression comments or a syntax error.
-AskedFile = tuple[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str, str, str]], bool]
 
-Switch = Callable[[bytes, str, str], bool | None]
-
-
-def switch_of(task: PlannedTask) -> Switch | None:
+def switch_of(task: PlannedTask) -> RuleSwitch | None:
     """Return a function that tests whether a task's configuration turns off a rule, given path, tool and code.
 
     The function returns None for an unknown rule. Return None if no rules are off, or if the configuration is no longer
@@ -36,8 +33,7 @@ def switch_of(task: PlannedTask) -> Switch | None:
     """
     if task.name != LINT:
         return None
-    ask = cast("Callable[[Mapping[str, Json]], Switch | None]", load_question("rule_switch", SILENCING_MODULE))
-    return ask(task.config)
+    return absence_services().rule_switch(task.config)
 
 
 class PerFileLimits(NamedTuple):
@@ -56,8 +52,7 @@ class PerFileLimits(NamedTuple):
 @cache
 def per_file_limits() -> PerFileLimits:
     """Return the limits of lint for a file."""
-    question = load_question("told_of_a_file", SILENCING_MODULE)
-    return PerFileLimits(*cast("Callable[[], tuple[frozenset[str], frozenset[str], int]]", question)())
+    return PerFileLimits(*absence_services().told_of_a_file())
 
 
 def has_notes(content: bytes) -> bool:
@@ -79,21 +74,16 @@ def are_silenced(
 
     If the file cannot be parsed any more, none is suppressed.
     """
-    ask = cast(
-        "Callable[[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str]]], list[bool]]",
-        load_question("are_silenced", SILENCING_MODULE),
-    )
     try:
-        return ask(path, content, contexts, findings)
+        return absence_services().are_silenced(path, content, contexts, findings)
     except CodebatchError:
         return [False] * len(findings)
 
 
-def why_untold(task: PlannedTask, asked: Sequence[AskedFile]) -> list[list[Untold]]:
+def why_untold(task: PlannedTask, asked: Sequence[FindingsOfFile]) -> Sequence[Sequence[UnreportedReason]]:
     """Return why lint, with a task's configuration, does not report findings of files.
 
     All reasons are empty if the configuration is no longer valid.
     """
-    question = load_question("why_untold")
-    ask = cast("Callable[[Mapping[str, Json], Sequence[AskedFile]], list[list[Untold]] | None]", question)
-    return ask(task.config, asked) or [[""] * len(wanted) for *_, wanted, _ in asked]
+    reasons = language_services().why_untold(task.config, asked)
+    return reasons or [[""] * len(findings) for *_, findings, _ in asked]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection
-from typing import cast
 
 from codebatch.errors import StoreCorrupt, UnknownId
 from codebatch.model.analysis.imports import imports_in
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.queries.tools import OURS, RUFF, named_tools, tools_of_task
-from codebatch.plugins.worker_services import load_question
+from codebatch.plugins.worker_services import language_services
 from codebatch.query.completeness import tasks_that_give
 from codebatch.query.sources.records import BatchRecords
 from codebatch.store.batches.batches import open_batch
@@ -51,9 +50,9 @@ def summaries_of(tools: Collection[str]) -> dict[tuple[str, str], str]:
     """What rules find, by tool and code, of those rules that this installation knows."""
     found: dict[tuple[str, str], str] = {}
     if OURS in tools:
-        rows = cast("list[dict[str, object]]", load_question("list_rules")({}))
+        rows = language_services().list_rules({})
         found.update(((OURS, str(row["code"])), str(row["summary"])) for row in rows if row["summary"])
     if RUFF in tools:
-        told = cast("dict[str, str]", load_question("summaries")())
+        told = language_services().summaries()
         found.update(((RUFF, code), summary) for code, summary in told.items())
     return found

@@ -1,15 +1,97 @@
-"""Access to functions of the workers' code by name, because this package must not import it."""
+"""Functions of the workers' code that queries call in their own process, because they need parsers or lint rules.
+
+This package must not import the workers' code. So the functions are found by the name of their module, and typed here.
+"""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Literal, Protocol, cast
 
-from codebatch.protocol.launch import QUESTIONS_MODULE
+from codebatch.model.analysis.search_result import Searched
+from codebatch.model.task import Json
+from codebatch.protocol.launch import QUESTIONS_MODULE, SILENCING_MODULE, SOURCE_MODULE
+
+RuleSwitch = Callable[[bytes, str, str], bool | None]
+"""Returns whether a rule is off, by path, tool and rule ID; None for a rule that the settings do not know."""
+UnreportedReason = Literal["suppressed", "withheld", "partially_parsed", ""]
+"""Why lint does not report a finding; empty if that is unknown."""
+FindingsOfFile = tuple[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str, str, str]], bool]
+"""Path, content, contexts, findings (line, tool, rule ID, message), and whether the file may have suppressions."""
 
 
-def load_question(name: str, module: str = QUESTIONS_MODULE) -> Callable[..., object]:
-    """Return a function of the workers' code by name, for queries of the command line that need a parser."""
-    question: object = getattr(importlib.import_module(module), name)
-    assert callable(question)
-    return question
+class RuleTrials(Protocol):
+    """Trials of the user's rules: each is one rule on one file or example."""
+
+    def __len__(self) -> int: ...
+    def run(self, index: int) -> list[dict[str, Json]]: ...
+    def answer(self, results: Sequence[list[dict[str, Json]] | str]) -> dict[str, list[dict[str, Json]]]: ...
+
+
+class CodeFinder(Protocol):
+    """A compiled query or pattern."""
+
+
+class LanguageServices(Protocol):
+    """Parsers, lint rules and code search (`codebatch_workers.runtime.introspection`)."""
+
+    def syntax_tree(self, path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> bytes: ...
+    def references_in(
+        self,
+        name: str,
+        path: bytes,
+        content: bytes,
+        contexts: Mapping[str, bytes],
+        calls: Sequence[tuple[int, str, str]] | None = None,
+    ) -> list[dict[str, Json]]: ...
+    def list_rules(self, settings: Mapping[str, Json]) -> list[dict[str, Json]]: ...
+    def summaries(self) -> dict[str, str]: ...
+    def explain_rule(self, settings: Mapping[str, Json], code: str) -> dict[str, Json]: ...
+    def example_rule(self, settings: Mapping[str, Json], rule_id: str, language: str) -> dict[str, Json]: ...
+    def languages_of_paths(self, paths: Iterable[bytes]) -> Iterator[str]: ...
+    def rule_trials(self, settings: Mapping[str, Json], files: Sequence[tuple[bytes, bytes]]) -> RuleTrials: ...
+    def why_untold(
+        self, settings: Mapping[str, Json], asked: Sequence[FindingsOfFile]
+    ) -> Sequence[Sequence[UnreportedReason]] | None: ...
+    def named_language(self, name: str) -> str: ...
+    def finder(self, kind: str, text: str, language: str) -> CodeFinder: ...
+    def find_in(
+        self, looked_for: CodeFinder, path: bytes, content: bytes, contexts: Mapping[str, bytes], is_counted: bool
+    ) -> Searched: ...
+
+
+class SourceServices(Protocol):
+    """Lines of files, without a parser (`codebatch_workers.runtime.source_lines`)."""
+
+    def source_lines(
+        self, path: bytes, content: bytes, contexts: Mapping[str, bytes], first: int, last: int
+    ) -> dict[str, Json]: ...
+    def code_lines_of(
+        self, path: bytes, content: bytes, contexts: Mapping[str, bytes], comments: bytes
+    ) -> tuple[list[bytes], list[int]]: ...
+
+
+class AbsenceServices(Protocol):
+    """Reasons why lint reports no finding (`codebatch_workers.runtime.absence_reasons`)."""
+
+    def rule_switch(self, settings: Mapping[str, Json]) -> RuleSwitch | None: ...
+    def told_of_a_file(self) -> tuple[frozenset[str], frozenset[str], int]: ...
+    def are_silenced(
+        self, path: bytes, content: bytes, contexts: Mapping[str, bytes], findings: Sequence[tuple[int, str]]
+    ) -> list[bool]: ...
+
+
+def language_services() -> LanguageServices:
+    """Import the services that need parsers. This takes a few hundred milliseconds the first time."""
+    return cast("LanguageServices", importlib.import_module(QUESTIONS_MODULE))
+
+
+def source_services() -> SourceServices:
+    """Import the services that need no parser."""
+    return cast("SourceServices", importlib.import_module(SOURCE_MODULE))
+
+
+def absence_services() -> AbsenceServices:
+    """Import the services that compare findings."""
+    return cast("AbsenceServices", importlib.import_module(SILENCING_MODULE))

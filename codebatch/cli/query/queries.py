@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache, partial
 from itertools import chain
-from typing import cast, get_args
+from typing import get_args
 
 import click
 import msgspec
@@ -219,10 +219,10 @@ def _form(answering: CommandContext, asked: RecordQuery) -> tuple[Form, CommandC
 
 def _code_lines(batch: Batch, ranked: list[tuple[str, int]], task: str | None) -> list[str]:
     """Codes, with what severities they stand in the batch, and what they find: the rule says it, or a first message."""
-    from codebatch.plugins.worker_services import load_question  # 2 ms, which no other answer takes
+    from codebatch.plugins.worker_services import language_services  # 2 ms, which no other answer takes
 
     found = batch.describe_codes([code for code, _ in ranked], task).found
-    rules = cast("list[dict[str, object]]", load_question("list_rules")({}))
+    rules = language_services().list_rules({})
     finds = {rule["code"]: rule["summary"] for rule in rules if rule["summary"]}
     cells = ((count, code, found[code][0], finds.get(code, found[code][1])) for code, count in ranked)
     return table(cells, ("count", "rule", "severity", "detects"))

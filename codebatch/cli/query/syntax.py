@@ -27,7 +27,7 @@ from codebatch.model.task import Json
 from codebatch.model.text.quantities import count_of
 from codebatch.model.text.suggestions import closest
 from codebatch.operations.project.configuration import Configuration, load_configuration
-from codebatch.plugins.worker_services import load_question
+from codebatch.plugins.worker_services import language_services
 from codebatch.query.filters.filters import JsonRecord, path_bytes
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.system.files.regular_files import read_regular
@@ -55,7 +55,7 @@ def ast(answering: CommandContext, path: Path, batch_reference: str | None, lang
         name, content, contexts = ask(answering, batch_reference).content(str(path))
     if language is not None:
         contexts["attributes"] = b"language=" + language.encode()
-    tree = cast("bytes", load_question("syntax_tree")(name, content, contexts))
+    tree = language_services().syntax_tree(name, content, contexts)
     answering.display.make_way()
     sys.stdout.buffer.write(tree)
     sys.stdout.flush()
@@ -88,7 +88,7 @@ def list_(answering: CommandContext, codes: tuple[str, ...], only_on: bool) -> N
     Each RULE is a rule ID or a pattern such as `E7*`. The configuration of the current directory applies.
     """
     every = _every_rule()
-    finds = cast("dict[str, str]", load_question("summaries")())
+    finds = language_services().summaries()
     rows = [row | {"summary": row["summary"] or finds.get(str(row["code"]), "")} for row in every]
     rows = [row for row in rows if not codes or any(fnmatchcase(str(row["code"]), code) for code in codes)]
     if not rows:
@@ -114,7 +114,7 @@ def show(answering: CommandContext, code: str, batch_reference: str | None) -> i
     every = {str(row["code"]): row for row in _every_rule()}
     if code not in every:
         raise _no_rule(code, every)
-    rule = every[code] | cast("dict[str, object]", load_question("explain_rule")(_lint_settings(), code))
+    rule = every[code] | language_services().explain_rule(_lint_settings(), code)
     lines = _told(rule)
     batch = ask(answering, batch_reference) if batch_reference or _has_batch(answering) else None
     if batch is None or "lint" not in batch.tasks:
@@ -233,7 +233,7 @@ def new(answering: CommandContext, rule_id: str, language: str | None) -> None:
 
 
 def _every_rule() -> list[dict[str, object]]:
-    return cast("list[dict[str, object]]", load_question("list_rules")(_lint_settings()))
+    return language_services().list_rules(_lint_settings())
 
 
 def _lint_settings(configuration: Configuration | None = None) -> dict[str, Json]:

@@ -12,13 +12,14 @@ from codebatch.compare.absence.unreported import UnreportedFindings
 from codebatch.compare.batches import read_items
 from codebatch.compare.matching.finding_pairs import ReportedFinding, ToldByPath
 from codebatch.compare.matching.trees import Side, TreeComparison, other_side
-from codebatch.compare.rules import LINT, Switch, switch_of
+from codebatch.compare.rules import LINT, switch_of
 from codebatch.compare.states import Reason
 from codebatch.errors import StoreCorrupt
 from codebatch.model.analysis.imports import way_of
 from codebatch.model.entry import display_path
 from codebatch.model.plan import PlannedTask
 from codebatch.model.record import File, Located, Metric
+from codebatch.plugins.worker_services import RuleSwitch
 from codebatch.query.sources.records import BatchRecords
 from codebatch.scheduling.outcome_counts import OutcomeCounts
 
@@ -182,7 +183,7 @@ class BatchContext:
     def __init__(self, records: BatchRecords, paths: Iterable[bytes] = ()) -> None:
         self.records = records
         self.paths = list(paths)
-        self._switches: dict[str, Switch | None] = {}
+        self._switches: dict[str, RuleSwitch | None] = {}
         self._needed: dict[str, dict[str, PlannedTask]] = {}
         self._done: dict[tuple[str, bytes], bool] = {}
         self._tallies: dict[str, OutcomeCounts] = {}

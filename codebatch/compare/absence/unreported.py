@@ -9,9 +9,10 @@ from itertools import islice
 from codebatch.compare.absence.suppression_comments import ContextsOf, OtherLine
 from codebatch.compare.matching.finding_pairs import ReportedFinding, ToldByPath
 from codebatch.compare.matching.trees import Side, TreeComparison, other_side
-from codebatch.compare.rules import LINT, AskedFile, has_notes, has_notes_of_others, per_file_limits, why_untold
+from codebatch.compare.rules import LINT, has_notes, has_notes_of_others, per_file_limits, why_untold
 from codebatch.compare.states import Reason
 from codebatch.model.plan import PlannedTask
+from codebatch.plugins.worker_services import FindingsOfFile
 
 # The number of files in one request. Each request starts ruff twice, so requests are batched.
 _FILES_MAX = 200
@@ -92,7 +93,7 @@ class UnreportedFindings:
 
     def _make_request(
         self, paths: tuple[bytes, bytes], places: Mapping[ReportedFinding, OtherLine], contexts: Mapping[str, bytes]
-    ) -> AskedFile:
+    ) -> FindingsOfFile:
         content = self._trees.content(other_side(self._side), paths[1]) or b""
         wanted = [(place.line, *finding.code, finding.about.message) for finding, place in places.items()]
         return paths[1], content, contexts, wanted, self._may_be_noted_or_broken[paths]

@@ -3,22 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, cast
 
 from codebatch.model.task import Json
-from codebatch.plugins.worker_services import load_question
+from codebatch.plugins.worker_services import language_services
 from codebatch.query.fields import JsonRecord
 from codebatch.system.processes.forks import ForkFailure, map_forked
-
-
-class _Trials(Protocol):
-    """The interface of `RuleTrials`, which is in the workers' code."""
-
-    def __len__(self) -> int: ...
-
-    def run(self, number: int) -> list[JsonRecord]: ...
-
-    def answer(self, results: Sequence[list[JsonRecord] | str]) -> dict[str, list[JsonRecord]]: ...
 
 
 def test_rules(
@@ -28,6 +17,6 @@ def test_rules(
 
     A rule that takes longer than `seconds` for a file or example is among the `failures`.
     """
-    trials = cast("_Trials", load_question("rule_trials")(settings, files))
+    trials = language_services().rule_trials(settings, files)
     with map_forked(trials.run, range(len(trials)), 1, list[JsonRecord], seconds=seconds) as answers:
         return trials.answer([answer.reason if isinstance(answer, ForkFailure) else answer for answer in answers])

@@ -8,17 +8,17 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
 from codebatch.coordinator.analysis.planning import check_overrides
 from codebatch.errors import InvalidInput
-from codebatch.model.task import TASK_NAME_PATTERN, Json
+from codebatch.model.task import TASK_NAME_PATTERN
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.configuration_file import ConfigurationFile
 from codebatch.operations.project.task_example import TASK, TEST
-from codebatch.plugins.worker_services import load_question
+from codebatch.plugins.worker_services import language_services
 
 FILES_SAMPLED_MAX = 20_000
 """Maximum number of file names that are examined for the most frequent language."""
@@ -52,7 +52,7 @@ def new_rule(start: Path, rule_id: str, language: str | None) -> NewRule:
     settings = configuration.settings.tasks.get("lint", {})
     check_overrides(configuration.catalogue, {"lint": settings})
     chosen_language = language or most_frequent_language(start)
-    rule = cast("dict[str, Json]", load_question("example_rule")(settings, rule_id, chosen_language))
+    rule = language_services().example_rule(settings, rule_id, chosen_language)
     file = ConfigurationFile(configuration, start)
     words = ("tasks", "lint", "rules")
     comment = (
@@ -124,7 +124,7 @@ def most_frequent_language(start: Path) -> str:
 
     Raises InvalidInput if there is none.
     """
-    languages = cast("Iterator[str]", load_question("languages_of_paths")(islice(_names(start), FILES_SAMPLED_MAX)))
+    languages = language_services().languages_of_paths(islice(_names(start), FILES_SAMPLED_MAX))
     counts = Counter(languages)
     if not counts:
         raise InvalidInput(f"no file in {start} has a language with rules", hint="give a language with -l LANGUAGE")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import cast
 
 import msgspec
 
@@ -14,7 +13,7 @@ from codebatch.model.entry import display_path, path_row
 from codebatch.model.text.quantities import count_of
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.operations.queries.references import Progress
-from codebatch.plugins.worker_services import load_question
+from codebatch.plugins.worker_services import language_services
 from codebatch.query.completeness import Completeness
 from codebatch.query.fields import NO_LANGUAGES, JsonRecord, path_key
 from codebatch.query.filters.arguments import refuse_below_one
@@ -84,12 +83,11 @@ def find(question: BatchQuery, search_options: CodeSearch, progress: Progress) -
         raise InvalidInput(f"`file_seconds` must be more than 0, not {search_options.file_seconds}")
     if (search_options.query is None) == (search_options.pattern is None):
         raise InvalidInput("give either a query or a pattern")
-    kind, text = (
-        ("query", search_options.query) if search_options.pattern is None else ("pattern", search_options.pattern)
-    )
-    language = cast("str", load_question("named_language")(search_options.language))
-    finder = load_question("finder")(kind, text, language)
-    find_in = load_question("find_in")
+    kind = "query" if search_options.pattern is None else "pattern"
+    text = search_options.query or search_options.pattern or ""
+    services = language_services()
+    language = services.named_language(search_options.language)
+    finder = services.finder(kind, text, language)
     records = question.records
     items = list(_items(records, language, search_options.path))
     entries, plan = records.items, records.plan
@@ -101,7 +99,7 @@ def find(question: BatchQuery, search_options: CodeSearch, progress: Progress) -
         except ObjectMissing as error:
             return Searched(lost=error.message)
         contexts = plan.context_of(item)
-        return cast("Searched", find_in(finder, entry.path, content, contexts, search_options.by_file))
+        return services.find_in(finder, entry.path, content, contexts, search_options.by_file)
 
     notes = _SearchNotes(question)
     rows: list[JsonRecord] = []

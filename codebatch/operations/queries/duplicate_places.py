@@ -11,7 +11,7 @@ import hashlib
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import msgspec
 
@@ -19,8 +19,7 @@ from codebatch.errors import ObjectMissing
 from codebatch.model.text.quantities import count_of
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.operations.queries.duplicate_blocks import DuplicateBlock, DuplicateLocation, iter_duplicates, make_place
-from codebatch.plugins.worker_services import load_question
-from codebatch.protocol.launch import SOURCE_MODULE
+from codebatch.plugins.worker_services import source_services
 from codebatch.query.filters.decoding import decode_lines
 from codebatch.query.sources.records import BatchRecords
 
@@ -134,7 +133,7 @@ class _CodeReader:
 
     def __init__(self, question: BatchQuery) -> None:
         self._question = question
-        self._find_code_lines = load_question("code_lines_of", SOURCE_MODULE)
+        self._find_code_lines = source_services().code_lines_of
         self._lost = 0
         self._last: tuple[bytes, _CodeLines] = (b"", _CodeLines((), ()))
 
@@ -167,8 +166,7 @@ class _CodeReader:
         except ObjectMissing:
             self._lost += 1
             return _CodeLines((), ())
-        answer = self._find_code_lines(path, content, records.plan.context_of(item), fingerprints.comments)
-        return _CodeLines(*cast("tuple[list[bytes], list[int]]", answer))
+        return _CodeLines(*self._find_code_lines(path, content, records.plan.context_of(item), fingerprints.comments))
 
 
 def _files_with_lines(records: BatchRecords, least: int) -> Iterator[bytes]:

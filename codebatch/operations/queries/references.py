@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from typing import cast
 
 import msgspec
 
@@ -11,7 +10,7 @@ from codebatch.errors import InvalidInput, ObjectMissing, StoreCorrupt
 from codebatch.model.entry import display_path, path_row
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.operations.queries.partial_files import note_partial_files
-from codebatch.plugins.worker_services import load_question
+from codebatch.plugins.worker_services import language_services
 from codebatch.query.completeness import Completeness
 from codebatch.query.fields import JsonRecord
 from codebatch.query.filters.arguments import refuse_text, refuse_unknown
@@ -62,7 +61,7 @@ def _iter_references(
     question: BatchQuery, name: str, path: Paths, missing: list[bytes], progress: Progress
 ) -> Iterator[JsonRecord]:
     """Yield the rows file by file. Paths of files whose content is missing are appended to `missing`."""
-    find = load_question("references_in")
+    find = language_services().references_in
     records = question.records
     paths = PathFilter(path)
     known = _known_calls(question, name)
@@ -76,8 +75,7 @@ def _iter_references(
             question.note(f"{display_path(entry.path)} skipped: {error.message}")
             missing.append(entry.path)
             continue
-        answer = find(name, entry.path, content, records.plan.context_of(item), known.get(entry.path))
-        for row in cast("Iterator[JsonRecord]", answer):
+        for row in find(name, entry.path, content, records.plan.context_of(item), known.get(entry.path)):
             yield {**path_row(entry.path), "name": name, **row}
 
 

@@ -15,8 +15,7 @@ from codebatch.operations import ignore_note
 from codebatch.operations.queries import records as questions
 from codebatch.operations.queries.batch_query import Answer, BatchQuery, try_find_item
 from codebatch.operations.queries.records import FileRecords
-from codebatch.plugins.worker_services import load_question
-from codebatch.protocol.launch import SOURCE_MODULE
+from codebatch.plugins.worker_services import source_services
 from codebatch.query.fields import JsonRecord
 from codebatch.query.filters.filters import RecordFilter
 
@@ -118,8 +117,7 @@ def read_lines(
     assert entry is not None, "it is an item of the batch"
     contexts = question.records.plan.context_of(item)
     content = question.records.read_object(entry)
-    find_lines = load_question("source_lines", SOURCE_MODULE)
-    response = cast("dict[str, object]", find_lines(path, content, contexts, first, last))
+    response = source_services().source_lines(path, content, contexts, first, last)
     if response["is_binary"]:
         return None, ()
     lines = cast("list[str]", response["lines"])

@@ -127,9 +127,9 @@ def why_untold(
     return list(why_withheld(config, rules, files))
 
 
-def summaries() -> dict[str, Json]:
+def summaries() -> dict[str, str]:
     """Return the summary of each ruff rule, by code, from the installed ruff."""
-    return dict(summaries_of_ruff())
+    return summaries_of_ruff()
 
 
 def explain_rule(settings: Mapping[str, Json], code: str) -> dict[str, Json]:

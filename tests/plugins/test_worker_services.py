@@ -1,0 +1,21 @@
+"""The functions of the workers' code have the types that queries rely on; mypy checks the assignments."""
+
+from __future__ import annotations
+
+from codebatch.plugins.worker_services import (
+    AbsenceServices,
+    SourceServices,
+    absence_services,
+    language_services,
+    source_services,
+)
+from codebatch_workers.runtime import absence_reasons, code_search, introspection, source_lines
+
+LINES: SourceServices = source_lines
+ABSENCE: AbsenceServices = absence_reasons
+
+
+def test_services_are_the_modules_of_the_workers() -> None:
+    services: list[object] = [source_services(), absence_services(), language_services()]
+    assert services == [source_lines, absence_reasons, introspection]
+    assert language_services().find_in == code_search.find_in
