@@ -121,9 +121,9 @@ def iter_events(
     opened = open_store(store)
     place = cursor_of(since)
     followed = followed_of(opened, resolve_batch(opened, batch, kind="any"), place)
-    for one in iter_followed(followed) if follow else followed.read():
-        if one is not None and not isinstance(one, Seen):
-            yield one
+    for event in iter_followed(followed) if follow else followed.read():
+        if event is not None and not isinstance(event, Seen):
+            yield event
 
 
 def resume(
@@ -153,12 +153,12 @@ def resume(
     Raises the errors of `get` and `start`.
     """
     opened = open_store(store)
-    found = resolve_batch(opened, batch, kind="work")
+    batch_dir = resolve_batch(opened, batch, kind="work")
     if batch is None and store is not None:
-        refuse_unnamed(found)
+        refuse_unnamed(batch_dir)
     return resume_work(
         opened,
-        found,
+        batch_dir,
         is_forced=force,
         only=only,
         blocked=blocked,
