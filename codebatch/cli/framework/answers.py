@@ -1,7 +1,8 @@
-"""How answers go out: never part of one as if it were the whole, nor that of another project or tree as if of this.
+"""Output of answers, with reports of incomplete, stale and foreign answers.
 
-`emit_rows` and `emit_document` report on standard error of which project an answer is, how complete, and whether
-the tree has changed since; add the same to JSON; and return the exit status. `-q` hides none of it.
+`emit_rows` and `emit_document` report on standard error if the batch belongs to another project, if the answer is
+incomplete, and if the tree has changed. JSON answers contain the same facts. Both functions return the exit status.
+`-q` hides none of these reports.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
 
 
 class AnswerScope(msgspec.Struct, frozen=True, kw_only=True):
-    """The batch that an answer is of, and how true it is.
+    """The batch of an answer, and whether the answer is complete and current.
 
-    `project` is the root of the project that the batch is of. `percent` is how much of what the question needs is
-    there; `stale` whether the tree has changed since, null if that is not known; `paths` restrict the batch.
+    `project` is the root of the batch's project. `percent` is the percentage of the needed results that exist. `stale`:
+    the tree has changed since; null if unknown. `paths` restrict the batch.
     """
 
     batch_id: str
@@ -46,7 +47,7 @@ class AnswerScope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def truth_of(answer: Answer[object]) -> dict[str, object]:
-    """Return the members of Answered for an answer, and its `notes` if it has any kind of these."""
+    """Return the members of AnswerScope for an answer, and its `notes` if it has notes."""
     batch = answer.question.batch
     notes = {} if answer.notes is None else {"notes": answer.notes}
     return {
@@ -61,12 +62,12 @@ def truth_of(answer: Answer[object]) -> dict[str, object]:
 
 
 def ask(answering: CommandContext, reference: str | None) -> Batch:
-    """The batch that is asked, be it that of an answer a part is there: that is said with it."""
+    """Return the batch that a command queries. It may be incomplete; the answer then reports this."""
     batch = Store(answering.place.open(), answering.note, answering.tell).batch(reference, partial=True)
     batch.question.tell_phase = answering.phase
     answering.questions.append(batch.question)
     answering.batches.append(batch.question.batch)
-    if answering.files is None:  # What is counted is read here.
+    if answering.files is None:  # For `--explain`, reads are counted in this process, so there is no background read.
         batch.question.look_ahead()
     return batch
 
@@ -81,35 +82,35 @@ def emit_rows(
     name: str | None = None,
     members: Mapping[str, object] = {},
 ) -> int:
-    """Answer with rows, in JSON the member `records` of an object beside `members`; return the exit status.
+    """Emit rows and return the exit status. In JSON, they are the member `records`, next to `members`.
 
-    That there are none is a note, `if_none`, also with JSON. `name` is as in `Answering.print`.
+    If there are no rows, `if_none` is reported as a note, also for JSON. `name` as for `CommandContext.print`.
     """
     question, whole = answer.question, answer.whole
-    _tell(answering, question, whole)
+    _report_state(answering, question, whole)
     document = {**truth_of(answer), **members, "records": rows} if answering.as_json else None
-    if_none = _so_far(if_none, whole)
+    if_none = _with_progress(if_none, whole)
     answering.print(document, lines, if_none=if_none, name=name)
     if answering.as_json and if_none and not rows:
         answering.note(if_none)
-    _tell_changes(answering, question)
+    _report_changes(answering, question)
     return status_of(whole)
 
 
 def emit_formatted(
     answering: CommandContext, answer: Answer[object], write: Callable[[], None], *, if_none: str = ""
 ) -> int:
-    """Answer in a form of its own, which `write` puts on standard output; returns the exit status.
+    """Emit an answer in a format of its own, which `write` writes to standard output. Return the exit status.
 
-    `if_none` says that nothing was found, where that is so.
+    `if_none` is a note that nothing was found; empty if something was found.
     """
-    _tell(answering, answer.question, answer.whole)
+    _report_state(answering, answer.question, answer.whole)
     answering.display.make_way()
     write()
     sys.stdout.flush()
     if if_none:
-        answering.note(_so_far(if_none, answer.whole))
-    _tell_changes(answering, answer.question)
+        answering.note(_with_progress(if_none, answer.whole))
+    _report_changes(answering, answer.question)
     return status_of(answer.whole)
 
 
@@ -121,32 +122,32 @@ def emit_document(
     *,
     name: str | None = None,
 ) -> int:
-    """Answer with one document, to which JSON adds how true it is; return the exit status. `name` as in `print`."""
+    """Emit one document and return the exit status. JSON adds the members of AnswerScope. `name` as for `print`."""
     question, whole = answer.question, answer.whole
-    _tell(answering, question, whole)
+    _report_state(answering, question, whole)
     if answering.as_json:
         document = {**truth_of(answer), **document}
     answering.print(document, lines, name=name)
-    _tell_changes(answering, question)
+    _report_changes(answering, question)
     return status_of(whole)
 
 
 def emit_comparison(answering: CommandContext, comparison: Comparison, write: Callable[[], None]) -> None:
-    """Answer with what two batches were compared for, which `write` puts on standard output.
+    """Emit a comparison of two batches, which `write` writes to standard output.
 
-    The older one is knowingly old: whether its tree has changed since is not asked.
+    The older batch is expected to be stale, so changes of its tree are not reported.
     """
     for answer in (comparison.old, comparison.new):
-        _tell(answering, answer.question, answer.whole)
+        _report_state(answering, answer.question, answer.whole)
     answering.display.make_way()
     write()
     sys.stdout.flush()
     tell_lost(answering, comparison)
-    _tell_changes(answering, comparison.new.question)
+    _report_changes(answering, comparison.new.question)
 
 
 def tell_lost(answering: CommandContext, comparison: Comparison) -> None:
-    """Say which files' content was wanted for a comparison and is lost."""
+    """Report files whose content is needed for a comparison and is missing."""
     if lost := sorted(comparison.trees.lost):
         more = f" and of {count_of(len(lost) - 1, 'other file')}" if len(lost) > 1 else ""
         where = f"{display_path(lost[0][1])} in {comparison.trees.batch(lost[0][0]).batch.id}{more}"
@@ -154,26 +155,26 @@ def tell_lost(answering: CommandContext, comparison: Comparison) -> None:
 
 
 def rerun(store: StoreDir, batch: BatchDir, changes: Changes | None = None, *, of_all: bool = False) -> str:
-    """The command that looks at a batch's tree again, or at all `of_all`, by the same patterns where they are known.
+    """Return the command that runs the same batch again. `of_all`: without path restrictions.
 
-    They are those of `changes`, of which whoever did not look at the tree has none.
+    `changes` contains the source patterns; None if the caller did not read the tree.
     """
-    # Only those who are told a command pay for it.
+    # These imports are needed only if a command is suggested.
     import shlex
 
     from codebatch.operations.project.configuration import ProjectSettings, load_configuration
     from codebatch.snapshotting.staleness import rules_of
 
     about = batch.about
-    found = (
+    sources = (
         [os.path.join(about.sources[0], path) for path in about.paths] if about.paths and not of_all else about.sources
     )
-    roots = [os.fsdecode(root) for root in found]
+    roots = [os.fsdecode(root) for root in sources]
     can_be_typed = bool(roots) and all(map(str.isprintable, roots))
     words = ["codebatch", "run", *(roots if can_be_typed else ["PATH"])]
     try:
         settings = load_configuration(Path.cwd()).settings
-    except (InvalidConfiguration, FileNotFoundError):  # To be said by the command, when it is run.
+    except (InvalidConfiguration, FileNotFoundError):  # The suggested command itself will report this error.
         settings = ProjectSettings()
     if batch.about.pipeline != settings.pipeline:
         words += ["--pipeline", batch.about.pipeline]
@@ -188,17 +189,17 @@ def rerun(store: StoreDir, batch: BatchDir, changes: Changes | None = None, *, o
 
 
 def tell_lacking(answering: CommandContext, store: StoreDir, batch: BatchDir, whole: Completeness) -> None:
-    """Say what an answer lacks of the whole one."""
+    """Report why an answer is incomplete."""
     for line in _reasons(store, batch, whole):
         answering.tell(f"incomplete: {line}")
 
 
 def status_of(whole: Completeness) -> int:
-    """The exit status of an answer."""
+    """Return the exit status of an answer."""
     return 0 if whole.is_complete else BatchIncomplete.exit_status
 
 
-def _tell(answering: CommandContext, question: BatchQuery, whole: Completeness) -> None:
+def _report_state(answering: CommandContext, question: BatchQuery, whole: Completeness) -> None:
     batch = question.batch
     tell_lacking(answering, question.store, batch, whole)
     answering.tell_other_project(question.store, batch)
@@ -206,7 +207,7 @@ def _tell(answering: CommandContext, question: BatchQuery, whole: Completeness) 
         answering.note(f"batch {batch.id} is restricted to {', '.join(shown_paths(batch))}")
 
 
-def _tell_changes(answering: CommandContext, question: BatchQuery) -> None:
+def _report_changes(answering: CommandContext, question: BatchQuery) -> None:
     changes = question.changes
     if changes is None or changes.is_stale is False:
         return
@@ -214,37 +215,37 @@ def _tell_changes(answering: CommandContext, question: BatchQuery) -> None:
         answering.note("did not check whether files have changed since this batch: checking takes too long here")
         return
     if not changes.paths:
-        found = question.find_batch_of(changes.frozen_since)
-        if found is not None:
+        newer = question.find_batch_of(changes.frozen_since)
+        if newer is not None:
             answering.tell(
                 "results are out of date (another batch has the current files); "
-                f"query that batch with --batch {found.id}"
+                f"query that batch with --batch {newer.id}"
             )
             return
     first = display_path(changes.paths[0]) if changes.paths else "files"
     more = len(changes.paths) - 1
-    others = " and more" if changes.is_cut else f" and {more} more" if more > 0 else ""
+    suffix = " and more" if changes.is_cut else f" and {more} more" if more > 0 else ""
     again = rerun(question.store, question.batch, changes)
-    answering.tell(f"results are out of date ({first}{others} changed); update them with: {again}")
+    answering.tell(f"results are out of date ({first}{suffix} changed); update them with: {again}")
 
 
-def _so_far(if_none: str, whole: Completeness) -> str:
+def _with_progress(if_none: str, whole: Completeness) -> str:
     return f"{if_none} so far ({whole.percent}% done)" if if_none and whole.done < whole.planned else if_none
 
 
 def _reasons(store: StoreDir, batch: BatchDir, whole: Completeness) -> Iterable[str]:
     if whole.done < whole.planned:
         counts = f"({whole.done:,} of {whole.planned:,} results)"
-        told = f"batch {batch.id} is {whole.percent}% done {counts}"
-        yield f"{', '.join(filter(None, (whole.progress, told)))}; resume it with: codebatch run --batch {batch.id}"
+        reason = f"batch {batch.id} is {whole.percent}% done {counts}"
+        yield f"{', '.join(filter(None, (whole.progress, reason)))}; resume it with: codebatch run --batch {batch.id}"
     if whole.failed:
         counts = f"{whole.failed:,} of {whole.planned:,} results of batch {batch.id} failed"
         yield f"{counts} ({', '.join(whole.failed_tasks)}); see: codebatch errors --batch {batch.id}"
     if whole.lost:
         yield f"{count_of(whole.lost, 'file')} could not be read"
     if whole.lacks_files:
-        of = ", ".join(shown_paths(batch))
-        unknown = f"batch {batch.id} is restricted to {of}; other files are not covered"
+        scope = ", ".join(shown_paths(batch))
+        unknown = f"batch {batch.id} is restricted to {scope}; other files are not covered"
         yield f"{unknown}; analyse all files with: {rerun(store, batch, of_all=True)}"
     if whole.unfollowed:
         yield whole.unfollowed

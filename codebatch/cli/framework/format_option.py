@@ -1,4 +1,4 @@
-"""`-o` and `--escape-formulas`: the form in which rows are written."""
+"""The options `-o` and `--escape-formulas`: the output format of rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ESCAPE_FORMULAS = "escape_formulas"
 
 
 def form_option(function: Callable[..., object]) -> Callable[..., object]:
-    """Give a command `-o`, as its `form` argument, and `--escape-formulas`, which `escapes_formulas` reads."""
+    """Add `-o`, as the argument `form`, and `--escape-formulas`, which `escapes_formulas` returns."""
 
     @common_option("output")
     @common_option("escape-formulas")
@@ -30,6 +30,6 @@ def form_option(function: Callable[..., object]) -> Callable[..., object]:
 
 
 def escapes_formulas() -> bool:
-    """Whether the command that runs was given `--escape-formulas`."""
+    """Return whether `--escape-formulas` was given to the current command."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(given_of(context).get(ESCAPE_FORMULAS))

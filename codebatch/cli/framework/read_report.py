@@ -1,4 +1,4 @@
-"""`--explain`: what was read for an answer, from counters of that very run."""
+"""The option `--explain`: a report of the reads of this run, from its counters."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def _take(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 
 
 explain_option = common_option("explain", expose_value=False, callback=_take)
-"""Of every reading command, below or above `answering`'s."""
+"""Option of every reading command. The order relative to `with_common_options` does not matter."""
 
 
 def explained(question: BatchQuery) -> Iterator[str]:
-    """What was read of the shards of the batch that a question is for; nothing where none was in question."""
+    """Yield how many shards and records a query has read. Yield nothing if the query read no shards."""
     records = question.records_asked
     if records is None or not records.reading.shards:
         return
