@@ -1,4 +1,4 @@
-"""`baseline`: a file of accepted findings, for CI that keeps no store."""
+"""The command `baseline`: a file of accepted findings, for CI jobs without a shared store."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def baseline_update(answering: CommandContext, file: Path, batch_reference: str 
     answer = update_baseline(batch, file, accept_new=accept_new)
     update = answer.found
     document = {"batch_id": batch.id, "path": str(file), **msgspec.structs.asdict(update)}
-    told = {"removed": update.removed, "moved": update.moved, "added": update.added}
-    changes = ", ".join(f"{number:,} {word}" for word, number in told.items() if number) or "unchanged"
+    counts = {"removed": update.removed, "moved": update.moved, "added": update.added}
+    changes = ", ".join(f"{number:,} {word}" for word, number in counts.items() if number) or "unchanged"
     status = emit_document(
         answering, answer, document, [f"{_shown(file)}: {count_of(update.findings, 'finding')}, {changes}"]
     )

@@ -1,4 +1,4 @@
-"""`check`: the quality gate, which compares a change with its base and judges the difference by conditions."""
+"""The command `check`: a quality gate that compares a change with its base and evaluates conditions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 
 from codebatch.cli.answers.differences import COUNTED, SHOWN, counts_line, difference_line, row_of, word_of
 from codebatch.cli.compare.diff import LINES_SHOWN
-from codebatch.cli.framework.answers import emit_document, tell_lost
+from codebatch.cli.framework.answers import emit_document, report_missing_contents
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import CommandContext, table, with_common_options
@@ -131,7 +131,7 @@ def check(
     """
     conditions = conditions_of(fail_on)
     execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
-    store = Store(answering.place.open(), answering.note, answering.tell)
+    store = Store(answering.place.open(), answering.note, answering.report)
     checker = Checker(store, execution, RunListener(answering), os.environ, allow_incomparable)
     if baseline is None:
         checked = checker.check(conditions, base, head, changed_lines=changed_lines)
@@ -150,14 +150,14 @@ def check(
 
 
 def _annotate(answering: CommandContext, base: NoBase) -> None:
-    """Have a job of GitHub show that nothing was compared. The runner reads both streams: JSON keeps its own."""
+    """Print an annotation for GitHub Actions. With `--json`, it goes to standard error, which the runner reads too."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
-    from codebatch.exchange.github import workflow_command  # Other jobs do without.
+    from codebatch.exchange.github import workflow_command  # Other CI systems do not need this import.
 
     line = workflow_command("warning", _nothing(base), {"title": "codebatch check"})
     if answering.as_json:
-        answering.tell(line)
+        answering.report(line)
     else:
         answering.print(None, (line,))
 
@@ -166,7 +166,7 @@ def _answer(answering: CommandContext, checked: CheckResult, baseline: Path | No
     compared = checked.comparison
     command = _list_command(answering, checked, baseline)
     if compared is not None and not compared.old.is_complete:
-        answering.tell(
+        answering.report(
             f"the base {compared.old.question.batch.id} is incomplete: findings in files without a result in the "
             "base are reported as not comparable"
         )
@@ -190,17 +190,17 @@ def _answer(answering: CommandContext, checked: CheckResult, baseline: Path | No
     elif isinstance(checked.base, KeptBase):
         answering.note(f"compared with {checked.base.why}")
     elif answering.as_json:
-        answering.tell(_nothing(checked.base))
+        answering.report(_nothing(checked.base))
     whole = checked.head.whole
     if compared is not None:
         whole = msgspec.structs.replace(whole, lost=whole.lost + len(compared.trees.lost))
-        tell_lost(answering, compared)
+        report_missing_contents(answering, compared)
     answer = Answer(question=checked.head.question, found=None, whole=whole)
     status = emit_document(answering, answer, document, _lines(checked, command))
-    broken = [each for each in checked.judged if each.verdict == "failed"]
+    broken = [judged for judged in checked.judged if judged.verdict == "failed"]
     if broken:
-        told = ", ".join(f"{each.condition} ({count_of(each.violations, 'time')})" for each in broken)
-        answering.tell(f"failed: {told}")
+        failed = ", ".join(f"{judged.condition} ({count_of(judged.violations, 'time')})" for judged in broken)
+        answering.report(f"failed: {failed}")
     return status or (EXIT_FAILED if broken else 0)
 
 
@@ -209,7 +209,7 @@ def _batch_shown(about: object) -> CheckedBatch:
 
 
 def _list_command(answering: CommandContext, checked: CheckResult, baseline: Path | None) -> str | None:
-    """Return the command that lists all regressions, None if nothing was compared."""
+    """Return the command that lists all regressions, or None if nothing was compared."""
     compared = checked.comparison
     if compared is not None:
         kinds = [word for kind in compared.kinds for word in ("--kind", kind)]
@@ -250,10 +250,10 @@ def _counted(checked: CheckResult) -> Iterator[str]:
     if checked.comparison is not None:
         yield counts_line(checked.comparison, (*SHOWN, *COUNTED))
     else:
-        new, known, gone = (checked.counts[state] for state in _OF_BASELINE)
+        new, unchanged, fixed = (checked.counts[state] for state in _OF_BASELINE)
         unknown = checked.counts.get("not_comparable", 0)
-        beside = f", {unknown:,} not comparable (not checked in the same way)" if unknown else ""
-        yield f"{new:,} new, {known:,} in the baseline, {gone:,} in the baseline but no longer found{beside}"
+        suffix = f", {unknown:,} not comparable (not checked in the same way)" if unknown else ""
+        yield f"{new:,} new, {unchanged:,} in the baseline, {fixed:,} in the baseline but no longer found{suffix}"
     if checked.outside_change:
         yield f"ignored: {count_of(checked.outside_change, 'regression')} on lines that this change did not touch"
     if checked.on_unchanged_lines:

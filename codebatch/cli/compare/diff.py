@@ -1,4 +1,4 @@
-"""`diff`, `regressions`, `improvements`: comparisons of two batches or commits."""
+"""The commands `diff`, `regressions` and `improvements`: comparisons of two batches or commits."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _CHANGED_IN_BOTH: tuple[State, ...] = ("changed", "severity_raised", "severity_l
 
 
 class DiffOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Which two batches are compared, what is told of it, and in what form."""
+    """Options of a comparison: the two batches, filters, and the output format."""
 
     old: str | None
     new: str | None
@@ -69,18 +69,18 @@ class DiffOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def comparing(function: F) -> F:
-    """Give a command what says which two batches are compared, as one `wanted` argument."""
+    """Add the options of comparisons to a command, as one argument `wanted`."""
 
     def wrapped(**arguments: object) -> object:
-        given = {name: arguments.pop(name) for name in DiffOptions.__struct_fields__ if name in arguments}
+        values = {name: arguments.pop(name) for name in DiffOptions.__struct_fields__ if name in arguments}
         filters = {name: value for name in OutputFilters.__annotations__ if (value := arguments.pop(name, None))}
-        wanted = msgspec.convert({**given, "filters": filters}, DiffOptions)
+        wanted = msgspec.convert({**values, "filters": filters}, DiffOptions)
         return function(wanted=wanted, **arguments)
 
     wrapped.__name__ = function.__name__
     wrapped.__doc__ = function.__doc__
-    for each in reversed(_OPTIONS):
-        wrapped = each(wrapped)
+    for decorator in reversed(_OPTIONS):
+        wrapped = decorator(wrapped)
     return wrapped  # type: ignore[return-value]
 
 
@@ -170,7 +170,7 @@ def improvements(answering: CommandContext, wanted: DiffOptions) -> int:
 
 
 def _compare(answering: CommandContext, wanted: DiffOptions) -> Comparison:
-    """The comparison of the two that are named, of which parts may be there alone: that is said with it."""
+    """Return the comparison of the two named batches, which may be incomplete."""
     of_files = not wanted.rerun_base and of_files_alone(wanted.filters.get("kind") or ())
     before, after = ask_sides(answering, wanted.old, wanted.new, wanted.base_store, of_files=of_files)
     if wanted.rerun_base:
@@ -181,9 +181,12 @@ def _compare(answering: CommandContext, wanted: DiffOptions) -> Comparison:
 
 
 def _rerun(answering: CommandContext, before: Batch, after: Batch) -> Batch:
-    """The older one's tree under the tasks of the newer one. Raises BatchIncomplete where these cannot be run here."""
+    """Run the tasks of the newer batch on the tree of the older batch.
+
+    Raises BatchIncomplete if this is not possible.
+    """
     from codebatch.cli.run.run import RunListener
-    from codebatch.operations.gate.base_runs import under_tasks_of  # A comparison that runs nothing does without.
+    from codebatch.operations.gate.base_runs import under_tasks_of  # Other comparisons do not need this import.
 
     store = after.question.store
     try:
@@ -209,11 +212,11 @@ def ask_sides(
     *,
     of_files: bool = False,
 ) -> tuple[Batch, Batch]:
-    """Return the batches of two sides, each open in part. A commit without a batch is run, except in another store.
+    """Return the batches of both sides, opened even if incomplete.
 
-    `of_files`: snapshots without a batch will do.
+    A commit without a batch is run, except in another store. `of_files`: snapshots without a batch are accepted.
     """
-    from codebatch.operations.comparison.revisions import (  # Commands that may compare and do not, do without.
+    from codebatch.operations.comparison.revisions import (  # Commands without a comparison do not need these imports.
         NamedCommit,
     )
     from codebatch.operations.gate.revision_runs import find_revisions
@@ -224,7 +227,7 @@ def ask_sides(
 
         return batch_of_commit(store, head, commit, _execution(), RunListener(answering))
 
-    store = Store(answering.place.open(), answering.note, answering.tell)
+    store = Store(answering.place.open(), answering.note, answering.report)
     base = None if base_store is None else Store(StorePlace(path_of(base_store)).open(), answering.note)
     sides = find_revisions(store, old, new, run_commit, base=base, of_files=of_files)
     answering.questions.extend(side.question for side in sides)
@@ -237,23 +240,23 @@ def _answer(
     wanted: DiffOptions,
     comparison: Comparison,
     found: Sequence[Change],
-    told: Sequence[State],
+    states_shown: Sequence[State],
     document: Callable[[Sequence[Change]], ComparedBatches],
     *,
     first: str = "",
 ) -> int:
-    """Answer with what was found, of which people are shown what is `told`; returns the exit status."""
+    """Emit a comparison. Text output shows only the states `states_shown`. Return the exit status."""
     if answering.as_json and wanted.form not in (None, "json"):
         raise InvalidInput(f"-o {wanted.form} cannot be used with --json")
     form: Form = "json" if answering.as_json else wanted.form or "plain"
     answering = msgspec.structs.replace(answering, as_json=form == "json")
-    shown = [each for state in told for each in found if each.state == state]
+    shown = [change for state in states_shown for change in found if change.state == state]
     cut = shown[: wanted.limit or LINES_SHOWN] if wanted.form is None else shown[: wanted.limit]
     if form == "json":
         emit_comparison(answering, comparison, lambda: answering.print(document(found[: wanted.limit]), ()))
     elif wanted.form is None:
-        changes = difference_lines(cut, told, with_pass=answering.explain)
-        every = [first, *changes] if first else [*changes, *(_rest(comparison, shown, told) if shown else ())]
+        changes = difference_lines(cut, states_shown, with_pass=answering.explain)
+        every = [first, *changes] if first else [*changes, *(_rest(comparison, shown, states_shown) if shown else ())]
         lines = [fitted(line, terminal_width()) for line in every]
         emit_comparison(answering, comparison, lambda: answering.print(None, lines))
     else:
@@ -263,24 +266,24 @@ def _answer(
     if form != "json" and len(cut) < len(shown):
         answering.note(f"{len(shown) - len(cut):,} more; show them with --limit {len(shown)}")
     if not first and (wanted.form is not None or not shown):
-        for line in _rest(comparison, shown, told):
+        for line in _rest(comparison, shown, states_shown):
             answering.note(line)
     if not comparison.is_complete:
         return BatchIncomplete.exit_status
     return 1 if wanted.exit_code and shown else 0
 
 
-def _rest(comparison: Comparison, shown: Sequence[Change], told: Sequence[State]) -> Iterator[str]:
-    """Yield a line that counts the differences in other states than `told`, and says if none is shown."""
-    rest = [state for state in (*SHOWN, *COUNTED) if state not in told and comparison.counts[state]]
-    parts = ["none"] * (not shown) + [f"not shown: {counts_line(comparison, rest)}"] * bool(rest)
+def _rest(comparison: Comparison, shown: Sequence[Change], states_shown: Sequence[State]) -> Iterator[str]:
+    """Yield a line with the counts of other states than `states_shown`. Also state whether no difference is shown."""
+    other_states = [state for state in (*SHOWN, *COUNTED) if state not in states_shown and comparison.counts[state]]
+    parts = ["none"] * (not shown) + [f"not shown: {counts_line(comparison, other_states)}"] * bool(other_states)
     if parts:
         yield "; ".join(parts)
 
 
 def _diff_answer(comparison: Comparison, found: Sequence[Change]) -> DiffAnswer:
     def of(*states: State) -> list[Change]:
-        return [each for each in found if each.state in states]
+        return [change for change in found if change.state in states]
 
     counts = comparison.counts
     added_count = counts["new"] + counts["added"]
@@ -311,13 +314,13 @@ def _regressions_answer(comparison: Comparison, found: Sequence[Change]) -> Regr
 
 
 def _improvements_answer(comparison: Comparison, found: Sequence[Change]) -> ImprovementsAnswer:
-    rows = tuple(row_of(each, is_old=True) for each in found)
+    rows = tuple(row_of(change, is_old=True) for change in found)
     count = sum(comparison.counts[state] for state in IMPROVEMENTS)
     return ImprovementsAnswer(**_head(comparison), improvements=rows, count=count, states=dict(comparison.counts))
 
 
 class _Head(TypedDict):
-    """What says of which two batches an answer is, and how much of it is there."""
+    """Members of an answer that identify the batches and their completeness."""
 
     old_batch_id: str
     new_batch_id: str

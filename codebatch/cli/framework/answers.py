@@ -46,7 +46,7 @@ class AnswerScope(msgspec.Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...]
 
 
-def truth_of(answer: Answer[object]) -> dict[str, object]:
+def scope_members(answer: Answer[object]) -> dict[str, object]:
     """Return the members of AnswerScope for an answer, and its `notes` if it has notes."""
     batch = answer.question.batch
     notes = {} if answer.notes is None else {"notes": answer.notes}
@@ -63,7 +63,7 @@ def truth_of(answer: Answer[object]) -> dict[str, object]:
 
 def ask(answering: CommandContext, reference: str | None) -> Batch:
     """Return the batch that a command queries. It may be incomplete; the answer then reports this."""
-    batch = Store(answering.place.open(), answering.note, answering.tell).batch(reference, partial=True)
+    batch = Store(answering.place.open(), answering.note, answering.report).batch(reference, partial=True)
     batch.question.tell_phase = answering.phase
     answering.questions.append(batch.question)
     answering.batches.append(batch.question.batch)
@@ -88,7 +88,7 @@ def emit_rows(
     """
     question, whole = answer.question, answer.whole
     _report_state(answering, question, whole)
-    document = {**truth_of(answer), **members, "records": rows} if answering.as_json else None
+    document = {**scope_members(answer), **members, "records": rows} if answering.as_json else None
     if_none = _with_progress(if_none, whole)
     answering.print(document, lines, if_none=if_none, name=name)
     if answering.as_json and if_none and not rows:
@@ -126,7 +126,7 @@ def emit_document(
     question, whole = answer.question, answer.whole
     _report_state(answering, question, whole)
     if answering.as_json:
-        document = {**truth_of(answer), **document}
+        document = {**scope_members(answer), **document}
     answering.print(document, lines, name=name)
     _report_changes(answering, question)
     return status_of(whole)
@@ -142,16 +142,16 @@ def emit_comparison(answering: CommandContext, comparison: Comparison, write: Ca
     answering.display.make_way()
     write()
     sys.stdout.flush()
-    tell_lost(answering, comparison)
+    report_missing_contents(answering, comparison)
     _report_changes(answering, comparison.new.question)
 
 
-def tell_lost(answering: CommandContext, comparison: Comparison) -> None:
+def report_missing_contents(answering: CommandContext, comparison: Comparison) -> None:
     """Report files whose content is needed for a comparison and is missing."""
     if lost := sorted(comparison.trees.lost):
         more = f" and of {count_of(len(lost) - 1, 'other file')}" if len(lost) > 1 else ""
         where = f"{display_path(lost[0][1])} in {comparison.trees.batch(lost[0][0]).batch.id}{more}"
-        answering.tell(f"incomplete: the content of {where} is missing; findings there are matched by message only")
+        answering.report(f"incomplete: the content of {where} is missing; findings there are matched by message only")
 
 
 def rerun(store: StoreDir, batch: BatchDir, changes: Changes | None = None, *, of_all: bool = False) -> str:
@@ -188,10 +188,10 @@ def rerun(store: StoreDir, batch: BatchDir, changes: Changes | None = None, *, o
     return shlex.join(words)
 
 
-def tell_lacking(answering: CommandContext, store: StoreDir, batch: BatchDir, whole: Completeness) -> None:
+def report_missing_results(answering: CommandContext, store: StoreDir, batch: BatchDir, whole: Completeness) -> None:
     """Report why an answer is incomplete."""
     for line in _reasons(store, batch, whole):
-        answering.tell(f"incomplete: {line}")
+        answering.report(f"incomplete: {line}")
 
 
 def status_of(whole: Completeness) -> int:
@@ -201,8 +201,8 @@ def status_of(whole: Completeness) -> int:
 
 def _report_state(answering: CommandContext, question: BatchQuery, whole: Completeness) -> None:
     batch = question.batch
-    tell_lacking(answering, question.store, batch, whole)
-    answering.tell_other_project(question.store, batch)
+    report_missing_results(answering, question.store, batch, whole)
+    answering.report_other_project(question.store, batch)
     if batch.about.paths and not whole.lacks_files:
         answering.note(f"batch {batch.id} is restricted to {', '.join(shown_paths(batch))}")
 
@@ -217,7 +217,7 @@ def _report_changes(answering: CommandContext, question: BatchQuery) -> None:
     if not changes.paths:
         newer = question.find_batch_of(changes.frozen_since)
         if newer is not None:
-            answering.tell(
+            answering.report(
                 "results are out of date (another batch has the current files); "
                 f"query that batch with --batch {newer.id}"
             )
@@ -226,7 +226,7 @@ def _report_changes(answering: CommandContext, question: BatchQuery) -> None:
     more = len(changes.paths) - 1
     suffix = " and more" if changes.is_cut else f" and {more} more" if more > 0 else ""
     again = rerun(question.store, question.batch, changes)
-    answering.tell(f"results are out of date ({first}{suffix} changed); update them with: {again}")
+    answering.report(f"results are out of date ({first}{suffix} changed); update them with: {again}")
 
 
 def _with_progress(if_none: str, whole: Completeness) -> str:

@@ -95,16 +95,16 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
     def batch(self, reference: str | None, kind: BatchKind = "analysis") -> tuple[StoreDir, BatchDir]:
         """Return the store and the named batch of a kind, by default the latest batch."""
         store = self.place.open()
-        batch = resolve_batch(store, reference, self.tell, kind=kind)
+        batch = resolve_batch(store, reference, self.report, kind=kind)
         self.batches.append(batch)
-        self.tell_other_project(store, batch)
+        self.report_other_project(store, batch)
         return store, batch
 
-    def tell_other_project(self, store: StoreDir, batch: BatchDir) -> None:
+    def report_other_project(self, store: StoreDir, batch: BatchDir) -> None:
         """Report that a batch belongs to another project than the current one, if this is so."""
         if store.project is not None and is_of_other_project(store, batch):
             project, current = map(display_path, (batch.about.project_root, store.project.root))
-            self.tell(f"batch {batch.id} belongs to project {project}, not to the current project {current}")
+            self.report(f"batch {batch.id} belongs to project {project}, not to the current project {current}")
 
     def use_store_of(self, batch: BatchDir) -> None:
         """Make suggested commands name the store of a batch, unless it is the default store."""
@@ -118,14 +118,14 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
         Commands in it name the store, as `suggest` describes.
         """
         if not self.quiet:
-            self.tell(text)
+            self.report(text)
 
     def detail(self, text: str) -> None:
         """Print a note that only `-v` shows."""
         if self.verbose:
             self.note(text)
 
-    def tell(self, text: str) -> None:
+    def report(self, text: str) -> None:
         """Print a message on standard error, even with `-q`: without the message, the answer would be misleading."""
         with self.display.aside():
             print(printable(self.suggest(text)), file=sys.stderr, flush=True)
@@ -141,14 +141,14 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
             with self.display.aside():
                 write_own(sys.stderr, f"{line}\n")
 
-    def tell_reading(self) -> None:
+    def report_reading(self) -> None:
         """With `-v`, report which store was used and how much was read.
 
         With `--explain`, also report this for each query.
         """
         if self.files is None:
             return
-        emit = self.tell if self.explain else self.note
+        emit = self.report if self.explain else self.note
         if self.files.root is None:
             emit("store: not used")
             return
@@ -160,7 +160,7 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
 
     def phase(self, phase: str, done: int = 0, planned: int = 0, things: str = "files") -> None:
         """Update the progress display. `planned` is 0 if it is unknown."""
-        self.display.tell(Stage(phase, done, planned, things))
+        self.display.show_stage(Stage(phase, done, planned, things))
 
     def suggest(self, hint: str) -> str:
         """Return a hint whose commands can be executed as they are: `--store` and `--trust` are added if needed."""
@@ -234,7 +234,7 @@ def with_common_options(function: F) -> F:
             raise
         finally:
             answering.display.close()
-            answering.tell_reading()
+            answering.report_reading()
 
     wrapped.__name__ = function.__name__
     wrapped.__doc__ = function.__doc__

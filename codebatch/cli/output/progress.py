@@ -92,7 +92,7 @@ class Display:
         with contextlib.suppress(RuntimeError):
             threading.Thread(target=self._draw_until_over, name="progress", daemon=True).start()
 
-    def tell(self, stage: Stage) -> None:
+    def show_stage(self, stage: Stage) -> None:
         """Set the current stage."""
         if stage.phase != self._stage.phase:
             self._pace = Pace()

@@ -1,4 +1,4 @@
-"""`def`, `callers`, `outline`: the definitions of a name or a file, and the callers of a name."""
+"""The commands `def`, `callers` and `outline`: definitions of a name or in a file, and callers of a name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import click
 
-from codebatch.cli.answers.empty_results import told_of
+from codebatch.cli.answers.empty_results import searched_text
 from codebatch.cli.framework.answers import ask, emit_rows
 from codebatch.cli.framework.commands import command
 from codebatch.cli.framework.completion import complete_file
@@ -28,7 +28,7 @@ def define(answering: CommandContext, name: str, batch_reference: str | None) ->
     batch = ask(answering, batch_reference)
     answer = batch.definitions(name)
     lines = map(record_line, answer.found)
-    if_none = "" if answer.found else f"no definition of {name} (searched {told_of(batch, 'symbol')})"
+    if_none = "" if answer.found else f"no definition of {name} (searched {searched_text(batch, 'symbol')})"
     return emit_rows(answering, answer, answer.found, lines, if_none=if_none)
 
 
@@ -45,7 +45,7 @@ def callers(answering: CommandContext, name: str, batch_reference: str | None) -
     batch = ask(answering, batch_reference)
     answer = batch.callers(name)
     rows = [caller.row for caller in answer.found]
-    if_none = "" if rows else f"no calls of {name} (searched {told_of(batch, 'edge')})"
+    if_none = "" if rows else f"no calls of {name} (searched {searched_text(batch, 'edge')})"
     return emit_rows(answering, answer, rows, map(_call, rows), if_none=if_none)
 
 
@@ -70,12 +70,12 @@ def _call(row: JsonRecord) -> str:
 
 
 def _nested(symbols: Iterable[JsonRecord]) -> Iterator[str]:
-    """A line each, the deeper the more of those before enclose it."""
+    """Yield a line for each symbol, indented by its nesting depth."""
     enclosing: list[object] = []
     for symbol in symbols:
         while enclosing and symbol["scope"] != enclosing[-1]:
             enclosing.pop()
         parameters = symbol.get("parameters", [])
-        told = f"({', '.join(map(str, parameters))})" if isinstance(parameters, list) and parameters else ""
-        yield f"{symbol['line']:>6}  {'  ' * len(enclosing)}{symbol['symbol_type']} {symbol['name']}{told}"
+        signature = f"({', '.join(map(str, parameters))})" if isinstance(parameters, list) and parameters else ""
+        yield f"{symbol['line']:>6}  {'  ' * len(enclosing)}{symbol['symbol_type']} {symbol['name']}{signature}"
         enclosing.append(symbol["qualified"])

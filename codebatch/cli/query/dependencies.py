@@ -1,4 +1,4 @@
-"""`impact`, `graph`: how files depend on one another."""
+"""The commands `impact` and `graph`: dependencies between files."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def impact(
     members = _members(answer.found)
     status = emit_rows(answering, answer, found, (*lines, *total), if_none=if_none, members=members)
     if answer.found.tests:
-        from shlex import quote  # which `graph` does without
+        from shlex import quote  # `graph` does not need this import.
 
         answering.note(f"list the test files with: codebatch impact {quote(path)} --tests")
     return status
@@ -80,36 +80,39 @@ def _members(found: Impact) -> dict[str, object]:
 
 
 def _total(found: Impact) -> str:
-    direct, tests = sum(each.distance == 1 for each in found.dependents), len(found.tests)
+    direct, tests = sum(dependent.distance == 1 for dependent in found.dependents), len(found.tests)
     total = f"{count_of(len(found.dependents), 'dependent')}, {direct:,} direct"
     return f"{total}, {count_of(tests, 'test file')}" if tests else total
 
 
 def _answer_tests(answering: CommandContext, answer: Answer[Impact]) -> int:
-    """The tests of an impact, for the command line of what runs them: words, none of which is an option or is two."""
+    """Print the test files of an impact as words for a command line.
+
+    Paths that need quoting are omitted with a note.
+    """
     tests = answer.found.tests
     sources = answer.question.batch.about.sources
-    seen = [_as_seen_from_here(test, sources) for test in tests]
-    lines = [each for each in seen if not _SPLIT.search(each)]
+    seen = [_relative_to_current(test, sources) for test in tests]
+    lines = [path for path in seen if not _SPLIT.search(path)]
     if_none = f"no test depends on {display_path(answer.found.path)}"
     if_none, members = "" if tests else if_none, _members(answer.found)
     status = emit_rows(answering, answer, tests, lines, if_none=if_none, name="impact-tests", members=members)
     if len(lines) < len(seen) and not answering.as_json:
-        left = count_of(len(seen) - len(lines), "test file")
-        answering.tell(f"{left} omitted because the shell would split or expand the name; list all with --json")
+        omitted = count_of(len(seen) - len(lines), "test file")
+        answering.report(f"{omitted} omitted because the shell would split or expand the name; list all with --json")
     return status
 
 
 _SPLIT = re.compile(r"[^\w./:@%+=,~-]|^~")
-"""What a shell or a runner would take for something else where it is not quoted."""
+"""Characters that a shell or a test runner could interpret in an unquoted word."""
 
 
-def _as_seen_from_here(path: str, sources: Sequence[bytes]) -> str:
-    """A path of the project as it is from the current directory, where that is in the one tree or above it."""
-    here = os.getcwd()
+def _relative_to_current(path: str, sources: Sequence[bytes]) -> str:
+    """Return a project path relative to the current directory, if this is inside or above the only source tree."""
+    current = os.getcwd()
     root = os.fsdecode(sources[0]) if len(sources) == 1 else ""
-    if root and (os.path.commonpath([here, root]) in (here, root)):
-        path = os.path.relpath(os.path.join(root, path), here)
+    if root and (os.path.commonpath([current, root]) in (current, root)):
+        path = os.path.relpath(os.path.join(root, path), current)
     return f"./{path}" if path.startswith("-") else path
 
 
@@ -155,10 +158,10 @@ def graph(
         raise InvalidInput("--all cannot be used without --cycles")
     answer = batch.imports(asked)
     if dot:
-        pairs = dict.fromkeys((each.source, each.target) for each in answer.found)
+        pairs = dict.fromkeys((file_import.source, file_import.target) for file_import in answer.found)
         arrows = (f"  {_quoted(source)} -> {_quoted(target)};" for source, target in pairs)
         return emit_rows(answering, answer, list(pairs), ["digraph imports {", *arrows, "}"], name="graph-dot")
-    rows = [msgspec.structs.asdict(each) for each in answer.found]
+    rows = [msgspec.structs.asdict(file_import) for file_import in answer.found]
     shown = ("source", "target", "line", "resolution")
     cells = table(([row[name] for name in shown] for row in rows), shown, paths=shown[:2]) if rows else []
     return emit_rows(answering, answer, rows, cells, if_none="no imports")
@@ -166,12 +169,12 @@ def graph(
 
 def _answer_cycles(answering: CommandContext, batch: Batch, paths: Paths, *, everything: bool) -> int:
     answer = batch.import_cycles(paths, everything=everything)
-    lines = (line for each in answer.found for line in _cycle_lines(each, terminal_width()))
+    lines = (line for cycle in answer.found for line in _cycle_lines(cycle, terminal_width()))
     status = emit_rows(answering, answer, answer.found, lines, if_none="no import cycles", name="graph-cycles")
     if not everything and not answering.as_json:
-        shown = [set(each.files) for each in answer.found]
+        shown = [set(cycle.files) for cycle in answer.found]
         every = batch.import_cycles(paths, everything=True).found
-        left_out = sum(not any(files <= set(each.files) for files in shown) for each in every)
+        left_out = sum(not any(files <= set(cycle.files) for files in shown) for cycle in every)
         if left_out:
             answering.note(
                 f"{count_of(left_out, 'import cycle')} hidden; to list all, use --all. "
@@ -182,7 +185,7 @@ def _answer_cycles(answering: CommandContext, batch: Batch, paths: Paths, *, eve
 
 
 def _cycle_lines(cycle: Cycle, width: int | None) -> list[str]:
-    """A cycle in one line; on a terminal in as many as it takes, each directory once where it stays the same."""
+    """Return a cycle as one line. On a terminal, wrap the line and shorten paths."""
     count = f"{count_of(len(cycle.files), 'file')}: "
     cut = f"{cycle.cut.source}:{cycle.cut.line}"
     if width is None:

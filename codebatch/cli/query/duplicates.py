@@ -1,4 +1,4 @@
-"""`duplicates`: duplicate blocks, and their source side by side."""
+"""The command `duplicates`: duplicate blocks, and their source side by side."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _BLOCKS_SHOWN = 10
 _PLACES_LISTED = 3
 _FIRST_LINES = 12
 _SIDE_COLUMNS = 40
-"""A side that is narrower is not read: then one is below the other."""
+"""Minimum width of a side. In a narrower terminal, the sides are printed one below the other."""
 _BETWEEN = " | "
 _PLACE_COLUMNS_MIN = 24
-"""Columns in which a place is shown at least, before those behind it go into the next line."""
+"""Minimum width of a location, before the following ones move to the next line."""
 _TAB_COLUMNS = 4
 
 
@@ -134,10 +134,10 @@ def _lines(batch: Batch, found: DuplicateBlocks, *, is_alone: bool) -> Iterator[
 
 
 def _block_lines(block: DuplicateBlock, listed: int) -> list[str]:
-    """A block in one line; on a terminal in as many as it takes, and no path of it is broken."""
+    """Return a block as one line. On a terminal, wrap the line and shorten paths, without breaking a path."""
     head = f"{block.number:>4}  {count_of(block.lines, 'line')}  "
-    left = len(block.locations) - listed
-    more = f" (and {left:,} more)" if left > 0 else ""
+    hidden = len(block.locations) - listed
+    more = f" (and {hidden:,} more)" if hidden > 0 else ""
     places = [_shown(place) for place in block.locations[:listed]]
     line = f"{head}{' = '.join(places)}{more}"
     width = terminal_width()
@@ -147,8 +147,8 @@ def _block_lines(block: DuplicateBlock, listed: int) -> list[str]:
     fitted = [fitted_path(place, max(room, _PLACE_COLUMNS_MIN), 0) for place in places]
     if len({*fitted}) < len(fitted):  # If short forms are equal, the directories tell them apart.
         fitted = [fitted_path(place, width - len(head), 0) for place in places]
-    first, *others = wrapped(f"{' = '.join(fitted)}{more}", width - len(head))
-    return [f"{head}{first}", *(" " * len(head) + line for line in others)]
+    first, *further = wrapped(f"{' = '.join(fitted)}{more}", width - len(head))
+    return [f"{head}{first}", *(" " * len(head) + line for line in further)]
 
 
 def _shown(place: DuplicateLocation) -> str:
@@ -157,14 +157,14 @@ def _shown(place: DuplicateLocation) -> str:
 
 
 def _source(batch: Batch, block: DuplicateBlock, lines_max: int | None) -> Iterator[str]:
-    """The places of a block side by side, or one below the other."""
+    """Yield the source of a block's locations, side by side or one below the other."""
     sides = [(_shown(place), _numbered(lines, lines_max)) for place, lines in batch.source_of_copies(block)]
     columns = terminal_width()
     width = 0 if columns is None else (columns - len(_BETWEEN)) // 2
     if len(sides) == 2 and width >= _SIDE_COLUMNS:
         (left_title, left), (right_title, right) = sides
-        for one, other in zip_longest([left_title, *left], [right_title, *right], fillvalue=""):
-            yield f"{_cut(one, width):<{width}}{_BETWEEN}{_cut(other, width)}".rstrip()
+        for left_line, right_line in zip_longest([left_title, *left], [right_title, *right], fillvalue=""):
+            yield f"{_cut(left_line, width):<{width}}{_BETWEEN}{_cut(right_line, width)}".rstrip()
     else:
         for title, lines in sides:
             yield from (fitted_path(title, columns, 0), *lines)
@@ -175,8 +175,8 @@ def _source(batch: Batch, block: DuplicateBlock, lines_max: int | None) -> Itera
 
 def _numbered(lines: Sequence[SourceLine], lines_max: int | None) -> list[str]:
     return [
-        f"{each.line:>6}  {printable(each.text.removesuffix(chr(13)).expandtabs(_TAB_COLUMNS))}".rstrip()
-        for each in lines[:lines_max]
+        f"{source_line.line:>6}  {printable(source_line.text.removesuffix(chr(13)).expandtabs(_TAB_COLUMNS))}".rstrip()
+        for source_line in lines[:lines_max]
     ]
 
 

@@ -1,4 +1,4 @@
-"""`export`: findings in the formats of other programs, and definitions as tags."""
+"""The command `export`: findings in formats of other programs, and definitions as tags."""
 
 from __future__ import annotations
 
@@ -111,45 +111,45 @@ def export(
 
 
 class _ExportTargets(NamedTuple):
-    """Where the export goes, None where that is standard output; and the summary, None where there is to be none."""
+    """Targets of an export. `export` is None for standard output, `summary` is None for no summary."""
 
     export: Path | None
     summary: Path | None
 
 
 def _places(form: Form, output: str, summary: str | None, *, as_json: bool) -> _ExportTargets:
-    """Where it all goes. Raises InvalidInput where it cannot."""
+    """Return the targets. Raises InvalidInput if one is invalid."""
     if as_json and output == STANDARD_OUTPUT:
         raise InvalidInput("--json cannot be used with an export to standard output; write it to a file with -o FILE")
     example = f"codebatch export {form} -o FILE"
     target = None if output == STANDARD_OUTPUT else target_of(output, example)
-    beside = None if summary is None else target_of(summary, f"codebatch export {form} --summary FILE")
-    if beside is not None and beside == target:
+    summary_target = None if summary is None else target_of(summary, f"codebatch export {form} --summary FILE")
+    if summary_target is not None and summary_target == target:
         raise InvalidInput("-o and --summary cannot be the same file")
-    return _ExportTargets(target, beside)
+    return _ExportTargets(target, summary_target)
 
 
 def _answer(
     answering: CommandContext, batch: Batch, form: Form, output: str, places: _ExportTargets, answer: Answer[Export]
 ) -> int:
-    """Write what was made; returns the exit status."""
-    found = answer.found
-    for told in found.excluded:
-        answering.tell(told)
+    """Write an export. Return the exit status."""
+    exported = answer.found
+    for text in exported.excluded:
+        answering.report(text)
     if places.summary is not None:
-        _add_summary(answering, places.summary, found)
+        _add_summary(answering, places.summary, exported)
     noun = "definition" if form == "ctags" else "finding"
     if places.export is None:
 
         def write() -> None:
-            sys.stdout.buffer.write(found.data)
+            sys.stdout.buffer.write(exported.data)
 
-        return emit_formatted(answering, answer, write, if_none="" if found.count else f"no {noun}s")
-    write_target(places.export, found.data)
-    size = len(found.data)
+        return emit_formatted(answering, answer, write, if_none="" if exported.count else f"no {noun}s")
+    write_target(places.export, exported.data)
+    size = len(exported.data)
     document: dict[str, object] = {"batch_id": batch.id, "form": form, "path": output, "bytes": size}
-    lines = [f"{output}: {count_of(found.count, noun)}, {human_bytes(size)}"]
-    return emit_document(answering, answer, {**document, "count": found.count, "excluded": found.excluded}, lines)
+    lines = [f"{output}: {count_of(exported.count, noun)}, {human_bytes(size)}"]
+    return emit_document(answering, answer, {**document, "count": exported.count, "excluded": exported.excluded}, lines)
 
 
 def _refuse(
@@ -161,7 +161,7 @@ def _refuse(
     with_hints: bool,
     has_severity: bool,
 ) -> None:
-    """Raise InvalidInput for what is named twice, or means nothing."""
+    """Raise InvalidInput for contradictory or ineffective arguments."""
     if pair and batch_reference is not None:
         raise InvalidInput("--batch cannot be used with A and B")
     if len(pair) not in (0, 2):
@@ -174,11 +174,11 @@ def _refuse(
 
 
 def _add_summary(answering: CommandContext, target: Path, export: Export) -> None:
-    """Add a summary to what other commands of the step have written."""
+    """Append a summary to the summaries of other commands in the same step."""
     if is_null_device(target):
         return
     with target.open("ab") as file:
         if file.tell() + len(export.summary) > SUMMARY_BYTES_MAX:
-            answering.tell(f"summary not written: GitHub shows at most {human_bytes(SUMMARY_BYTES_MAX)} in a step")
+            answering.report(f"summary not written: GitHub shows at most {human_bytes(SUMMARY_BYTES_MAX)} in a step")
         else:
             file.write(export.summary)

@@ -1,4 +1,4 @@
-"""`find`: code that matches a pattern or a tree-sitter query."""
+"""The command `find`: code that matches a pattern or a tree-sitter query."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from codebatch.system.host import usable_cores
 
 _COLUMNS = ("path", "line", "column", "source")
 _SHOWN_MAX = 300
-"""Characters of a line of source, for people."""
+"""Maximum number of characters of a source line in text output."""
 
 
 @command()
@@ -139,9 +139,9 @@ def _value(row: JsonRecord, field: str) -> Json:
 
 
 def _show_place(answering: CommandContext, error: InvalidQuery) -> None:
-    """The line of a query that is wrong, with a caret below the place."""
+    """Print the line of an invalid query, with a caret below the error."""
     row, column = error.place
     line = error.text.split("\n")[row].replace("\t", " ")
     start = max(column - _SHOWN_MAX // 4, 0)
-    answering.tell(f"  {line[start : start + _SHOWN_MAX // 2]}")
-    answering.tell(f"  {' ' * (column - start)}^")
+    answering.report(f"  {line[start : start + _SHOWN_MAX // 2]}")
+    answering.report(f"  {' ' * (column - start)}^")

@@ -1,4 +1,4 @@
-"""`findings`: the findings of a batch by rule, with their source lines."""
+"""The command `findings`: the findings of a batch by rule, with their source lines."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SHOWN = 50
 _FLOOD_MIN = 20
-"""A rule that says the same more often is shown by its first findings alone, unless more are asked for."""
+"""Number of findings with one message above which only the first findings of a rule are shown by default."""
 _FLOOD_SHOWN_MAX = 3
 _NONE = "no findings"
 
@@ -91,13 +91,13 @@ def findings(
     shown = cut(answer.found, limit) if limit else cut(without_floods(answer.found), SHOWN)
     lines = finding_lines(answer.question, shown.rules, terminal_width())
     status = emit_rows(answering, answer, (), lines, if_none=_NONE)
-    for told in _hidden(answer.found, shown):
-        answering.note(told)
+    for note in _hidden(answer.found, shown):
+        answering.note(note)
     return status
 
 
 def cut(found: FindingsByRule, limit: int | None) -> FindingsByRule:
-    """The first findings, in the order of their rules."""
+    """Return the first findings, in the order of their rules."""
     if limit is None:
         return found
     rules: list[RuleFindings] = []
@@ -110,7 +110,7 @@ def cut(found: FindingsByRule, limit: int | None) -> FindingsByRule:
 
 
 def without_floods(found: FindingsByRule) -> FindingsByRule:
-    """Return the findings with the first few alone of each rule that says one thing more than _FLOOD_MIN times."""
+    """Return the findings without floods: of a rule with more than _FLOOD_MIN equal messages, only the first ones."""
     rules = (
         msgspec.structs.replace(rule, findings=rule.findings[:_FLOOD_SHOWN_MAX])
         if len(rule.findings) > _FLOOD_MIN and len({str(record["message"]) for record in rule.findings}) == 1
@@ -121,7 +121,7 @@ def without_floods(found: FindingsByRule) -> FindingsByRule:
 
 
 def finding_lines(question: BatchQuery, rules: Iterable[RuleFindings], width: int | None) -> Iterator[str]:
-    """Findings for people: what a rule found in how many places, and each of them with its source."""
+    """Yield the lines of findings: a line for each rule, and each finding with its source."""
     from codebatch.operations.queries.source_text import source_texts
 
     rules = tuple(rules)
@@ -130,22 +130,22 @@ def finding_lines(question: BatchQuery, rules: Iterable[RuleFindings], width: in
         messages = {str(record["message"]) for record in rule.findings}
         yield fitted(f"{rule_line(rule)}{f': {messages.pop()}' if len(messages) == 1 else ''}", width)
         for record in rule.findings:
-            told = f": {record['message']}" if messages else ""
-            yield fitted(f"  {place_of(record)}{told}", width)
+            suffix = f": {record['message']}" if messages else ""
+            yield fitted(f"  {place_of(record)}{suffix}", width)
             yield from source_lines(record, next(sources), width)
 
 
 def rule_line(rule: RuleFindings) -> str:
-    """How bad what a rule found is, and how much that is."""
-    apart = "all" if rule.non_production == rule.count else f"{rule.non_production:,} of them"
-    apart = f", {apart} in non-production files" if rule.non_production else ""
-    return f"{rule.severity} {rule.code}  {rule.count:,} in {count_of(rule.files, 'file')}{apart}"
+    """Return the severity, ID and number of findings of a rule, as text."""
+    non_production = "all" if rule.non_production == rule.count else f"{rule.non_production:,} of them"
+    non_production = f", {non_production} in non-production files" if rule.non_production else ""
+    return f"{rule.severity} {rule.code}  {rule.count:,} in {count_of(rule.files, 'file')}{non_production}"
 
 
 def _hidden(found: FindingsByRule, shown: FindingsByRule) -> Iterator[str]:
-    left = found.count - sum(len(rule.findings) for rule in shown.rules)
-    if left > 0:
-        yield f"{left:,} more; show them with --limit {found.count}"
+    hidden = found.count - sum(len(rule.findings) for rule in shown.rules)
+    if hidden > 0:
+        yield f"{hidden:,} more; show them with --limit {found.count}"
     if found.hints_hidden:
         yield f"{count_of(found.hints_hidden, 'hint')} hidden; show them with --all"
 

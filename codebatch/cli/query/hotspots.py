@@ -1,4 +1,4 @@
-"""`hotspots`: the functions and files that are hardest to change."""
+"""The command `hotspots`: the functions and files that are hardest to change."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _TITLES = {
     "commits_per_year": "commits/yr",
     "dependents": "dependents",
 }
-"""What people read over the columns."""
+"""Column titles in text output."""
 
 
 @command()
@@ -115,7 +115,7 @@ def hotspots(
         by, files=of_files, least=least, limit=limit, path=asked, lang=lang or None, everything=everything
     )
     found = answer.found
-    _tell(answering, found)
+    _report_notes(answering, found)
     if answering.as_json or form == "json":
         document = {"batch_id": answer.question.batch.id, "by": by, **msgspec.to_builtins(found)}
         as_json = msgspec.structs.replace(answering, as_json=True)
@@ -139,8 +139,8 @@ def _value(row: JsonRecord, field: str) -> Json:
     return record_path(row) if field == "path" else row.get(field)
 
 
-def _has(found: Hotspot, field: str) -> bool:
-    return getattr(found, field) is not UNSET
+def _has(hotspot: Hotspot, field: str) -> bool:
+    return getattr(hotspot, field) is not UNSET
 
 
 def _lines(rows: tuple[Hotspot, ...]) -> Iterable[str]:
@@ -150,29 +150,29 @@ def _lines(rows: tuple[Hotspot, ...]) -> Iterable[str]:
     header = [*(_TITLES[field] for field in numbers), "commits/yr", "dependents"]
     header += ["function", "location"] if _has(rows[0], "symbol") else ["file"]
 
-    def cells(each: Hotspot) -> list[object]:
-        told = [*(getattr(each, field) for field in (*numbers, "commits_per_year")), _users(each)]
-        place = record_path(msgspec.to_builtins(each))
-        where = [str(each.symbol), f"{place}:{each.line}"] if _has(each, "symbol") else [place]
-        return [*("?" if value is None else value for value in told), *where]
+    def cells(hotspot: Hotspot) -> list[object]:
+        values = [*(getattr(hotspot, field) for field in (*numbers, "commits_per_year")), _users(hotspot)]
+        place = record_path(msgspec.to_builtins(hotspot))
+        where = [str(hotspot.symbol), f"{place}:{hotspot.line}"] if _has(hotspot, "symbol") else [place]
+        return [*("?" if value is None else value for value in values), *where]
 
     yield from table(map(cells, rows), header, paths=("location", "file"))
 
 
-def _users(found: Hotspot) -> object:
-    """Return the number of dependents; with a plus if it is not known to be of all."""
-    return f"{found.dependents:,}+" if found.dependents_partial is True else found.dependents
+def _users(hotspot: Hotspot) -> object:
+    """Return the number of dependents, with a plus if there may be more."""
+    return f"{hotspot.dependents:,}+" if hotspot.dependents_partial is True else hotspot.dependents
 
 
-def _tell(answering: CommandContext, found: Hotspots) -> None:
-    if found.churn_note:
-        answering.note(found.churn_note)
-    if found.excluded:
-        parts = [f"{count:,} {_LEFT_OUT[of]}" for of, count in sorted(found.excluded.items())]
+def _report_notes(answering: CommandContext, result: Hotspots) -> None:
+    if result.churn_note:
+        answering.note(result.churn_note)
+    if result.excluded:
+        parts = [f"{count:,} {_EXCLUDED_TEXTS[category]}" for category, count in sorted(result.excluded.items())]
         answering.note(f"hidden: {', '.join(parts)}; show them with --all")
 
 
-_LEFT_OUT = {
+_EXCLUDED_TEXTS = {
     "test": "in test files",
     "foreign": "in vendored or generated files",
     "doubtful": "in partially parsed files",

@@ -1,4 +1,4 @@
-"""`inspect`: an overview of a file, a line of it, or every record about it."""
+"""The command `inspect`: an overview of a file, one line of it, or all records about it."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def inspect(
     named = kinds and kinds.split(",")
     path, line = batch.split_place(path)
     if line is not None:
-        from codebatch.cli.answers.source_line import answer_line  # 2 ms, which no other answer takes
+        from codebatch.cli.answers.source_line import answer_line  # Other answers do not need this import.
 
         return answer_line(answering, batch.inspect_line(path, line, kind=named))
     if kinds is None and not (everything or answering.as_json or answering.explain):
-        from codebatch.cli.answers.file_overview import overview_lines  # as above
+        from codebatch.cli.answers.file_overview import overview_lines  # Other answers do not need this import.
 
         seen = batch.overview(path)
         return emit_document(answering, seen, {}, overview_lines(seen.found))
@@ -57,7 +57,7 @@ def inspect(
 
 
 def _explained(question: BatchQuery, found: FileRecords) -> tuple[dict[str, object], list[str]]:
-    """Where the answer about a file comes from, as JSON and as lines."""
+    """Return the origin of the records of a file, as JSON and as lines."""
     records, batch = question.records, question.batch
     shard = next(shard for shard in records.plan.shards if shard.start <= found.item < shard.end)
     where = records.source.place

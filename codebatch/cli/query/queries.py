@@ -1,4 +1,4 @@
-"""`summary`, `errors`, `top`, `query`: questions about one batch."""
+"""The commands `summary`, `errors`, `top` and `query`: queries of one batch."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def errors(answering: CommandContext, batch_reference: str | None, task: str | N
     A failure is a file that a task could not process. Failures come first.
     """
     answer = ask(answering, batch_reference).errors(task)
-    rows = [(row, 1) for row in answer.found] if answering.as_json else _told_once(answer.found)
+    rows = [(row, 1) for row in answer.found] if answering.as_json else _merged_failures(answer.found)
     shown = rows if limit is None and answering.as_json else rows[: limit or ERRORS_SHOWN]
     lines = (line for row, count in shown for line in _error_lines(row, count))
     status = emit_rows(answering, answer, [row for row, _ in shown], lines, if_none="no errors")
@@ -94,7 +94,7 @@ def top(answering: CommandContext, batch_reference: str | None, task: str | None
     return emit_rows(answering, answer, dict(answer.found), lines)
 
 
-NOUNS_TOLD = {
+_NOUN_HELP = {
     "outputs": "List records of every kind",
     "diagnostics": "List findings",
     "symbols": "List definitions",
@@ -108,13 +108,13 @@ NOUNS_TOLD = {
 
 
 class RecordTypeGroup(Group):
-    """The record types, each a command that is created when it is called: one process calls one."""
+    """The record types. Each command is created when it is called, because a process calls only one."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(NOUNS_TOLD)
+        return sorted(_NOUN_HELP)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return _noun_command(cmd_name) if cmd_name in NOUNS_TOLD else None
+        return _noun_command(cmd_name) if cmd_name in _NOUN_HELP else None
 
 
 @click.group(cls=RecordTypeGroup)
@@ -139,7 +139,7 @@ def _noun_command(noun: str) -> click.Command:
 
     more = " Text output leaves out the kind fingerprints, which is for programs." if noun == "outputs" else ""
     paths = "Each PATH restricts the answer to a file or to the files below a directory."
-    return click.command(noun, cls=RecordTypeCommand, help=f"{NOUNS_TOLD[noun]}.\n\n{paths}{more}")(records)
+    return click.command(noun, cls=RecordTypeCommand, help=f"{_NOUN_HELP[noun]}.\n\n{paths}{more}")(records)
 
 
 def _answer_records(answering: CommandContext, batch: Batch, asked: RecordQuery) -> int:
@@ -160,10 +160,10 @@ def _answer_records(answering: CommandContext, batch: Batch, asked: RecordQuery)
         first = next(found, None)
         rows: Iterable[JsonRecord] = () if first is None else chain((first,), found)
     else:
-        rows = list(answer.found)  # What is damaged is met before anything is written.
+        rows = list(answer.found)  # Read all records first, so that damage is reported before any output.
     if_none = "" if rows else none_found(batch, asked)
     if form == "json":
-        # Records of which only some fields are wanted are not as the schema has them.
+        # Records with only some of their fields do not match the schema.
         return emit_rows(answering, answer, rows, (), if_none=if_none, name="" if fields else None)
     paint = answering.painter
     if form == "plain" and not fields and paint is not None:
@@ -180,7 +180,7 @@ def _value(row: JsonRecord, field: str) -> Json:
 
 
 def _chosen(row: JsonRecord, field: str) -> Json:
-    """Of a row that has the fields alone that are wanted."""
+    """Return a field of a row that contains only the selected fields."""
     return record_path(row, field) if f"{field}_b64" in row else row.get(field)
 
 
@@ -210,7 +210,7 @@ def _answer_counts(answering: CommandContext, batch: Batch, asked: RecordQuery, 
 
 
 def _form(answering: CommandContext, asked: RecordQuery) -> tuple[Form, CommandContext]:
-    """The form of the answer; under `-o json` all is as under `--json`. Raises InvalidInput."""
+    """Return the output format and the context. `-o json` has the effect of `--json`. Raises InvalidInput."""
     if answering.as_json and asked.form not in (None, "json"):
         raise InvalidInput(f"-o {asked.form} cannot be used with --json")
     form: Form = "json" if answering.as_json else asked.form or "plain"
@@ -218,26 +218,26 @@ def _form(answering: CommandContext, asked: RecordQuery) -> tuple[Form, CommandC
 
 
 def _code_lines(batch: Batch, ranked: list[tuple[str, int]], task: str | None) -> list[str]:
-    """Codes, with what severities they stand in the batch, and what they find: the rule says it, or a first message."""
-    from codebatch.plugins.worker_services import load_question  # 2 ms, which no other answer takes
+    """Return a table of rules: count, ID, severity, and the rule's summary or else the message of a finding."""
+    from codebatch.plugins.worker_services import load_question  # Other answers do not need this import.
 
-    found = batch.describe_codes([code for code, _ in ranked], task).found
+    descriptions = batch.describe_codes([code for code, _ in ranked], task).found
     rules = cast("list[dict[str, object]]", load_question("list_rules")({}))
     finds = {rule["code"]: rule["summary"] for rule in rules if rule["summary"]}
-    cells = ((count, code, found[code][0], finds.get(code, found[code][1])) for code, count in ranked)
+    cells = ((count, code, descriptions[code][0], finds.get(code, descriptions[code][1])) for code, count in ranked)
     return table(cells, ("count", "rule", "severity", "detects"))
 
 
-def _told_once(rows: Iterable[JsonRecord]) -> list[tuple[JsonRecord, int]]:
-    """Failures first, those that are alike once with how many they are; then all else."""
+def _merged_failures(rows: Iterable[JsonRecord]) -> list[tuple[JsonRecord, int]]:
+    """Return failures first, with equal failures merged and counted, then all other rows."""
     from codebatch.operations.queries.failure_evidence import alike
 
-    found = list(rows)
-    failures = alike(row for row in found if row.get("kind") == "failure")
-    return [*failures, *((row, 1) for row in found if row.get("kind") != "failure")]
+    all_rows = list(rows)
+    failures = alike(row for row in all_rows if row.get("kind") == "failure")
+    return [*failures, *((row, 1) for row in all_rows if row.get("kind") != "failure")]
 
 
 def _error_lines(row: JsonRecord, count: int) -> list[str]:
     evidence = str(row.get("evidence") or "").strip()
-    others = f", and in {count_of(count - 1, 'other file')}" if count > 1 else ""
-    return [record_line(row) + others, *(f"    {line}" for line in evidence.splitlines()[-8:])]
+    suffix = f", and in {count_of(count - 1, 'other file')}" if count > 1 else ""
+    return [record_line(row) + suffix, *(f"    {line}" for line in evidence.splitlines()[-8:])]

@@ -1,4 +1,4 @@
-"""`references`: the references to a name in the files of a batch."""
+"""The command `references`: the references to a name in the files of a batch."""
 
 from __future__ import annotations
 

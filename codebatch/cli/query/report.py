@@ -1,4 +1,4 @@
-"""`report`: the results of a batch as one HTML page."""
+"""The command `report`: the results of a batch as one HTML page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from codebatch.store.layout import REPORT_FILE
 
 _MARK = b'<meta name="generator" content="codebatch report">'
 _HEAD_BYTES = 4096
-"""The part of a page that has its mark."""
+"""Size of the part of a page that contains its mark."""
 _EXAMPLE = "for example: codebatch report -o report.html latest~1 latest"
 
 
@@ -61,7 +61,7 @@ def report(answering: CommandContext, pair: tuple[str, ...], batch_reference: st
     if output == STANDARD_OUTPUT:
         if answering.as_json:
             raise InvalidInput("--json cannot be used with -o -")
-        older, batch = _asked(answering, pair, batch_reference)
+        older, batch = _named_batches(answering, pair, batch_reference)
         answer = make_report(batch, older=older)
         page = answer.found
 
@@ -73,7 +73,7 @@ def report(answering: CommandContext, pair: tuple[str, ...], batch_reference: st
     if output is None:
         output = REPORT_FILE
         _refuse_unlike_report(target)
-    older, batch = _asked(answering, pair, batch_reference)
+    older, batch = _named_batches(answering, pair, batch_reference)
     refuse_in_store(target, batch.question.store.root)
     answer = make_report(batch, older=older)
     write_target(target, answer.found)
@@ -84,7 +84,7 @@ def report(answering: CommandContext, pair: tuple[str, ...], batch_reference: st
 
 
 def _refuse_unlike_report(target: Path) -> None:
-    """Raise InvalidInput if a file of the default name is not a report."""
+    """Raise InvalidInput if a file with the default name is not a report."""
     try:
         with target.open("rb") as file:
             head = file.read(_HEAD_BYTES)
@@ -97,6 +97,8 @@ def _refuse_unlike_report(target: Path) -> None:
         )
 
 
-def _asked(answering: CommandContext, pair: tuple[str, ...], reference: str | None) -> tuple[Batch | None, Batch]:
-    """The older batch, where one is named, and that of the page."""
+def _named_batches(
+    answering: CommandContext, pair: tuple[str, ...], reference: str | None
+) -> tuple[Batch | None, Batch]:
+    """Return the older batch, or None if none is named, and the batch of the report."""
     return ask_sides(answering, *pair) if pair else (None, ask(answering, reference))

@@ -1,4 +1,4 @@
-"""`sql`: SQL queries of the records of a batch."""
+"""The command `sql`: SQL queries of the records of a batch."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from codebatch.operations.queries.sql import Rows
 from codebatch.query.fields import JsonRecord
 
 _INTEGER_BITS = 64
-"""What JSON's readers hold. DuckDB's greatest have twice as many."""
+"""Size of integers that JSON readers support. DuckDB's largest integers have 128 bits."""
 _COMMENT = re.compile(r"--[^\s=]*\s")
 
 
 class StatementCommand(HelpfulCommand):
-    """A command whose argument may begin with a comment of SQL, which looks like an option."""
+    """A command whose argument may start with an SQL comment, which looks like an option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, [f"\n{each}" if _COMMENT.match(each) else each for each in args])
+        return super().parse_args(ctx, [f"\n{argument}" if _COMMENT.match(argument) else argument for argument in args])
 
 
 @command(cls=StatementCommand)
@@ -62,7 +62,7 @@ def sql(answering: CommandContext, statement: str, batch_reference: str | None, 
     form = "json" if answering.as_json else form or "table"
     answering = msgspec.structs.replace(answering, as_json=form == "json")
     batch = ask(answering, batch_reference)
-    with _ended_in_order(), batch.sql(statement) as answer:
+    with _exiting_on_signals(), batch.sql(statement) as answer:
         return _answer(answering, answer, form)
 
 
@@ -73,7 +73,7 @@ def _answer(answering: CommandContext, answer: Answer[Rows], form: Form) -> int:
         first = next(found, None)
         rows: Iterable[JsonRecord] = () if first is None else chain((first,), found)
     else:
-        rows = list(found)  # What DuckDB refuses while it answers is met before anything is written.
+        rows = list(found)  # Read all rows first, so that errors of DuckDB are reported before any output.
     if form == "json":
         named = [column._asdict() for column in answer.found.columns]
         document: dict[str, object] = {"batch_id": answer.question.batch.id, "columns": named, "rows": rows}
@@ -83,20 +83,20 @@ def _answer(answering: CommandContext, answer: Answer[Rows], form: Form) -> int:
 
 
 def _plain(value: object) -> Json:
-    """A value of DuckDB's as JSON has it. What JSON has no form for is the text that DuckDB would show."""
+    """Return a value of DuckDB as JSON. A value without a JSON form becomes the text that DuckDB shows."""
     match value:
         case None | str() | bool():
             return value
         case int():
             return value if value.bit_length() < _INTEGER_BITS else str(value)
         case float():
-            return value if value - value == 0 else None  # Neither infinite nor no number.
+            return value if value - value == 0 else None  # Infinity and NaN have no JSON form.
         case Decimal():
             return float(value)
         case list() | tuple():
-            return [_plain(each) for each in value]
+            return [_plain(element) for element in value]
         case dict():
-            return {str(key): _plain(each) for key, each in value.items()}
+            return {str(key): _plain(element) for key, element in value.items()}
         case bytes():
             return value.decode("utf-8", "backslashreplace")
         case _:
@@ -109,13 +109,13 @@ def _shown(row: JsonRecord, column: str) -> Json:
 
 
 @contextlib.contextmanager
-def _ended_in_order() -> Iterator[None]:
-    """Have a signal that ends us be an exception, so that no copy of records stays behind."""
+def _exiting_on_signals() -> Iterator[None]:
+    """Raise SystemExit on SIGHUP and SIGTERM, so that temporary copies of records are removed."""
 
     def end(number: int, _: FrameType | None) -> None:
         raise SystemExit(128 + number)
 
-    numbers = [each for each in (signal.SIGHUP, signal.SIGTERM) if signal.getsignal(each) is signal.SIG_DFL]
+    numbers = [number_ for number_ in (signal.SIGHUP, signal.SIGTERM) if signal.getsignal(number_) is signal.SIG_DFL]
     for number in numbers:
         signal.signal(number, end)
     try:

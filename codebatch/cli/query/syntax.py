@@ -1,4 +1,4 @@
-"""`ast` and `rules`: the syntax tree of a file, and the lint rules, without a batch."""
+"""The commands `ast` and `rules`: the syntax tree of a file, and lint rules. Most need no batch."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def ast(answering: CommandContext, path: Path, batch_reference: str | None, lang
 
 
 class _Rules(Group):
-    """Says what to type where somebody names a rule for a command."""
+    """A group that suggests `rules show` if a rule ID is given in place of a command."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -115,7 +115,7 @@ def show(answering: CommandContext, code: str, batch_reference: str | None) -> i
     if code not in every:
         raise _no_rule(code, every)
     rule = every[code] | cast("dict[str, object]", load_question("explain_rule")(_lint_settings(), code))
-    lines = _told(rule)
+    lines = _rule_lines(rule)
     batch = ask(answering, batch_reference) if batch_reference or _has_batch(answering) else None
     if batch is None or "lint" not in batch.tasks:
         answering.print(rule, lines)
@@ -130,8 +130,8 @@ def show(answering: CommandContext, code: str, batch_reference: str | None) -> i
     return emit_document(answering, answer, {**rule, "findings": findings, "batch_id": batch_id}, lines)
 
 
-def _told(rule: dict[str, object]) -> list[str]:
-    """A rule for people: in few lines, then its example, or all that its tool says, which has one."""
+def _rule_lines(rule: dict[str, object]) -> list[str]:
+    """Return the lines of a rule: a summary, then its explanation or example."""
     lines = [
         f"{rule['code']} {rule['name']}".rstrip(),
         f"{rule['severity']}, {'on' if rule['enabled'] else 'off'}, from {rule['tool']}",
@@ -152,8 +152,8 @@ def _no_rule(code: str, known: Collection[str]) -> InvalidInput:
             f"{code!r} is not a lint rule; it is reported by the task `parse`",
             hint=f"see: codebatch query diagnostics --code {code}",
         )
-    meant = closest(code.upper(), known) or closest(code, known)
-    hint = f"did you mean {meant!r}?" if meant else "see: codebatch rules list"
+    similar = closest(code.upper(), known) or closest(code, known)
+    hint = f"did you mean {similar!r}?" if similar else "see: codebatch rules list"
     return InvalidInput(f"no such rule {code!r}", hint=hint)
 
 
@@ -184,7 +184,7 @@ def test(answering: CommandContext, paths: tuple[Path, ...]) -> int:
     configuration = load_configuration(Path.cwd())
     seconds = configuration.settings.file_seconds_max
     answer = test_rules(_lint_settings(configuration), files, seconds=seconds)
-    lines = [record_line(found) for found in answer["findings"]]
+    lines = [record_line(finding) for finding in answer["findings"]]
     lines += [_tried(file) for file in answer["files"]] if answer["rules"] else []
     is_wrong = False
     for row in answer["rules"]:
@@ -192,19 +192,19 @@ def test(answering: CommandContext, paths: tuple[Path, ...]) -> int:
         is_wrong = is_wrong or bool(wrong)
         lines.append(f"{row['id']}: {count_of(cast('int', row['examples']), 'example')}, {len(wrong)} failed")
         for each in wrong:
-            said = "no match found in the `bad`" if each["example"] == "bad" else "a match found in the `good`"
-            lines.append(f"  {said} example: {each['text']}")
+            result = "no match found in the `bad`" if each["example"] == "bad" else "a match found in the `good`"
+            lines.append(f"  {result} example: {each['text']}")
     answering.print(answer, lines)
     if not answer["rules"]:
         answering.note("no custom rules: add [[tasks.lint.rules]] to codebatch.toml")
     for failure in answer["failures"]:
         where = f"its {failure['example']} example" if "example" in failure else display_path(path_bytes(failure))
-        answering.tell(f"rule {failure['rule']} did not finish on {where}: {failure['reason']}")
+        answering.report(f"rule {failure['rule']} did not finish on {where}: {failure['reason']}")
     return 1 if is_wrong else 3 if answer["failures"] else 0
 
 
 def _tried(file: JsonRecord) -> str:
-    """What became of a file that rules were to be tried on."""
+    """Return the result of testing rules on a file, as text."""
     shown = display_path(path_bytes(file))
     if file["skip_reason"]:
         return f"{shown}: skipped, {file['skip_reason']}"
@@ -226,8 +226,8 @@ def new(answering: CommandContext, rule_id: str, language: str | None) -> None:
     """Add an example of a custom rule to the configuration file of the project."""
     from codebatch.operations.project.scaffolding import new_rule
 
-    made = new_rule(Path.cwd(), rule_id, language)
-    answering.print(made, [f"{made.file}:", *(f"  {line}" for line in made.text.splitlines())])
+    created = new_rule(Path.cwd(), rule_id, language)
+    answering.print(created, [f"{created.file}:", *(f"  {line}" for line in created.text.splitlines())])
     answering.note("test its examples with: codebatch rules test")
     answering.note("run it on the project with: codebatch run")
 
@@ -237,7 +237,7 @@ def _every_rule() -> list[dict[str, object]]:
 
 
 def _lint_settings(configuration: Configuration | None = None) -> dict[str, Json]:
-    """Return the checked settings of lint in a configuration, by default the one here. Raises InvalidConfiguration."""
+    """Return the validated settings of lint, by default of the current project. Raises InvalidConfiguration."""
     configuration = configuration or load_configuration(Path.cwd())
     settings = configuration.settings.tasks.get("lint", {})
     check_overrides(configuration.catalogue, {"lint": settings})
@@ -245,7 +245,7 @@ def _lint_settings(configuration: Configuration | None = None) -> dict[str, Json
 
 
 def _read(path: Path) -> bytes:
-    """A file as it is on disk. Raises InvalidInput where there is none, and SourceUnreadable."""
+    """Return the content of a file on disk. Raises InvalidInput if it does not exist, otherwise SourceUnreadable."""
     try:
         return read_regular(path, bytes_max=_FILE_BYTES_MAX, is_link_followed=True)
     except (FileNotFoundError, NotADirectoryError) as error:

@@ -1,4 +1,4 @@
-"""`api`, `explain` and `completion`: descriptions of the command line, without a store."""
+"""The commands `api`, `explain` and `completion`: descriptions of the command line that need no store."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ def api(answering: CommandContext) -> None:
     root = click.get_current_context().find_root().command
     assert isinstance(root, click.Group)
     described = describe(root)
-    rows = ((each.name, each.answer or "-", each.description) for each in described.commands)
+    rows = (
+        (described_command.name, described_command.answer or "-", described_command.description)
+        for described_command in described.commands
+    )
     answering.print(described, table(rows, ("command", "answer", "description")))
 
 
@@ -39,8 +42,8 @@ def explain(answering: CommandContext, words: tuple[str, ...]) -> None:
     from codebatch.cli.framework.explain_answers import explain as explain_command
 
     explained = explain_command(" ".join(words))
-    lines = [f"{each.description}" + "".join(f"\n  {path}" for path in each.paths) for each in explained.reads]
-    answering.print(explained, [each for line in lines for each in line.split("\n")])
+    lines = [f"{source.description}" + "".join(f"\n  {path}" for path in source.paths) for source in explained.reads]
+    answering.print(explained, [source for line in lines for source in line.split("\n")])
 
 
 @command()
@@ -58,6 +61,6 @@ def completion(answering: CommandContext, shell: str) -> None:
 
     kind = get_completion_class(shell)
     assert kind is not None
-    made = kind(click.get_current_context().find_root().command, {}, "codebatch", COMPLETE_VARIABLE)
-    script = made.source_template % made.source_vars()
+    completion_class = kind(click.get_current_context().find_root().command, {}, "codebatch", COMPLETE_VARIABLE)
+    script = completion_class.source_template % completion_class.source_vars()
     answering.print(Completion(shell=shell, script=script), script.splitlines())

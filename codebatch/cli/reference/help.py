@@ -1,4 +1,4 @@
-"""`help` and `version`."""
+"""The commands `help` and `version`."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def version(answering: CommandContext) -> None:
 
 
 def _page(topic: str) -> str:
-    """Return the Markdown of a topic."""
+    """Return the Markdown text of a topic."""
     if topic not in GENERATED:
         return page(topic)
     root = click.get_current_context().find_root().command
@@ -94,16 +94,16 @@ def _page(topic: str) -> str:
 
 
 def _help_of_command(words: tuple[str, ...]) -> str:
-    """Return the help of a command. Raises InvalidInput if no command has these words."""
+    """Return the help of a command. Raises InvalidInput if no command has this name."""
     context = click.get_current_context().find_root()
     for word in words:
         group = context.command
         below = group.get_command(context, word) if isinstance(group, click.Group) else None
         if below is None:
-            of = "topic or command" if len(words) == 1 else "command"
+            kind = "topic or command" if len(words) == 1 else "command"
             topics = ALL_TOPICS if len(words) == 1 else ()
-            meant = group.meant(context, word, topics) if isinstance(group, Group) else None
-            hint = f"did you mean {meant!r}?" if meant else f"see: {context.command_path} --help"
-            raise InvalidInput(f"no such {of}: {' '.join(words)!r}", hint=hint)
+            similar = group.meant(context, word, topics) if isinstance(group, Group) else None
+            hint = f"did you mean {similar!r}?" if similar else f"see: {context.command_path} --help"
+            raise InvalidInput(f"no such {kind}: {' '.join(words)!r}", hint=hint)
         context = click.Context(below, context, word, **group.context_settings)
     return context.get_help()

@@ -1,4 +1,4 @@
-"""`selftest`, with the alias `gate`: self-tests of a store, a batch and this program."""
+"""The command `selftest`, with the alias `gate`: self-tests of a store, a batch and this installation."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def gate_run(answering: CommandContext, name: str, batch_reference: str | None) 
     Exit status 1 if it fails. Exit status 3 if it is skipped because something that it needs is missing.
     """
     chosen = find_gate(name)
-    teller = RunListener(answering)
-    subject = _subject(answering, batch_reference, teller)
+    listener = RunListener(answering)
+    subject = _subject(answering, batch_reference, listener)
     subject.check_names()
     result = _suggested(answering, run_gate(chosen, subject))
     answering.print(result, _result_lines(result))
@@ -90,8 +90,8 @@ def gate_bundle(answering: CommandContext, name: str, batch_reference: str | Non
     Exit status 1 if a self-test fails. Exit status 3 if all are skipped.
     """
     check_bundle(name)
-    teller = RunListener(answering)
-    subject = _subject(answering, batch_reference, teller)
+    listener = RunListener(answering)
+    subject = _subject(answering, batch_reference, listener)
     subject.check_names()
     bundle = run_all(name, subject, is_stopping=fail_fast)
     bundle = replace(bundle, results=tuple(_suggested(answering, result) for result in bundle.results))
@@ -107,40 +107,40 @@ def gate_bundle(answering: CommandContext, name: str, batch_reference: str | Non
 @with_common_options
 def gate_explain(answering: CommandContext, name: str) -> None:
     """Describe a self-test: what it checks, reads and writes."""
-    told = about(find_gate(name))
+    description = about(find_gate(name))
     lines = [
-        f"{told.gate_id} ({told.status}): {told.invariant}",
-        f"names      {' '.join((told.gate_id, *told.aliases))}",
-        f"needs      {told.needs}",
-        f"checks     {told.inspects}",
-        f"writes     {told.writes or 'nothing'}",
+        f"{description.gate_id} ({description.status}): {description.invariant}",
+        f"names      {' '.join((description.gate_id, *description.aliases))}",
+        f"needs      {description.needs}",
+        f"checks     {description.inspects}",
+        f"writes     {description.writes or 'nothing'}",
     ]
-    answering.print(GateExplainAnswer(**asdict(told)), lines)
+    answering.print(GateExplainAnswer(**asdict(description)), lines)
 
 
 for _command in (gate_list, gate_run, gate_bundle, gate_explain):
     selftest.add_command(_command)
 
 
-def _subject(answering: CommandContext, reference: str | None, teller: RunListener) -> Subject:
+def _subject(answering: CommandContext, reference: str | None, listener: RunListener) -> Subject:
     return Subject(
         answering.place,
         reference,
         execution=lambda: ExecutionSettings(configuration=load_configuration(Path.cwd())),
         program=program_of,
-        listener=teller,
+        listener=listener,
     )
 
 
 def program_of() -> Program:
-    """All commands, each imported, and the names that help lists."""
-    from codebatch.cli import SECTIONS, cli  # which imports us
+    """Return all commands, each imported, and the names that help lists."""
+    from codebatch.cli import SECTIONS, cli  # A circular import: `codebatch.cli` imports this module.
 
     commands: list[SubjectCommand] = []
     broken: list[str] = []
-    left: list[tuple[str, click.Group]] = [("", cli)]
-    while left:
-        before, group = left.pop()
+    pending: list[tuple[str, click.Group]] = [("", cli)]
+    while pending:
+        before, group = pending.pop()
         ctx = click.Context(group)
         for name in group.list_commands(ctx):
             try:
@@ -154,26 +154,26 @@ def program_of() -> Program:
             options = frozenset(name for option in of_it for name in option.opts)
             commands.append(SubjectCommand(f"{before}{name}", command.help or "", options))
             if isinstance(command, click.Group):
-                left.append((f"{before}{name} ", command))
-    told = tuple(name for section in SECTIONS.values() for name in section)
-    return Program(tuple(commands), told, tuple(broken), None if broken else _described(cli))
+                pending.append((f"{before}{name} ", command))
+    listed = tuple(name for section in SECTIONS.values() for name in section)
+    return Program(tuple(commands), listed, tuple(broken), None if broken else _described(cli))
 
 
 def _described(root: click.Group) -> dict[str, frozenset[str]]:
-    """The options of each command, under each of its names, as `api --json` has them."""
+    """Return the options of each command by each of its names, as in `api --json`."""
     from codebatch.cli.reference.interface import describe
 
-    told = describe(root)
-    common = {name for option in told.options for name in option.names} - {"-V", "--version"}
+    interface = describe(root)
+    common = {name for option in interface.options for name in option.names} - {"-V", "--version"}
     return {
-        name: frozenset(common.union(*(option.names for option in each.options)))
-        for each in told.commands
-        for name in (each.name, *each.aliases)
+        name: frozenset(common.union(*(option.names for option in described.options)))
+        for described in interface.commands
+        for name in (described.name, *described.aliases)
     }
 
 
 def _suggested(answering: CommandContext, result: GateResult) -> GateResult:
-    """A result whose hints name the store that was named."""
+    """Return a result whose hints name the store, if the user named one."""
     failures = tuple(
         replace(failure, suggestion=failure.suggestion and answering.suggest(failure.suggestion))
         for failure in result.failures
@@ -184,8 +184,8 @@ def _suggested(answering: CommandContext, result: GateResult) -> GateResult:
 def _result_lines(result: GateResult) -> Iterator[str]:
     looked = ", ".join(count_of(count, noun.removesuffix("s")) for noun, count in result.details.items())
     failed = count_of(result.failures_count, "failure")
-    told = {"passed": looked, "failed": f"{failed}; {looked}" if looked else failed, "skipped": result.reason}
-    yield f"{result.outcome:7}  {result.gate_id:25}  {told[result.outcome]}".rstrip()
+    detail = {"passed": looked, "failed": f"{failed}; {looked}" if looked else failed, "skipped": result.reason}
+    yield f"{result.outcome:7}  {result.gate_id:25}  {detail[result.outcome]}".rstrip()
     for failure in result.failures[:_SHOWN_MAX]:
         yield f"    {failure.location}: {failure.message}" if failure.location else f"    {failure.message}"
         differs = (("expected", failure.expected), ("actual", failure.actual), ("hint", failure.suggestion))
@@ -195,10 +195,10 @@ def _result_lines(result: GateResult) -> Iterator[str]:
 
 
 def _status(answering: CommandContext, results: Sequence[GateResult]) -> int:
-    """The exit status. That gates are skipped for want of what they need is said, also to whom wants no notes."""
+    """Return the exit status. Report skipped self-tests even with `-q`."""
     lacking = [result.gate_id for result in results if result.outcome == "skipped"]
     if lacking:
-        answering.tell(f"incomplete: skipped {', '.join(lacking)}")
+        answering.report(f"incomplete: skipped {', '.join(lacking)}")
     outcomes = {result.outcome for result in results}
     if "failed" in outcomes:
         return EXIT_FAILED

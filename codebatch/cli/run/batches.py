@@ -1,4 +1,4 @@
-"""`batch`, `pipelines`, `pipeline`, `tasks`, `shards`: low-level commands for batches."""
+"""The commands `batch`, `pipelines`, `pipeline`, `tasks` and `shards`: low-level commands for batches."""
 
 from __future__ import annotations
 
@@ -62,18 +62,19 @@ def batch() -> None:
 @with_common_options
 def batch_init(answering: CommandContext, snapshot_reference: str, pipeline: str | None) -> None:
     """Create a batch of a snapshot without running it."""
-    from codebatch.operations.runs.planning import plan_snapshot  # 15 ms that a list can do without
+    # Other commands of this module do not need this import.
+    from codebatch.operations.runs.planning import plan_snapshot
 
     store = answering.place.open()
     configuration = load_configuration(Path.cwd())
-    made, plan = plan_snapshot(configuration, store, snapshot_reference, pipeline, answering.note)
-    answering.tell_other_project(store, made)
+    new_batch, plan = plan_snapshot(configuration, store, snapshot_reference, pipeline, answering.note)
+    answering.report_other_project(store, new_batch)
     size = f"{count_of(plan.items, 'file')} in {count_of(len(plan.shards), 'shard')}"
     answering.print(
-        BatchMade(batch_id=made.id, snapshot_id=plan.snapshot_id, pipeline=plan.pipeline, plan_digest=plan.digest),
-        [f"batch {made.id}: {size}, {', '.join(plan.task_names)}"],
+        BatchMade(batch_id=new_batch.id, snapshot_id=plan.snapshot_id, pipeline=plan.pipeline, plan_digest=plan.digest),
+        [f"batch {new_batch.id}: {size}, {', '.join(plan.task_names)}"],
     )
-    answering.note(f"next: codebatch run --batch {made.id}")
+    answering.note(f"next: codebatch run --batch {new_batch.id}")
 
 
 @batch.command("list")
@@ -84,10 +85,10 @@ def batch_init(answering: CommandContext, snapshot_reference: str, pipeline: str
 def batch_list(answering: CommandContext, pipeline: str | None, is_active: bool) -> None:
     """List all batches, the oldest first."""
     store = answering.place.open()
-    given = given_names(store)
+    names = given_names(store)
     listed = batches.list_batches(store, answering.note, pipeline=pipeline)
-    rows = [_batch_row(each, given) for each in listed if each.is_active or not is_active]
-    shown = [asdict(row) | {"paths": ", ".join(row.paths), "names": _typed(row.names)} for row in rows]
+    rows = [_batch_row(listed_batch, names) for listed_batch in listed if listed_batch.is_active or not is_active]
+    shown = [asdict(row) | {"paths": ", ".join(row.paths), "names": _with_at_sign(row.names)} for row in rows]
     answering.print(
         rows,
         table((row.values() for row in shown), shown[0]) if shown else [],
@@ -114,58 +115,58 @@ def batch_show(answering: CommandContext, named: str | None, batch_reference: st
         raise InvalidInput("two batches were given", hint="give one batch, as ID or with --batch")
     reference = batch_reference if named is None else named
     if reference is None or latest_offset(reference) is not None or only_outputs:
-        asked = ask(answering, reference).question
-        store, found = asked.store, asked.batch
+        question = ask(answering, reference).question
+        store, batch_dir = question.store, question.batch
     else:
-        store, found = answering.batch(reference, "any")
+        store, batch_dir = answering.batch(reference, "any")
     if not only_outputs:
-        _show(answering, store, found)
+        _show(answering, store, batch_dir)
         return
-    directory = str(batches.outputs_of(found))
+    directory = str(batches.outputs_of(batch_dir))
     if answering.as_json:
         answering.print(BatchOutputs(outputs=directory), (), name="batch-outputs")
         return
-    # For a shell, which opens what it is told byte by byte.
+    # Write bytes, because a shell opens the path byte by byte.
     answering.display.make_way()
     sys.stdout.buffer.write(os.fsencode(directory) + b"\n")
     sys.stdout.flush()
 
 
-def _show(answering: CommandContext, store: StoreDir, found: BatchDir) -> None:
-    about, outputs = found.about, current_outputs(found)
+def _show(answering: CommandContext, store: StoreDir, batch_dir: BatchDir) -> None:
+    about, outputs = batch_dir.about, current_outputs(batch_dir)
     root = None if outputs is None else str(outputs.root)
-    names = _names(found.id, given_names(store))
+    names = _names(batch_dir.id, given_names(store))
     row = BatchShown(
-        batch_id=found.id,
+        batch_id=batch_dir.id,
         created_at=instant(about.created_at_ns),
         snapshot_id=about.snapshot_id,
         pipeline=about.pipeline,
-        status=batches.state_of(store, found)[0],
+        status=batches.state_of(store, batch_dir)[0],
         source=", ".join(map(display_path, about.sources)),
-        paths=shown_paths(found),
+        paths=shown_paths(batch_dir),
         plan_digest=about.plan_digest,
         names=names,
         outputs=root,
     )
     root_shown = "none yet" if root is None else display_path(os.fsencode(root))
-    paths_shown = ", ".join(shown_paths(found)) or "all"
-    shown = {**asdict(row), "paths": paths_shown, "names": _typed(names), "outputs": root_shown}
+    paths_shown = ", ".join(shown_paths(batch_dir)) or "all"
+    shown = {**asdict(row), "paths": paths_shown, "names": _with_at_sign(names), "outputs": root_shown}
     answering.print(row, (f"{name.ljust(12)} {value}" for name, value in shown.items()))
 
 
-def _batch_row(each: ListedBatch, given: Mapping[str, str]) -> BatchRow:
-    """A batch in a list. Of one that cannot be read, nothing but its id is known."""
-    about = None if each.batch is None else each.batch.about
+def _batch_row(listed_batch: ListedBatch, names: Mapping[str, str]) -> BatchRow:
+    """Return a row for a batch. For an unreadable batch, only the ID is known."""
+    about = None if listed_batch.batch is None else listed_batch.batch.about
     return BatchRow(
-        batch_id=each.id,
+        batch_id=listed_batch.id,
         created_at="" if about is None else instant(about.created_at_ns),
         snapshot_id="" if about is None else about.snapshot_id,
         pipeline="" if about is None else about.pipeline,
-        status=each.state,
+        status=listed_batch.state,
         files=0 if about is None else about.items,
         source="" if about is None else ", ".join(map(display_path, about.sources)),
-        paths=() if each.batch is None else shown_paths(each.batch),
-        names=_names(each.id, given),
+        paths=() if listed_batch.batch is None else shown_paths(listed_batch.batch),
+        names=_names(listed_batch.id, names),
     )
 
 
@@ -206,7 +207,7 @@ def shards(answering: CommandContext, batch_reference: str | None, task: str, wa
     """
     store, batch = answering.batch(batch_reference)
     wanted = "open" if wanted == "ready" else wanted
-    rows = [asdict(each) for each in batches.shard_states(store, batch, task) if wanted in (None, each.status)]
+    rows = [asdict(state) for state in batches.shard_states(store, batch, task) if wanted in (None, state.status)]
     answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else [], if_none="no matching shards")
 
 
@@ -256,10 +257,10 @@ def _task_row(task: TaskDescription) -> TaskRow:
     )
 
 
-def _names(batch_id: str, given: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(name for name, named in given.items() if named == batch_id)
+def _names(batch_id: str, names: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(name for name, named in names.items() if named == batch_id)
 
 
-def _typed(names: Iterable[str]) -> str:
-    """Names as they are typed."""
+def _with_at_sign(names: Iterable[str]) -> str:
+    """Return names in the form in which users type them."""
     return ", ".join(f"@{name}" for name in names)

@@ -1,6 +1,6 @@
-"""`cancel`: the end of a batch before it is complete.
+"""The command `cancel`.
 
-It is wanted at once: what only conducting needs is imported behind the request.
+The request should take effect at once, so modules for later steps are imported after it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _RUNNING_SHOWN = 3
 
 
 class EndListener(WorkListener):
-    """Tells on standard error how a batch of commands comes to its end."""
+    """Listener that shows what a cancellation waits for on standard error."""
 
     def __init__(self, answering: CommandContext) -> None:
         self._answering = answering
@@ -35,16 +35,16 @@ class EndListener(WorkListener):
 
     def waiting(self, running: tuple[CommandId, ...], who: str) -> None:
         more = f" and {len(running) - _RUNNING_SHOWN:,} more" if len(running) > _RUNNING_SHOWN else ""
-        told = f"{', '.join(running[:_RUNNING_SHOWN])}{more} of " if running else ""
-        self._answering.display.tell(Stage(f"waiting for {told}{who}"))
+        tasks = f"{', '.join(running[:_RUNNING_SHOWN])}{more} of " if running else ""
+        self._answering.display.show_stage(Stage(f"waiting for {tasks}{who}"))
 
     def update(self, progress: WorkProgress) -> None:
-        shown = ", ".join(each.id for each in progress.running[:_RUNNING_SHOWN])
-        self._answering.display.tell(Stage(f"waiting for {shown}" if shown else "ending"))
+        shown = ", ".join(command.id for command in progress.running[:_RUNNING_SHOWN])
+        self._answering.display.show_stage(Stage(f"waiting for {shown}" if shown else "ending"))
 
 
 def _finite(_: click.Context, __: click.Parameter, seconds: float | None) -> float | None:
-    if seconds is not None and not seconds <= SECONDS_MAX:  # Nor is it so of what is no number.
+    if seconds is not None and not seconds <= SECONDS_MAX:  # The comparison is also false for NaN.
         raise InvalidInput(f"--grace must be from 0 to {SECONDS_MAX:,}, not {seconds}")
     return seconds
 
@@ -86,12 +86,12 @@ def cancel(
                 "--grace and --trust apply only to `work` batches", hint=f"batch {batch.id} is an analysis"
             )
         cancelling.cancel_analysis(batch, is_forced=is_forced, waits=not no_wait, listener=EndListener(answering))
-        from codebatch.cli.answers.analysis_status import answer_standing  # 20 ms
+        from codebatch.cli.answers.analysis_status import answer_standing  # The import follows the request.
 
         answering.batches.append(batch)
         answer_standing(answering, store, batch, name="cancel")
         return 0
-    found = explaining_untrusted_commands(
+    work_batch = explaining_untrusted_commands(
         answering,
         lambda: cancelling.cancel_batch(
             store,
@@ -103,7 +103,11 @@ def cancel(
             listener=EndListener(answering),
         ),
     )
-    is_ended = found.standing.state.is_final and found.standing.coordinator is None and not found.standing.workers
+    is_ended = (
+        work_batch.standing.state.is_final
+        and work_batch.standing.coordinator is None
+        and not work_batch.standing.workers
+    )
     how = "" if is_ended else "; running tasks are being stopped"
-    answer_work(answering, found, [f"{found.standing.state.value}: {summary(found)}{how}"])
+    answer_work(answering, work_batch, [f"{work_batch.standing.state.value}: {summary(work_batch)}{how}"])
     return 0

@@ -1,4 +1,4 @@
-"""`follow` and `events`: the events of a batch, live or recorded."""
+"""The commands `follow` and `events`: events of a batch, live or recorded."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from codebatch.cli.answers.event_lines import event_line, is_told
+from codebatch.cli.answers.event_lines import event_line, is_printed
 from codebatch.cli.answers.work_status import closed_texts
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.context import CommandContext, batch_option, with_common_options
@@ -45,25 +45,25 @@ def follow(answering: CommandContext, batch_reference: str | None, since: str | 
     """
     place = cursor_of(since)
     store, batch = answering.batch(batch_reference, "any")
-    moving = _Moving(answering, batch)
-    last_heard: AnyEvent | None = None
+    progress_line = _ProgressLine(answering, batch)
+    last_event: AnyEvent | None = None
     seen = Seen(is_conducted=False)
-    for one in iter_followed(followed_of(store, batch, place), keeps=keeps):
-        if isinstance(one, Seen):
-            if seen.is_conducted and not one.is_conducted and not one.is_over:
-                _tell_nobody(answering, batch, one, last_heard)
-            seen = one
-            moving.looked(one)
-        elif one is not None:
-            last_heard = one
-            _print(answering, one, only_told=True)
-            moving.heard(one)
-        moving.draw()
-    if seen.is_over and not isinstance(last_heard, BatchEnded) and not place.seq:
-        told = ", ".join(f"{count:,} {state.lower()}" for state, count in (seen.counts or {}).items())
-        answering.tell(f"events are missing; the batch has ended: {told}")
+    for item in iter_followed(followed_of(store, batch, place), keeps=keeps):
+        if isinstance(item, Seen):
+            if seen.is_conducted and not item.is_conducted and not item.is_over:
+                _report_not_running(answering, batch, item, last_event)
+            seen = item
+            progress_line.add_status(item)
+        elif item is not None:
+            last_event = item
+            _print(answering, item, only_printed=True)
+            progress_line.add_event(item)
+        progress_line.draw()
+    if seen.is_over and not isinstance(last_event, BatchEnded) and not place.seq:
+        counts_shown = ", ".join(f"{count:,} {state.lower()}" for state, count in (seen.counts or {}).items())
+        answering.report(f"events are missing; the batch has ended: {counts_shown}")
     if seen.shortfall is not None:
-        raise _left_alone(batch, last_heard) if not seen.is_over and is_work(batch) else seen.shortfall
+        raise _not_running_error(batch, last_event) if not seen.is_over and is_work(batch) else seen.shortfall
     return 0
 
 
@@ -82,18 +82,18 @@ def events(answering: CommandContext, batch_reference: str | None, since: str | 
     store, batch = answering.batch(batch_reference, "any")
     followed = followed_of(store, batch, place)
     is_silent = not place.seq
-    for one in iter_followed(followed) if is_followed else followed.read():
-        if one is not None and not isinstance(one, Seen):
+    for event in iter_followed(followed) if is_followed else followed.read():
+        if event is not None and not isinstance(event, Seen):
             is_silent = False
-            _print(answering, one, only_told=False)
+            _print(answering, event, only_printed=False)
     if is_silent:
-        answering.tell("no events: the batch has not started, or its events were removed")
+        answering.report("no events: the batch has not started, or its events were removed")
 
 
-def _print(answering: CommandContext, event: AnyEvent, *, only_told: bool) -> None:
+def _print(answering: CommandContext, event: AnyEvent, *, only_printed: bool) -> None:
     if answering.as_json:
         line = msgspec.json.encode(event) + b"\n"
-    elif only_told and not is_told(event):
+    elif only_printed and not is_printed(event):
         return
     else:
         line = printable(event_line(event)).encode(sys.stdout.encoding or "utf-8", "backslashreplace") + b"\n"
@@ -102,8 +102,8 @@ def _print(answering: CommandContext, event: AnyEvent, *, only_told: bool) -> No
         sys.stdout.flush()
 
 
-class _Moving:
-    """The line that moves while a batch is followed."""
+class _ProgressLine:
+    """The progress line of `follow`."""
 
     def __init__(self, answering: CommandContext, batch: BatchDir) -> None:
         self._answering = answering
@@ -111,19 +111,19 @@ class _Moving:
         self._counts: Mapping[str, int] = {}
         self._progress: BatchProgress | None = None
 
-    def heard(self, event: AnyEvent) -> None:
-        """An event came."""
+    def add_event(self, event: AnyEvent) -> None:
+        """Update the line with an event."""
         self._counts = event.counts
         if isinstance(event, BatchProgress):
             self._progress = event
 
-    def looked(self, seen: Seen) -> None:
-        """Somebody looked at the disk."""
+    def add_status(self, seen: Seen) -> None:
+        """Update the line with counts read from disk."""
         if seen.counts is not None:
             self._counts = seen.counts
 
     def draw(self) -> None:
-        """Say how far it is."""
+        """Draw the line."""
         counts = self._counts
         planned = sum(counts.values())
         to_go = sum(counts.get(state, 0) for state in _TO_GO)
@@ -134,14 +134,16 @@ class _Moving:
         more += [f"{count:,} {state.lower()}" for state, count in counts.items() if state in ("FAILED", "BLOCKED")]
         more += [f"{to_go:,} left"] if to_go else []
         closed = self._progress.closed_pools if self._progress is not None else ()
-        more += closed_texts({each.pool: instant_ns(each.until) for each in closed})
+        more += closed_texts({pool.pool: instant_ns(pool.until) for pool in closed})
         stage = Stage(
             "following", planned - to_go - running - blocked, planned, self._things, ", ".join(more), is_even=False
         )
-        self._answering.display.tell(msgspec.structs.replace(stage, left=self._left() if done < planned else ""))
+        self._answering.display.show_stage(
+            msgspec.structs.replace(stage, left=self._remaining() if done < planned else "")
+        )
 
-    def _left(self) -> str:
-        """By our own clock it gets less, be nothing told, unless it waits for an answer."""
+    def _remaining(self) -> str:
+        """Return the remaining time as text. It decreases with the local clock, unless a task waits for an answer."""
         if self._progress is None:
             return ""
         blocked = self._counts.get(CommandState.BLOCKED.value, 0)
@@ -149,7 +151,7 @@ class _Moving:
         return eta_text(self._progress.eta_seconds, unknown=self._progress.without_estimate, blocked=blocked, past=past)
 
 
-def _tell_nobody(answering: CommandContext, batch: BatchDir, seen: Seen, last: AnyEvent | None) -> None:
+def _report_not_running(answering: CommandContext, batch: BatchDir, seen: Seen, last: AnyEvent | None) -> None:
     if seen.alone:
         them = "this task" if seen.alone == 1 else "these tasks"
         runs = f"{count_of(seen.alone, 'task')} still {'runs' if seen.alone == 1 else 'run'}"
@@ -159,7 +161,7 @@ def _tell_nobody(answering: CommandContext, batch: BatchDir, seen: Seen, last: A
         )
 
 
-def _left_alone(batch: BatchDir, last: AnyEvent | None) -> BatchIncomplete:
+def _not_running_error(batch: BatchDir, last: AnyEvent | None) -> BatchIncomplete:
     return BatchIncomplete(
         f"batch {batch.id} has not ended, but it is not running{_since(last)}",
         hint=f"resume it with: codebatch resume --batch {batch.id}",

@@ -1,4 +1,4 @@
-"""`import`: findings of other tools, added to a batch."""
+"""The command `import`: findings of other tools, added to a batch."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def import_(
         return imported.signal_status
     answering.batches.append(imported.batch)
     for text in _left_out(imported.left_out):
-        answering.tell(text)
+        answering.report(text)
     answer = ImportAnswer(
         batch_id=imported.batch.id,
         snapshot_id=imported.batch.about.snapshot_id,
@@ -108,13 +108,13 @@ def import_(
 
 
 def _left_out(left_out: ExcludedRecords | None) -> Iterator[str]:
-    """What of the file is no finding, and why."""
+    """Yield how many findings of the file were not imported, with the reasons."""
     if left_out is None:
         yield "the number of ignored findings is no longer known"
         return
     if left_out.unknown_files:
         examples = ", ".join(left_out.examples)
-        is_elsewhere = any(each.startswith(("/", "file:")) for each in left_out.examples)
+        is_elsewhere = any(example.startswith(("/", "file:")) for example in left_out.examples)
         yield (
             f"ignored: {count_of(left_out.unknown_files, 'finding')} in files that the batch does not have"
             + (f" (such as {examples})" if examples else "")

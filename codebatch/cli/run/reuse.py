@@ -1,4 +1,4 @@
-"""`explain-miss` and `verify`: why results were not reused, and whether reused ones are right."""
+"""The commands `explain-miss` and `verify`: causes of cache misses, and verification of reused results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 import msgspec
 from msgspec.structs import asdict
 
-from codebatch.cli.framework.answers import rerun, status_of, tell_lacking
+from codebatch.cli.framework.answers import report_missing_results, rerun, status_of
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.completion import complete_batch
@@ -32,7 +32,7 @@ from codebatch.store.results.untrusted import UntrustedKey, trust
 _DIGEST_SHOWN = 12
 _SHOWN_MAX = 20
 _BATCH = re.compile(r"latest(~.*)?\Z|batch-|@[^/]+\Z")
-_TOLD = {
+_FIELD_NAMES = {
     "object": "content",
     "executable": "executable bit",
     "config": "configuration",
@@ -102,7 +102,7 @@ def explain_miss(answering: CommandContext, words: tuple[str, ...], task: str | 
     store, batch = answering.batch(reference)
     catalogue = load_configuration(Path.cwd()).catalogue
     answer, whole = explain_misses(store, batch, catalogue, path=path, task=task, note=answering.note)
-    tell_lacking(answering, store, batch, whole)
+    report_missing_results(answering, store, batch, whole)
     answering.print(answer, _lines(answer))
     return status_of(whole)
 
@@ -139,11 +139,11 @@ def verify(answering: CommandContext, reference: str | None, share: float, key: 
         return _trust(answering, key)
     store, batch = answering.batch(reference)
     execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
-    teller = RunListener(answering)
-    verified = verify_batch(execution, store, batch, share, teller)
+    listener = RunListener(answering)
+    verified = verify_batch(execution, store, batch, share, listener)
     if verified.signal_status:
         return verified.signal_status
-    shown = [MismatchedResult(task=task, **asdict(each)) for task, each in verified.differences[:_SHOWN_MAX]]
+    shown = [MismatchedResult(task=task, **asdict(mismatch)) for task, mismatch in verified.differences[:_SHOWN_MAX]]
     answer = VerifyAnswer(
         batch_id=batch.id,
         files=verified.files,
@@ -153,10 +153,10 @@ def verify(answering: CommandContext, reference: str | None, share: float, key: 
         differences=tuple(shown),
         untrusted=verified.untrusted,
     )
-    answering.print(answer, [each for line in _verified_lines(answer) for each in line.split("\n")])
-    for each in answer.untrusted:
+    answering.print(answer, [mismatch for line in _verified_lines(answer) for mismatch in line.split("\n")])
+    for entry in answer.untrusted:
         answering.note(
-            f"results of {each.task} are no longer reused; to allow their reuse: codebatch verify --trust {each.key}"
+            f"results of {entry.task} are no longer reused; to allow their reuse: codebatch verify --trust {entry.key}"
         )
     if answer.different:
         answering.note(f"batch {batch.id} is unchanged; run everything again with: {rerun(store, batch)} --again")
@@ -165,8 +165,8 @@ def verify(answering: CommandContext, reference: str | None, share: float, key: 
 
 
 def _verified_lines(answer: VerifyAnswer) -> Iterator[str]:
-    for each in answer.differences:
-        yield f"{each.task}: {each.path}\n  - {each.first}\n  + {each.second}"
+    for mismatch in answer.differences:
+        yield f"{mismatch.task}: {mismatch.path}\n  - {mismatch.first}\n  + {mismatch.second}"
     if answer.different > len(answer.differences):
         yield f"{answer.different - len(answer.differences):,} more results differ, but are not listed"
     outcome = f"{answer.different:,} of them differ" if answer.different else "identical"
@@ -187,13 +187,13 @@ def _lines(answer: MissesAnswer) -> Iterator[str]:
     for task in answer.tasks:
         yield f"{task.task}: {task.executed:,} executed, {task.reused:,} reused"
         for reason in task.reasons:
-            told = "; ".join(map(_told, reason.differences))
+            differences = "; ".join(map(_difference_text, reason.differences))
             against = f" ({reason.base})" if reason.base else ""
-            yield f"  {reason.count:,}: {told}{against}{_first_paths(reason)}"
+            yield f"  {reason.count:,}: {differences}{against}{_first_paths(reason)}"
 
 
-def _told(difference: FieldDifference) -> str:
-    words = [_TOLD.get(difference.field, difference.field), *([difference.name] if difference.name else [])]
+def _difference_text(difference: FieldDifference) -> str:
+    words = [_FIELD_NAMES.get(difference.field, difference.field), *([difference.name] if difference.name else [])]
     if difference.new is not None:
         words.append(f"{_short(difference.old)} -> {_short(difference.new)}")
     elif difference.old is not None:

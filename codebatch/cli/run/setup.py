@@ -1,4 +1,4 @@
-"""`init` and `config`."""
+"""The commands `init` and `config`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def init(answering: CommandContext, path: Path | None) -> None:
 
 
 def _is_project(path: Path) -> bool:
-    """Return whether a directory holds something that no store has, or is the current one: a store goes below it."""
+    """Return whether a store for a directory is created below it: it has other files, or is the current directory."""
     is_store = (path / layout.STORE_FILE).exists() and (path / layout.OBJECTS).is_dir()
     if is_store or not path.is_dir():
         return False
@@ -82,7 +82,7 @@ def show(answering: CommandContext) -> None:
 
 
 def _toml_lines(name: str, value: Json) -> Iterator[str]:
-    """A setting as it may stand in codebatch.toml."""
+    """Yield a setting in the syntax of codebatch.toml."""
     if isinstance(value, dict) and value:
         for key, below in value.items():
             yield from _toml_lines(f"{name}.{key}", below)

@@ -1,4 +1,4 @@
-"""`task`: custom tasks, their creation and tests."""
+"""The command `task`: creation and tests of custom tasks."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test(answering: CommandContext, name: str, path: Path, jobs: int | None) -> 
     if tried.signal_status:
         return tried.signal_status
     shown = tried.differences[:_SHOWN_MAX]
-    lines = [f"{each.path}:\n  - {each.first}\n  + {each.second}" for each in shown]
+    lines = [f"{difference.path}:\n  - {difference.first}\n  + {difference.second}" for difference in shown]
     if len(tried.differences) > len(shown):
         lines.append(f"{len(tried.differences) - len(shown):,} more files are not listed")
     outcome = f"{count_of(len(tried.differences), 'file')} differ" if tried.differences else "identical"
@@ -93,7 +93,7 @@ def test(answering: CommandContext, name: str, path: Path, jobs: int | None) -> 
         different=len(tried.differences),
         differences=shown,
     )
-    answering.print(tested, [each for line in lines for each in line.split("\n")])
+    answering.print(tested, [difference for line in lines for difference in line.split("\n")])
     return 1 if tried.differences else 0
 
 
@@ -133,8 +133,8 @@ def new(answering: CommandContext, name: str) -> None:
     """
     from codebatch.operations.project.scaffolding import new_task
 
-    made = new_task(Path.cwd(), name)
-    named = (f"{made.configuration}:", *(f"  {line}" for line in made.text.splitlines()))
-    answering.print(made, [made.file, made.test, *named])
+    created = new_task(Path.cwd(), name)
+    named = (f"{created.configuration}:", *(f"  {line}" for line in created.text.splitlines()))
+    answering.print(created, [created.file, created.test, *named])
     answering.note(f"try it on a file with: codebatch task try {name} FILE")
     answering.note("run it on all files with: codebatch run")

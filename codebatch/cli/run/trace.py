@@ -1,4 +1,4 @@
-"""`trace`: the timeline of a batch, for viewers of traces."""
+"""The command `trace`: the timeline of a batch for trace viewers."""
 
 from __future__ import annotations
 

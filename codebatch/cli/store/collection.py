@@ -1,4 +1,4 @@
-"""`gc`, `pin`, `unpin` and `store-stats`: the size of a store, and what is removed from it."""
+"""The commands `gc`, `pin`, `unpin` and `store-stats`: the size of a store, and removal of unused data."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def gc(answering: CommandContext, keep: int | None, is_dry: bool) -> None:
     another process writes to the store.
     """
     chosen = keep or load_configuration(Path.cwd()).settings.store.keep
-    collected = collect_garbage(answering.place.open(), keep=chosen, is_dry=is_dry, note=answering.tell)
-    gone = [
-        *(f"batch     {each}" for each in collected.batches),
-        *(f"snapshot  {each}" for each in collected.snapshots),
+    collected = collect_garbage(answering.place.open(), keep=chosen, is_dry=is_dry, note=answering.report)
+    removed = [
+        *(f"batch     {id_}" for id_ in collected.batches),
+        *(f"snapshot  {id_}" for id_ in collected.snapshots),
     ]
     answering.print(
-        CollectedAnswer(dry_run=is_dry, **asdict(collected)), [*gone, collected_line(collected, is_dry=is_dry)]
+        CollectedAnswer(dry_run=is_dry, **asdict(collected)), [*removed, collected_line(collected, is_dry=is_dry)]
     )
 
 
@@ -79,8 +79,8 @@ def pin(answering: CommandContext, reference: str) -> None:
     """
     store = answering.place.open()
     with store.writing():
-        found = pins.pin(store, reference, answering.note)
-    answering.print(Pinned(pinned=found), [f"pinned {found}"])
+        pinned_id = pins.pin(store, reference, answering.note)
+    answering.print(Pinned(pinned=pinned_id), [f"pinned {pinned_id}"])
 
 
 @command()
@@ -93,8 +93,8 @@ def unpin(answering: CommandContext, reference: str) -> None:
     """
     store = answering.place.open()
     with store.writing():
-        found = pins.unpin(store, reference, answering.note)
-    answering.print(Unpinned(unpinned=found), [f"unpinned {found}"])
+        unpinned_id = pins.unpin(store, reference, answering.note)
+    answering.print(Unpinned(unpinned=unpinned_id), [f"unpinned {unpinned_id}"])
 
 
 @command("store-stats")
@@ -107,14 +107,14 @@ def store_stats(answering: CommandContext) -> None:
     """
     store = answering.place.open()
     stats = stats_of(store)
-    parts = {part: PartHeld(files=files, bytes=held) for part, (files, held) in stats.parts.items()}
+    parts = {part: PartHeld(files=files, bytes=size) for part, (files, size) in stats.parts.items()}
     lines = [
         f"store     {store.root}",
         f"size      {human_bytes(stats.bytes)} ({human_bytes(stats.bytes + stats.shared_bytes)} without hard links)",
         f"batches   {stats.batches:,}",
         f"snapshots {stats.snapshots:,}",
-        *(f"pinned    {each}" for each in stats.pinned),
+        *(f"pinned    {pinned_id}" for pinned_id in stats.pinned),
         *(f"named     {batch_id} @{name}" for name, batch_id in stats.batch_names.items()),
-        *table(((part, files, held) for part, (files, held) in stats.parts.items()), ("part", "files", "bytes")),
+        *table(((part, files, size) for part, (files, size) in stats.parts.items()), ("part", "files", "bytes")),
     ]
     answering.print(StoreStatsAnswer(store=str(store.root), **{**asdict(stats), "parts": parts}), lines)

@@ -1,4 +1,4 @@
-"""`index build` and `index-build`: the index, with which queries need not read everything."""
+"""The commands `index build` and `index-build`: the index, which reduces the reads of queries."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def index_build(answering: CommandContext, batch_reference: str | None, is_anew:
     store, batch = answering.batch(batch_reference)
     answering.phase("indexing")
     is_made = is_anew or not is_verifying
-    answer = build(store, batch, is_anew=is_anew, note=answering.tell) if is_made else None
+    answer = build(store, batch, is_anew=is_anew, note=answering.report) if is_made else None
     if answer is None or is_verifying:
-        answer = verify_index(store, batch, answering.tell)
+        answer = verify_index(store, batch, answering.report)
     answering.print(answer, _lines(answer, is_verifying=is_verifying))
 
 
@@ -47,14 +47,14 @@ index.add_command(index_build, "build")
 
 
 def _lines(answer: IndexAnswer, *, is_verifying: bool) -> list[str]:
-    of = f"{count_of(answer.terms, 'term')} of {count_of(answer.shard_files - answer.reused, 'shard file')}"
+    scope = f"{count_of(answer.terms, 'term')} of {count_of(answer.shard_files - answer.reused, 'shard file')}"
     damaged = f"; {count_of(answer.damaged, 'shard file')} damaged and not indexed" if answer.damaged else ""
     if is_verifying:
-        return [f"the index of {answer.batch_id} matches its records: {of}{damaged}"]
+        return [f"the index of {answer.batch_id} matches its records: {scope}{damaged}"]
     read = f"{count_of(answer.decoded, 'shard file')} read"
     if answer.reused == answer.shard_files > 0:
         return [
             (f"indexed {answer.batch_id}: an older index covers all {count_of(answer.reused, 'shard file')}{damaged}")
         ]
-    known = f"; an older index covers the other {answer.reused:,}" if answer.reused else ""
-    return [f"indexed {answer.batch_id}: {of}, {read}, {human_bytes(answer.bytes)}{known}{damaged}"]
+    suffix = f"; an older index covers the other {answer.reused:,}" if answer.reused else ""
+    return [f"indexed {answer.batch_id}: {scope}, {read}, {human_bytes(answer.bytes)}{suffix}{damaged}"]

@@ -1,4 +1,4 @@
-"""`cat-object`: an object of the store."""
+"""The command `cat-object`: the content of an object of the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`snapshot` and `files`."""
+"""The commands `snapshot` and `files`."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ _FLAGS = tuple(word for words, _ in FLAGS.values() for word in words)
 
 
 class SnapshotGroup(Group):
-    """`snapshot DIR` takes one; the names of commands are reserved (`snapshot ./list` for a directory so named)."""
+    """A group in which `snapshot DIR` means `snapshot take DIR`. Command names take precedence over directories."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the name `take` before the first word that is neither an option of every command nor a command."""
+        """Insert `take` before the first word that is neither a global option nor a command."""
         place = 0
         while place < len(args) and args[place].startswith(("--store", "--color", *_FLAGS)):
             place += 2 if args[place] in ("--store", "--color") else 1
@@ -105,7 +105,7 @@ def take(
             entries=taken.entries,
             read_files=taken.read_files,
             reused=taken.reused,
-            skipped=tuple(_skipped(one.path, one.reason) for one in taken.skipped),
+            skipped=tuple(_skipped(skipped_path.path, skipped_path.reason) for skipped_path in taken.skipped),
         ),
         [f"snapshot {taken.snapshot_id}: {count_of(taken.files, 'file')}, {human_bytes(taken.bytes)}"],
     )
@@ -134,8 +134,8 @@ def snapshot_show(answering: CommandContext, reference: str, with_files: bool) -
     ID is a snapshot ID, a unique ID prefix, latest or latest~N. The default is the latest of this project.
     """
     store = answering.place.open()
-    found = resolve_snapshot(store, reference, answering.note)
-    about = found.document
+    resolved = resolve_snapshot(store, reference, answering.note)
+    about = resolved.document
     shown = SnapshotShown(
         snapshot_id=about.snapshot_id,
         created_at=about.created_at,
@@ -144,28 +144,28 @@ def snapshot_show(answering: CommandContext, reference: str, with_files: bool) -
         bytes=about.bytes,
         entries=about.entries,
         source=about.source,
-        listing=tuple(map(_entry_row, found.entries)) if with_files else UNSET,
+        listing=tuple(map(_entry_row, resolved.entries)) if with_files else UNSET,
     )
     cells = asdict(shown) | {"source": ", ".join(about.source.roots)}
     del cells["listing"]
     lines = [f"{name.ljust(12)} {value}" for name, value in cells.items()]
-    answering.print(shown, [*lines, *(entry.text for entry in found.entries if with_files)])
+    answering.print(shown, [*lines, *(entry.text for entry in resolved.entries if with_files)])
 
 
 def _snapshot_row(answering: CommandContext, store: StoreDir, snapshot_id: str) -> ListedSnapshot:
-    """A snapshot in a list. One that cannot be read is listed as DAMAGED and hides no other."""
+    """Return a row for a snapshot. An unreadable snapshot is listed as DAMAGED."""
     try:
-        one = load_snapshot(store.files, store.root, snapshot_id).document
+        document = load_snapshot(store.files, store.root, snapshot_id).document
     except (StoreCorrupt, UnknownId) as error:
         answering.note(f"{snapshot_id}: {error.message}")
         return ListedSnapshot(snapshot_id=snapshot_id, created_at="", status="DAMAGED", files=0, bytes=0, source="")
     return ListedSnapshot(
-        snapshot_id=one.snapshot_id,
-        created_at=one.created_at,
+        snapshot_id=document.snapshot_id,
+        created_at=document.created_at,
         status="READY",
-        files=one.files,
-        bytes=one.bytes,
-        source=", ".join(one.source.roots),
+        files=document.files,
+        bytes=document.bytes,
+        source=", ".join(document.source.roots),
     )
 
 
@@ -237,8 +237,8 @@ def files(
     answer = ask(answering, batch_reference).entries(limit, parse=parse or None, file_class=file_class or None)
     found = [_file_row(entry, record or {}) for entry, record in answer.found]
     lines = (
-        f"{entry.text}  {told.get('lang', '?')}  {counted(told.get('lines'), 'line')}"
-        for entry, told in ((entry, record or {}) for entry, record in answer.found)
+        f"{entry.text}  {properties.get('lang', '?')}  {counted(properties.get('lines'), 'line')}"
+        for entry, properties in ((entry, record or {}) for entry, record in answer.found)
     )
     return emit_rows(
         answering, answer, found, lines, if_none="no matching files" if parse or file_class else "no files"
@@ -263,11 +263,11 @@ def _entry_row(entry: Entry) -> EntryRow:
     )
 
 
-def _file_row(entry: Entry, told: JsonRecord) -> FileRow:
-    """An entry with what a batch says of it, if anything."""
-    said = {name: told[name] for name in ("lang", "lines", "class", "parse") if name in told}
+def _file_row(entry: Entry, properties: JsonRecord) -> FileRow:
+    """Return an entry with its properties from a batch, if known."""
+    known_properties = {name: properties[name] for name in ("lang", "lines", "class", "parse") if name in properties}
     row: dict[str, object] = msgspec.to_builtins(_entry_row(entry))
-    return msgspec.convert(row | said, FileRow)
+    return msgspec.convert(row | known_properties, FileRow)
 
 
 def _skipped(path: bytes, reason: str) -> SkippedPath:

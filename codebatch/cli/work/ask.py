@@ -1,4 +1,4 @@
-"""`ask`: a question of a task to people."""
+"""The command `ask`: a question of a task to a person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`work retry`, `skip`, `pause`, `unpause`, `set` and `attempts`: commands that change or describe a task list."""
+"""The commands `work retry`, `skip`, `pause`, `unpause`, `set` and `attempts`: changes and details of a task list."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 from codebatch.cli.answers.holders import instant
 from codebatch.cli.answers.trust import explaining_untrusted_commands
 from codebatch.cli.answers.work_progress import WorkProgressListener
-from codebatch.cli.answers.work_result import answer_ran
+from codebatch.cli.answers.work_result import answer_run
 from codebatch.cli.answers.work_status import answer_work, first_line, summary, why_failed, why_stopped
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.completion import complete_command
@@ -88,18 +88,18 @@ def retry(
     store, batch = answering.batch(batch_reference, "work")
     if batch_reference is None and answering.place.named is not None and not no_run:
         refuse_unnamed(batch)
-    if reloads:  # Before anything is asked: the batch would begin the task with its old definition.
+    if reloads:  # Check this before the request, because a running batch would start the task with its old definition.
         run.refuse_running(load_work_batch(store, batch))
-    found = requests.retry_tasks(store, batch, tasks, dependents=dependents)
-    teller = WorkProgressListener(answering, output)
-    if found.standing.coordinator is not None or no_run:
+    work_batch = requests.retry_tasks(store, batch, tasks, dependents=dependents)
+    listener = WorkProgressListener(answering, output)
+    if work_batch.standing.coordinator is not None or no_run:
         if not no_run:
-            warn_of_changes(found, teller)
-        return _answer(answering, found)
-    ran = explaining_untrusted_commands(
-        answering, lambda: run.continue_batch(store, batch, reloads=reloads, is_trusted=is_trusted, listener=teller)
+            warn_of_changes(work_batch, listener)
+        return _answer(answering, work_batch)
+    result = explaining_untrusted_commands(
+        answering, lambda: run.continue_batch(store, batch, reloads=reloads, is_trusted=is_trusted, listener=listener)
     )
-    return answer_ran(answering, ran)
+    return answer_run(answering, result)
 
 
 @command()
@@ -166,10 +166,10 @@ def change(answering: CommandContext, settings: tuple[str, ...], batch_reference
     return _answer(answering, requests.change_batch(store, batch, max_parallel=max_parallel, pools=pools))
 
 
-def _answer(answering: CommandContext, found: WorkBatch) -> int:
-    answer_work(answering, found, [f"{found.standing.state.value}: {summary(found)}"])
-    if found.standing.coordinator is None:
-        answering.note(f"this batch is not running; resume it with: codebatch resume --batch {found.batch.id}")
+def _answer(answering: CommandContext, work_batch: WorkBatch) -> int:
+    answer_work(answering, work_batch, [f"{work_batch.standing.state.value}: {summary(work_batch)}"])
+    if work_batch.standing.coordinator is None:
+        answering.note(f"this batch is not running; resume it with: codebatch resume --batch {work_batch.batch.id}")
     return 0
 
 
@@ -184,54 +184,54 @@ def attempts(answering: CommandContext, tasks: tuple[str, ...], batch_reference:
     Shows when each attempt of TASK began, how long it took and how it ended. Without TASK, shows the attempts of all
     tasks.
     """
-    found = load_work_batch(*answering.batch(batch_reference, "work"))
-    made = attempts_of(found, tasks)
-    answering.batches.append(found.batch)
+    work_batch = load_work_batch(*answering.batch(batch_reference, "work"))
+    attempt_infos = attempts_of(work_batch, tasks)
+    answering.batches.append(work_batch.batch)
     columns = ("task", "attempt", "try", "started", "duration", "outcome", "reason", "memory", "cost", "message")
-    shown = len(columns) if any(each.said for each in made) else columns.index("cost")
-    rows = (_cells(each)[:shown] for each in made)
-    answering.print([_row(each) for each in made], table(rows, columns[:shown]))
-    if not made:
+    shown = len(columns) if any(info.said for info in attempt_infos) else columns.index("cost")
+    rows = (_cells(info)[:shown] for info in attempt_infos)
+    answering.print([_row(info) for info in attempt_infos], table(rows, columns[:shown]))
+    if not attempt_infos:
         answering.note("no task has started")
 
 
-def _cells(made: AttemptInfo) -> tuple[str, ...]:
-    said = made.said or CommandReport()
+def _cells(info: AttemptInfo) -> tuple[str, ...]:
+    report = info.said or CommandReport()
     return (
-        made.task,
-        str(made.round),
-        "-" if made.number is None else str(made.number),
-        "-" if made.began_ns is None else instant(made.began_ns),
-        "-" if made.seconds is None else human_seconds(made.seconds),
-        made.ended,
-        _why(made) or "-",
-        "-" if made.memory_peak_bytes is None else human_bytes(made.memory_peak_bytes),
-        "-" if said.cost is None else f"{said.cost:g}",
-        first_line(said.text) or "-",
+        info.task,
+        str(info.round),
+        "-" if info.number is None else str(info.number),
+        "-" if info.began_ns is None else instant(info.began_ns),
+        "-" if info.seconds is None else human_seconds(info.seconds),
+        info.ended,
+        _why(info) or "-",
+        "-" if info.memory_peak_bytes is None else human_bytes(info.memory_peak_bytes),
+        "-" if report.cost is None else f"{report.cost:g}",
+        first_line(report.text) or "-",
     )
 
 
-def _why(made: AttemptInfo) -> str:
-    if made.ended == "stopped" and made.stopped is not None:
-        return f"stopped{why_stopped(made.stopped.cause, made.stopped.detail)}"
-    return why_failed(made.reason, made.exit_status)
+def _why(info: AttemptInfo) -> str:
+    if info.ended == "stopped" and info.stopped is not None:
+        return f"stopped{why_stopped(info.stopped.cause, info.stopped.detail)}"
+    return why_failed(info.reason, info.exit_status)
 
 
-def _row(made: AttemptInfo) -> AttemptRow:
-    said = made.said or CommandReport()
+def _row(info: AttemptInfo) -> AttemptRow:
+    report = info.said or CommandReport()
     return AttemptRow(
-        task=made.task,
-        round=made.round,
-        try_number=made.number,
-        started_at=None if made.began_ns is None else instant(made.began_ns),
-        seconds=made.seconds,
-        outcome=made.ended,
-        reason=made.reason if made.stopped is None else made.stopped.cause,
-        detail="" if made.stopped is None else made.stopped.detail,
-        exit_status=made.exit_status,
-        memory_peak_bytes=made.memory_peak_bytes,
-        result_text=said.text,
-        cost=said.cost,
-        session=said.session,
-        log=str(made.log),
+        task=info.task,
+        round=info.round,
+        try_number=info.number,
+        started_at=None if info.began_ns is None else instant(info.began_ns),
+        seconds=info.seconds,
+        outcome=info.ended,
+        reason=info.reason if info.stopped is None else info.stopped.cause,
+        detail="" if info.stopped is None else info.stopped.detail,
+        exit_status=info.exit_status,
+        memory_peak_bytes=info.memory_peak_bytes,
+        result_text=report.text,
+        cost=report.cost,
+        session=report.session,
+        log=str(info.log),
     )

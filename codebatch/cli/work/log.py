@@ -1,4 +1,4 @@
-"""`work log`: the output of tasks."""
+"""The command `work log`: the output of tasks."""
 
 from __future__ import annotations
 
@@ -68,18 +68,22 @@ def log(
     """
     if task is None and round_ is not None:
         raise InvalidInput("--round needs a TASK", hint="give the task: codebatch work log TASK --round N")
-    found = load_work_batch(*answering.batch(batch_reference, "work"))
+    work_batch = load_work_batch(*answering.batch(batch_reference, "work"))
     failed = (CommandState.FAILED, CommandState.BLOCKED)
-    logs = [log_of(found, each) for each in found.of(*failed)] if task is None else [find_log(found, task, round_)]
+    logs = (
+        [log_of(work_batch, each) for each in work_batch.of(*failed)]
+        if task is None
+        else [find_log(work_batch, task, round_)]
+    )
     if answering.as_json:
-        answering.print([_log_row(found, each, tail or _LINES_IN_JSON) for each in logs], ())
+        answering.print([_log_row(work_batch, each, tail or _LINES_IN_JSON) for each in logs], ())
         return
     is_escaped = sys.stdout.isatty() and not is_raw
     answering.display.make_way()
     for each in logs:
         if each.bytes is None:
-            answering.tell(f"the log of {each.task} is missing: {each.path}")
-        pieces = iter_log(found.batch.files, each, tail=tail)
+            answering.report(f"the log of {each.task} is missing: {each.path}")
+        pieces = iter_log(work_batch.batch.files, each, tail=tail)
         mark = f"[{each.task}] " if task is None else ""
         if is_escaped:
             output = ProgramOutput(is_colored=is_colored(answering.color))
@@ -93,8 +97,8 @@ def log(
         answering.note("no task failed")
 
 
-def _log_row(found: WorkBatch, log: AttemptLogFile, lines: int) -> LogRow:
-    last = tuple(last_lines(found.batch.files, log.path, lines))
+def _log_row(work_batch: WorkBatch, log: AttemptLogFile, lines: int) -> LogRow:
+    last = tuple(last_lines(work_batch.batch.files, log.path, lines))
     return LogRow(task=log.task, round=log.round, path=str(log.path), bytes=log.bytes, last=last)
 
 
@@ -104,12 +108,12 @@ def _lines(pieces: Iterator[bytes]) -> Iterator[str]:
         yield from lines.decode("utf-8", "replace").removesuffix("\n").split("\n")
 
 
-def _prefixed(mark: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield whole lines, each behind a mark."""
+def _prefixed(prefix: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield complete lines, each with a prefix."""
     begun = b""
     for piece in pieces:
         *lines, begun = (begun + piece).split(b"\n")
         if lines:
-            yield b"".join(mark + line + b"\n" for line in lines)
+            yield b"".join(prefix + line + b"\n" for line in lines)
     if begun:
-        yield mark + begun + b"\n"
+        yield prefix + begun + b"\n"

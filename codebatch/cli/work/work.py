@@ -1,4 +1,4 @@
-"""`work`: task lists."""
+"""The command group `work`: task lists."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codebatch.cli.answers.dry_run import answer_rehearsal
 from codebatch.cli.answers.trust import explaining_untrusted_commands
 from codebatch.cli.answers.work_analysis import Form, answer_listed
 from codebatch.cli.answers.work_progress import WorkProgressListener
-from codebatch.cli.answers.work_result import answer_nothing_left, answer_ran
+from codebatch.cli.answers.work_result import answer_nothing_left, answer_run
 from codebatch.cli.answers.work_status import answer_work
 from codebatch.cli.framework.commands import option
 from codebatch.cli.framework.context import CommandContext, with_common_options
@@ -169,7 +169,7 @@ def work_run(
             ran = run.run_files(
                 paths, options, place, keep=keep, is_beside=is_beside, is_trusted=is_trusted, listener=listener
             )
-            return answer_ran(answering, ran)
+            return answer_run(answering, ran)
         found = run_detached(paths, options, place, is_beside=is_beside, is_trusted=is_trusted, listener=listener)
     except NothingLeft as left:
         return answer_nothing_left(answering, left)
@@ -246,9 +246,9 @@ def resume_work(
     is_trusted: bool,
     output: Output,
 ) -> int:
-    """Go on with a batch of commands, and say how it went; returns the exit status."""
-    teller = WorkProgressListener(answering, output)
-    ran = explaining_untrusted_commands(
+    """Resume a batch of commands and print the result. Return the exit status."""
+    listener = WorkProgressListener(answering, output)
+    result = explaining_untrusted_commands(
         answering,
         lambda: run.resume_work(
             store,
@@ -259,9 +259,9 @@ def resume_work(
             wait_answers=wishes.wait_answers,
             reloads=wishes.reloads,
             is_trusted=is_trusted,
-            listener=teller,
+            listener=listener,
         ),
     )
-    if ran.standing.state is BatchState.COMPLETED and not ran.seconds:
+    if result.standing.state is BatchState.COMPLETED and not result.seconds:
         answering.note("all tasks are done; rerun them with --force")
-    return answer_ran(answering, ran, name="work-status")
+    return answer_run(answering, result, name="work-status")

@@ -74,15 +74,15 @@ class WorkFile(NamedTuple):
         return self.document or {}
 
 
-def default_file(here: Path, words: Sequence[str]) -> tuple[Path, str]:
+def default_file(cwd: Path, words: Sequence[str]) -> tuple[Path, str]:
     """Return the default work file of a directory, and its path relative to the directory.
 
     The default is `[work]` of the settings, or else the nearest `work.toml` in the directory or above it in the
     project. `words` are the named tasks. If one is a path, the hint suggests `-f`. Raises NothingToDo if there is no
     file.
     """
-    start = os.path.realpath(os.fsencode(here))
-    configuration = load_configuration(here)
+    start = os.path.realpath(os.fsencode(cwd))
+    configuration = load_configuration(cwd)
     if configuration.file is not None and "work" in configuration.set_in_file:
         return configuration.file, os.path.relpath(configuration.file, os.fsdecode(start))
     for directory in iter_project_directories(start):
@@ -90,12 +90,12 @@ def default_file(here: Path, words: Sequence[str]) -> tuple[Path, str]:
         if os.path.lexists(path):
             return path, os.path.relpath(path, os.fsdecode(start))
     message = f"no {DEFAULT_NAME} in this directory or above it in the project, and no [work] in the settings"
-    raise NothingToDo(message, hint=file_hint(words, here) or nothing_hint())
+    raise NothingToDo(message, hint=file_hint(words, cwd) or nothing_hint())
 
 
-def file_hint(words: Sequence[str], here: Path) -> str | None:
+def file_hint(words: Sequence[str], cwd: Path) -> str | None:
     """Return a hint if a file or directory was given in place of a task."""
-    path = next((word for word in words if os.path.lexists(here / word)), None)
+    path = next((word for word in words if os.path.lexists(cwd / word)), None)
     return None if path is None else f"give files and directories with -f: -f {shlex.quote(path)}"
 
 

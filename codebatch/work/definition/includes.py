@@ -20,7 +20,7 @@ _KINDS_HINT = "supported: .toml, .yaml, .yml, .json, .jsonl, .md, .txt, or a dir
 def read_files(
     paths: Sequence[Path],
     words: Sequence[str],
-    here: Path,
+    cwd: Path,
     problems: Problems,
     *,
     is_each_line: bool,
@@ -32,7 +32,7 @@ def read_files(
     problems if a file is unreadable, and NothingToDo if there is no default file.
     """
     reader = _FileReader(problems, is_recursive)
-    named = [(here / path, str(path)) for path in paths] or [default_file(here, words)]
+    named = [(cwd / path, str(path)) for path in paths] or [default_file(cwd, words)]
     files = [file for path, name in named for file in reader.files(path, name, is_each_line=is_each_line)]
     if reader.is_incomplete:
         problems.raise_any()

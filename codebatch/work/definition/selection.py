@@ -64,14 +64,14 @@ class TaskSelection:
         edges: Sequence[WorkEdge],
         groups: Mapping[str, Mapping[str, CommandId]],
         identity: ListIdentity,
-        here: Path,
+        cwd: Path,
     ) -> None:
         self._tasks = tasks
         self._edges = edges
         self._groups = groups
         self._source = identity.source
         self._root = identity.root
-        self._here = here
+        self._cwd = cwd
 
     def choose(self, options: WorkOptions, former: FormerTasks) -> SelectedTasks:
         """Return the tasks that options select.
@@ -115,7 +115,7 @@ class TaskSelection:
             elif word in ids:
                 named.add(CommandId(word))
             else:
-                hint = file_hint([word], self._here) or like_id(word, [*ids, *self._groups])
+                hint = file_hint([word], self._cwd) or like_id(word, [*ids, *self._groups])
                 raise InvalidInput(f"no task {word!r} in {self._source}", hint=hint)
         return named
 

@@ -130,7 +130,7 @@ class BatchSettings:
 
 
 def settings_of(
-    files: Sequence[WorkFile], options: WorkOptions, checker: TableChecker, problems: Problems, here: Path
+    files: Sequence[WorkFile], options: WorkOptions, checker: TableChecker, problems: Problems, cwd: Path
 ) -> tuple[BatchSettings, list[SettingsTable]]:
     """Return the settings of the batch, and the settings of each file, in which only `clean_env` is used.
 
@@ -142,7 +142,7 @@ def settings_of(
     first, notes = tables[0], []
     pools = {name: size for table in reversed(tables) for name, size in table.pools.items()}
     # The tasks of a file without settings run in the current directory.
-    homes = [file.path.parent if file.document is not None else here for file in files]
+    homes = [file.path.parent if file.document is not None else cwd for file in files]
     roots = [Path(os.path.realpath(home / table.root)) for home, table in zip(homes, tables, strict=True)]
     if not roots[0].is_dir():
         place = files[0].place().of(files[0].settings, "root")

@@ -20,7 +20,7 @@ from codebatch.work.definition.problems import Problems
 from codebatch.work.definition.table_checks import TableLocation, shown_value
 
 FRONT_MATTER_CHARACTERS_MAX = 1 << 20
-_LEFT_OUT = "readme.md"
+_IGNORED_NAME = "readme.md"
 NEEDS_IN_PROSE = ("depends_on", "dependencies", "blocked_by")
 _PRIORITIES = {"high": 10, "medium": 0, "low": -10}
 _DONE = "done"
@@ -154,7 +154,7 @@ def _names(path: Path, name: str, problems: Problems, *, is_recursive: bool) -> 
         paths += [
             os.path.relpath(os.path.join(directory, each), path)
             for each in names
-            if each.endswith(".md") and not each.startswith((".", "_")) and each.lower() != _LEFT_OUT
+            if each.endswith(".md") and not each.startswith((".", "_")) and each.lower() != _IGNORED_NAME
         ]
     return sorted(paths)
 

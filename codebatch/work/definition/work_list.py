@@ -78,15 +78,15 @@ def read_work_files(
 
 
 def _read(
-    paths: Sequence[Path], options: WorkOptions, here: Path, environ: Mapping[str, str], former: Former
+    paths: Sequence[Path], options: WorkOptions, cwd: Path, environ: Mapping[str, str], former: Former
 ) -> WorkList:
     problems = Problems()
     files = read_files(
-        paths, options.tasks, here, problems, is_each_line=options.each_line, is_recursive=options.is_recursive
+        paths, options.tasks, cwd, problems, is_each_line=options.each_line, is_recursive=options.is_recursive
     )
     variables = variables_of_files(files, environ, problems)
-    first_checker = TableChecker(problems, variables, here)
-    settings, tables = settings_of(files, options, first_checker, problems, here)
+    first_checker = TableChecker(problems, variables, cwd)
+    settings, tables = settings_of(files, options, first_checker, problems, cwd)
     checker = TableChecker(problems, variables, settings.root)
     definer = Definer(problems, checker, options, Expander(settings.root, problems, settings.notes), settings)
     tasks = [task for file, table in zip(files, tables, strict=True) for task in definer.tasks(file, table)]
@@ -121,9 +121,9 @@ def _read(
 
         edges, inferred, left_out = with_inferred(tasks, edges, definer.groups, settings, options)
     settings.notes.extend(notes_of_members(tasks, edges))
-    origin = _origin(files, options, here)
+    origin = _origin(files, options, cwd)
     identity = ListIdentity(source, os.fsencode(settings.root), origin.files)
-    choice = TaskSelection(tasks, edges, definer.groups, identity, here)
+    choice = TaskSelection(tasks, edges, definer.groups, identity, cwd)
     chosen = choice.choose(options, former(identity, definitions) if options.uses_former_batches else {})
     settings.notes.extend(chosen.notes)
     tasks = [task for task in tasks if task.id in chosen.ids]
@@ -138,11 +138,11 @@ def _read(
     return WorkList(commands, work, notes, definitions, choice, tuple(left_out))
 
 
-def _origin(files: Sequence[WorkFile], options: WorkOptions, here: Path) -> ListOrigin:
+def _origin(files: Sequence[WorkFile], options: WorkOptions, cwd: Path) -> ListOrigin:
     """Return the arguments with which the list was read, so that it can be read again."""
     named = [file for file in files if file.included_by is None]
-    paths = [STDIN_NAME if file.name == STDIN_NAME else os.path.abspath(here / file.path) for file in named]
-    return ListOrigin(directory=os.fsencode(here), files=tuple(map(os.fsencode, paths)), options=options.given())
+    paths = [STDIN_NAME if file.name == STDIN_NAME else os.path.abspath(cwd / file.path) for file in named]
+    return ListOrigin(directory=os.fsencode(cwd), files=tuple(map(os.fsencode, paths)), options=options.given())
 
 
 def _nothing(files: Sequence[WorkFile], source: str, done: Collection[str], definer: Definer) -> NothingToDo:
