@@ -16,7 +16,7 @@ import click
 from codebatch import __version__
 from codebatch.cli.framework.commands import OWN_TITLE, HelpfulOption, help_row
 from codebatch.cli.framework.exit import EXIT_INTERRUPTED, run_to_exit_status
-from codebatch.cli.framework.groups import Group, answering_group
+from codebatch.cli.framework.groups import Group, group_with_common_options
 from codebatch.cli.output.streams import set_up_streams
 from codebatch.errors import Interrupted
 
@@ -128,7 +128,7 @@ _UNLISTED_OPTIONS = {"--no-color", "--version"}
 
 _LINES_OF_CODE = 'sql "select lang, sum(code) from files group by lang"'
 
-MEANT = {
+EQUIVALENT_COMMANDS = {
     "analyze": "run",
     "analyse": "run",
     "churn": "hotspots --files --by churn",
@@ -171,7 +171,7 @@ MEANT = {
 class LazyGroup(Group):
     """A group of the commands of SECTIONS. Each command is imported when it is called."""
 
-    other_words = MEANT
+    other_words = EQUIVALENT_COMMANDS
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Show help if there is no argument."""
@@ -234,7 +234,7 @@ class LazyGroup(Group):
     is_global=True,
     help="Print version",
 )
-@answering_group
+@group_with_common_options
 def cli() -> None:
     """Analyse code in parallel, with cached results, and run resumable task lists."""
 

@@ -73,8 +73,8 @@ def with_fingerprints(
     other findings are exported. A suppressed finding, which `tasks` do not report, has no fingerprint.
     """
     files: dict[bytes, list[int]] = defaultdict(list)
-    for index, each in enumerate(outgoing):
-        files[each.path].append(index)
+    for index, finding in enumerate(outgoing):
+        files[finding.path].append(index)
     items = records.find_items(sorted(files)).values()
     every: dict[bytes, list[Diagnostic]] = defaultdict(list)
     for task in tasks:

@@ -26,10 +26,10 @@ def export_rdjson(outgoing: Iterable[Outgoing], sources: BatchSources) -> Export
     Raises StoreCorrupt.
     """
     rows = []
-    for path, each in groupby(by_place(outgoing), key=lambda each: each.path):
+    for path, group in groupby(by_place(outgoing), key=lambda group: group.path):
         content = sources.content(path)
         lines = None if content is None else content.removeprefix(codecs.BOM_UTF8).split(b"\n")
-        rows += [msgspec.json.encode(_row(finding, lines)) for finding in each]
+        rows += [msgspec.json.encode(_row(finding, lines)) for finding in group]
     head = b'{"source":{"name":"codebatch"},"diagnostics":['
     return Export(data=head + b",".join(b"\n" + row for row in rows) + b"\n]}\n", count=len(rows))
 

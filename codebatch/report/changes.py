@@ -12,7 +12,7 @@ from codebatch.model.record import SEVERITIES, Diagnostic, Metric
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.comparison.comparison import Comparison
 from codebatch.operations.queries.findings import SHOWN
-from codebatch.report.contents import Became, Grown, Since
+from codebatch.report.contents import ChangedFinding, ChangedFunction, ChangesSince
 from codebatch.report.limits import ReportLimits, cut, cut_path
 
 _STATES_SHOWN: tuple[State, ...] = ("severity_raised", "new", "fixed", "severity_lowered")
@@ -27,7 +27,7 @@ class ReportComparison:
     def __init__(self, batch: Batch, older: Batch) -> None:
         self.findings = batch.compare(older, kind="diagnostic", severity=SHOWN)
         self.found = sorted(self.findings.differences(_STATES_SHOWN), key=_weight)
-        self.steps: list[Grown] = []
+        self.steps: list[ChangedFunction] = []
         if "analyze" in batch.tasks and "analyze" in older.tasks:
             metrics = batch.compare(older, kind="metric", metric="cognitive")
             self.steps = sorted(_steps(metrics), key=lambda step: (step.before - step.after, step.path, step.line))
@@ -38,10 +38,10 @@ class ReportComparison:
         return self.findings.is_complete
 
 
-def show_since(compared: ReportComparison, limits: ReportLimits) -> Since:
+def show_since(compared: ReportComparison, limits: ReportLimits) -> ChangesSince:
     """Return the changes, the most severe first. Raises StoreCorrupt."""
     counts = compared.findings.counts
-    return Since(
+    return ChangesSince(
         batch_id=compared.about.batch_id,
         made_at=utc(compared.about.created_at_ns),
         states={state: count for state, count in counts.items() if count},
@@ -63,10 +63,10 @@ def _weight(change: Change) -> tuple[int, int, bytes, int]:
     return _STATES_SHOWN.index(change.state), SEVERITIES.index(record.severity), record.path_bytes, record.line
 
 
-def _change_row(change: Change, text: int) -> Became:
+def _change_row(change: Change, text: int) -> ChangedFinding:
     record = change.new or change.old
     assert isinstance(record, Diagnostic), "it was asked for"
-    return Became(
+    return ChangedFinding(
         state=change.state,
         severity=record.severity,
         code=cut(record.code, text),
@@ -76,17 +76,17 @@ def _change_row(change: Change, text: int) -> Became:
     )
 
 
-def _steps(comparison: Comparison) -> Iterator[Grown]:
+def _steps(comparison: Comparison) -> Iterator[ChangedFunction]:
     for change in comparison.differences({"worsened", "improved", "added"}):
         record = change.new or change.old
         if isinstance(record, Metric) and record.symbol:
             before, after = (int(side.value) if isinstance(side, Metric) else 0 for side in (change.old, change.new))
-            yield Grown(
+            yield ChangedFunction(
                 name=record.symbol, path=display_path(record.path_bytes), line=record.line, before=before, after=after
             )
 
 
-def _cut(step: Grown, text: int) -> Grown:
-    return Grown(
+def _cut(step: ChangedFunction, text: int) -> ChangedFunction:
+    return ChangedFunction(
         name=cut(step.name, text), path=cut_path(step.path, text), line=step.line, before=step.before, after=step.after
     )

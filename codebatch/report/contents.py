@@ -83,7 +83,7 @@ class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
     text: list[str]
 
 
-class Copied(msgspec.Struct, frozen=True, kw_only=True):
+class CopiedBlock(msgspec.Struct, frozen=True, kw_only=True):
     """A duplicate block with the source of two locations. `others` are path and line of further locations."""
 
     lines: int
@@ -132,7 +132,7 @@ class ReportRule(msgspec.Struct, frozen=True, kw_only=True):
     example: Excerpt
 
 
-class Became(msgspec.Struct, frozen=True, kw_only=True):
+class ChangedFinding(msgspec.Struct, frozen=True, kw_only=True):
     """A finding that is `severity_raised`, `new`, `fixed` or `severity_lowered`, with its latest location."""
 
     state: str
@@ -143,7 +143,7 @@ class Became(msgspec.Struct, frozen=True, kw_only=True):
     line: int
 
 
-class Grown(msgspec.Struct, frozen=True, kw_only=True):
+class ChangedFunction(msgspec.Struct, frozen=True, kw_only=True):
     """A function whose cognitive complexity has changed. For a new function, `before` is 0."""
 
     name: str
@@ -153,7 +153,7 @@ class Grown(msgspec.Struct, frozen=True, kw_only=True):
     after: int
 
 
-class Since(msgspec.Struct, frozen=True, kw_only=True):
+class ChangesSince(msgspec.Struct, frozen=True, kw_only=True):
     """Changes since an older batch, which was made at `made_at`.
 
     `states` counts the findings in each state; `findings` are the first ones. `functions` are the functions whose
@@ -163,13 +163,13 @@ class Since(msgspec.Struct, frozen=True, kw_only=True):
     batch_id: str
     made_at: str
     states: dict[str, int]
-    findings: list[Became]
+    findings: list[ChangedFinding]
     findings_count: int
-    functions: list[Grown]
+    functions: list[ChangedFunction]
     functions_count: int
 
 
-class Cut(msgspec.Struct, frozen=True, kw_only=True):
+class ReportTotals(msgspec.Struct, frozen=True, kw_only=True):
     """Totals of what the page shows only in part or omits.
 
     Omitted are copies that occur only in tests, functions in tests and in vendored or generated code, and hints.
@@ -204,9 +204,9 @@ class ReportContents(msgspec.Struct, frozen=True, kw_only=True):
     numbers: Numbers
     tree: ReportTree
     functions: list[HardFunction]
-    copies: list[Copied]
+    copies: list[CopiedBlock]
     matrix: Matrix | None
     cycles: list[FileCycle]
     rules: list[ReportRule]
-    since: Since | None
-    in_all: Cut
+    since: ChangesSince | None
+    in_all: ReportTotals

@@ -6,7 +6,7 @@ from codebatch.model.entry import display_path
 from codebatch.operations.queries.duplicate_blocks import DuplicateBlock
 from codebatch.operations.queries.findings import RuleFindings
 from codebatch.query.filters.filters import path_bytes
-from codebatch.report.contents import Copied, ReportRule
+from codebatch.report.contents import CopiedBlock, ReportRule
 from codebatch.report.excerpts import Excerpts
 from codebatch.report.limits import ReportLimits, cut, cut_path
 
@@ -14,7 +14,7 @@ SIDES = 2
 """Number of locations that are shown side by side."""
 
 
-def show_copied(block: DuplicateBlock, excerpts: Excerpts, limits: ReportLimits) -> Copied:
+def show_copied(block: DuplicateBlock, excerpts: Excerpts, limits: ReportLimits) -> CopiedBlock:
     """Return a duplicate block with the source of its first locations. Raises StoreCorrupt."""
     complete = [(place, end) for place in block.locations if isinstance(end := place.end_line, int)]
     shown = [
@@ -22,7 +22,7 @@ def show_copied(block: DuplicateBlock, excerpts: Excerpts, limits: ReportLimits)
         for place, end in complete[:SIDES]
     ]
     others = [place for place in block.locations if place not in [place for place, _ in complete[:SIDES]]]
-    return Copied(
+    return CopiedBlock(
         lines=block.lines,
         copies=block.copies,
         shown=shown,

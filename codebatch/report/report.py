@@ -19,7 +19,7 @@ from codebatch.operations.queries.findings import FindingsByRule
 from codebatch.query.answers.dependencies import Cycle, FileImport
 from codebatch.query.completeness import Completeness, completeness
 from codebatch.report.changes import ReportComparison, show_since, utc
-from codebatch.report.contents import Cut, FileCycle, HardFunction, Numbers, ReportContents
+from codebatch.report.contents import FileCycle, HardFunction, Numbers, ReportContents, ReportTotals
 from codebatch.report.examples import show_copied, show_rule
 from codebatch.report.excerpts import Excerpts
 from codebatch.report.gathering import PRODUCTION, FileSums, ReportFiles, gather_files, kinds_asked
@@ -122,7 +122,7 @@ def _contents(batch: Batch, inputs: _ReportInputs, excerpts: Excerpts, limits: R
         ],
         rules=shown_rules,
         since=None if inputs.compared is None else show_since(inputs.compared, limits),
-        in_all=Cut(
+        in_all=ReportTotals(
             functions=sum(item["functions"] for item in files),
             functions_left_out=sum(inputs.hotspots.excluded.values()) if inputs.hotspots else 0,
             copies=inputs.copies.count if inputs.copies else 0,

@@ -41,7 +41,7 @@ class StatusAnswer(msgspec.Struct, frozen=True, kw_only=True):
     tasks: tuple[TaskStatus, ...]
 
 
-def answer_standing(answering: CommandContext, store: StoreDir, batch: BatchDir, name: str = "status") -> bool:
+def answer_analysis_status(context: CommandContext, store: StoreDir, batch: BatchDir, name: str = "status") -> bool:
     """Print the status of an analysis. Return whether work is open and no process does it. `name` as for `print`."""
     analysis = batches.status(store, batch)
     state, rows = analysis.standing, analysis.tasks
@@ -60,7 +60,7 @@ def answer_standing(answering: CommandContext, store: StoreDir, batch: BatchDir,
             ("task", "status", "done", "failed", "files"),
         ),
     ]
-    answering.print(
+    context.print(
         StatusAnswer(
             batch_id=batch.id,
             project=display_path(batch.about.project_root),

@@ -12,12 +12,12 @@ from codebatch.model.text.quantities import count_of, human_seconds
 from codebatch.work.control.dry_run import Rehearsal
 
 
-def answer_rehearsal(answering: CommandContext, rehearsal: Rehearsal) -> None:
+def answer_rehearsal(context: CommandContext, rehearsal: Rehearsal) -> None:
     """Print the expected starts of tasks."""
     for note in rehearsal.notes:
-        answering.note(note)
-    answering.print(rehearsal, _lines(rehearsal), name="work-dry-run")
-    answering.note("nothing was run")
+        context.note(note)
+    context.print(rehearsal, _lines(rehearsal), name="work-dry-run")
+    context.note("nothing was run")
 
 
 def _lines(rehearsal: Rehearsal) -> Iterator[str]:

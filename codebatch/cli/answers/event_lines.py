@@ -97,8 +97,8 @@ def _batch_text(event: events.BatchEvent) -> str:
         case events.BatchEnded(seconds=seconds, total_seconds=in_all):
             state = name_of(event).removeprefix("BATCH_")
             is_more = in_all is not None and in_all >= seconds + 1
-            whole = f" ({human_seconds(in_all)} in total)" if in_all is not None and is_more else ""
-            return f"{state}: {counts_text(event.counts)}, in {human_seconds(seconds)}{whole}"
+            total = f" ({human_seconds(in_all)} in total)" if in_all is not None and is_more else ""
+            return f"{state}: {counts_text(event.counts)}, in {human_seconds(seconds)}{total}"
         case _:
             return name_of(event)
 

@@ -74,15 +74,15 @@ def _rank_texts(overview: Overview) -> Iterator[str]:
         yield f"in an import cycle of {numbers['cycle']:,} files"
 
 
-def _finding(found: OverviewFinding) -> Iterator[str]:
-    diagnostic = found.diagnostic
+def _finding(finding: OverviewFinding) -> Iterator[str]:
+    diagnostic = finding.diagnostic
     where = f"{diagnostic['line']}:{diagnostic['column']}"
     yield f"    {where} {diagnostic['severity']} {diagnostic['code']} {diagnostic['message']}"
-    if found.source is None:
+    if finding.source is None:
         return
-    first, last = _columns(diagnostic, len(found.source.text))
+    first, last = _columns(diagnostic, len(finding.source.text))
     start = max(first - _SOURCE_COLUMNS // 2, 0) if first > _SOURCE_COLUMNS else 0
-    text = found.source.text.removesuffix("\r")[start : start + _SOURCE_COLUMNS]
+    text = finding.source.text.removesuffix("\r")[start : start + _SOURCE_COLUMNS]
     before, marked = text[: first - start], printable(text[first - start : last - start])
     shown = printable(before.expandtabs(_TAB_COLUMNS))
     indent = len(shown) - len(shown.lstrip())

@@ -42,7 +42,7 @@ class _Section(msgspec.Struct, frozen=True):
 
 
 def headline_lines(
-    found: Headline, question: BatchQuery, suggest: Callable[[str], str], width: int | None
+    headline: Headline, question: BatchQuery, suggest: Callable[[str], str], width: int | None
 ) -> Iterator[str]:
     """Yield the lines of the first screen; none if there is nothing to show. `suggest` completes suggested commands."""
 
@@ -51,65 +51,65 @@ def headline_lines(
         complete = suggest(f"{text}: {command}")
         return fitted(text, width) if fitted(complete, width) != complete else complete
 
-    for section in _sections(found, question, width):
+    for section in _sections(headline, question, width):
         if section.number:
             yield with_command(section.title, section.command)
             yield from islice(section.lines, section.shown)
-    if found.partially_parsed:
-        yield with_command(f"{count_of(found.partially_parsed, 'file')} could only be parsed partially", PARTIAL)
-    if found.unparsed:
-        text = f"{count_of(sum(found.unparsed.values()), 'file')} not parsed"
-        complete = suggest(f"{text} ({_unparsed(found.unparsed)}): {UNPARSED}")
+    if headline.partially_parsed:
+        yield with_command(f"{count_of(headline.partially_parsed, 'file')} could only be parsed partially", PARTIAL)
+    if headline.unparsed:
+        text = f"{count_of(sum(headline.unparsed.values()), 'file')} not parsed"
+        complete = suggest(f"{text} ({_unparsed(headline.unparsed)}): {UNPARSED}")
         yield complete if fitted(complete, width) == complete else with_command(text, UNPARSED)
-    if found.minor_findings:
-        text = ", ".join(f"{count:,} {severity}" for severity, count in found.minor_findings.items())
+    if headline.minor_findings:
+        text = ", ".join(f"{count:,} {severity}" for severity, count in headline.minor_findings.items())
         yield with_command(
-            f"{count_of(sum(found.minor_findings.values()), 'minor finding')} hidden ({text})", f"{FINDINGS} --all"
+            f"{count_of(sum(headline.minor_findings.values()), 'minor finding')} hidden ({text})", f"{FINDINGS} --all"
         )
 
 
-def next_command(found: Headline) -> str | None:
+def next_command(headline: Headline) -> str | None:
     """Return the command for the first topic with results, or None."""
     counts = {
-        FINDINGS: found.findings_count,
-        _hotspots(found): len(found.hotspots),
-        COPIES: found.duplicates_count,
-        CYCLES: found.cycles_count,
-        f"{FINDINGS} --all": sum(found.minor_findings.values()),
+        FINDINGS: headline.findings_count,
+        _hotspots(headline): len(headline.hotspots),
+        COPIES: headline.duplicates_count,
+        CYCLES: headline.cycles_count,
+        f"{FINDINGS} --all": sum(headline.minor_findings.values()),
     }
     return next((command for command, count in counts.items() if count), None)
 
 
-def _sections(found: Headline, question: BatchQuery, width: int | None) -> tuple[_Section, ...]:
+def _sections(headline: Headline, question: BatchQuery, width: int | None) -> tuple[_Section, ...]:
     # If there are no findings, the other sections show more lines.
-    free = not found.findings_count
+    free = not headline.findings_count
     return (
         _Section(
-            f"Likely bugs ({found.findings_count:,})",
-            found.findings_count,
+            f"Likely bugs ({headline.findings_count:,})",
+            headline.findings_count,
             FINDINGS,
-            _bug_lines(found.findings, question, width),
+            _bug_lines(headline.findings, question, width),
             8,
         ),
         _Section(
             "Hard to change",
-            len(found.hotspots),
-            _hotspots(found),
-            _hard_lines(found.hotspots, width),
+            len(headline.hotspots),
+            _hotspots(headline),
+            _hard_lines(headline.hotspots, width),
             7 if free else 4,
         ),
         _Section(
-            f"Duplicate blocks ({found.duplicates_count:,})",
-            found.duplicates_count,
+            f"Duplicate blocks ({headline.duplicates_count:,})",
+            headline.duplicates_count,
             COPIES,
-            _copy_lines(found.duplicates, width),
+            _copy_lines(headline.duplicates, width),
             4 if free else 2,
         ),
         _Section(
-            f"Import cycles ({found.cycles_count:,})",
-            found.cycles_count,
+            f"Import cycles ({headline.cycles_count:,})",
+            headline.cycles_count,
             CYCLES,
-            _cycle_lines(found.cycles, width),
+            _cycle_lines(headline.cycles, width),
             3 if free else 1,
         ),
     )
@@ -125,9 +125,9 @@ def _unparsed(counts: Mapping[str, int]) -> str:
     )
 
 
-def _hotspots(found: Headline) -> str:
+def _hotspots(headline: Headline) -> str:
     """Return the command that ranks functions in the same way as this screen."""
-    is_cognitive = not found.hotspots or found.hotspots[0].cognitive is not UNSET
+    is_cognitive = not headline.hotspots or headline.hotspots[0].cognitive is not UNSET
     return HOTSPOTS if is_cognitive else f"{HOTSPOTS} --by complexity"
 
 

@@ -17,17 +17,17 @@ _FAILURES_SHOWN = 3
 _WITHOUT_CODE = ("binary", "text")
 
 
-def run_lines(answering: CommandContext, result: RunResult) -> Iterator[str]:
+def run_lines(context: CommandContext, result: RunResult) -> Iterator[str]:
     """Yield the lines that `run` prints on standard output."""
     width = terminal_width()
     if not result.is_complete:
         yield fitted(f"{result.standing.state.value}: batch {result.batch.id}; results so far:", width)
     yield fitted(_run_line(result), width)
-    question = BatchQuery(result.store, result.batch, is_named=True, note=answering.note)
+    question = BatchQuery(result.store, result.batch, is_named=True, note=context.note)
     if result.failures:
         lines = failure_lines(result.failures[:_FAILURES_SHOWN], result.summary.failures)
         yield from (fitted(line, width) for line in lines)
-    yield from headline_lines(result.headline, question, answering.suggest, width)
+    yield from headline_lines(result.headline, question, context.suggest, width)
     if result.batch.about.paths and (result.headline.hotspots or result.headline.duplicates or result.headline.cycles):
         yield fitted("Files outside these paths were not analysed: dependents and duplicates there are unknown", width)
 

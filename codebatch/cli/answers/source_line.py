@@ -16,7 +16,7 @@ from codebatch.operations.queries.source_line import InspectedLine, SourceLine
 _TAB_COLUMNS = 4
 
 
-def answer_line(answering: CommandContext, answer: Answer[InspectedLine]) -> int:
+def answer_line(context: CommandContext, answer: Answer[InspectedLine]) -> int:
     """Emit the records about a line. Return the exit status."""
     inspected = answer.found
     records = inspected.inspected.records
@@ -27,9 +27,9 @@ def answer_line(answering: CommandContext, answer: Answer[InspectedLine]) -> int
         "source": [msgspec.structs.asdict(source_line) for source_line in inspected.source],
         "records": records,
     }
-    status = emit_document(answering, answer, document, _lines(inspected), name="inspect-line")
+    status = emit_document(context, answer, document, _lines(inspected), name="inspect-line")
     if not records and answer.whole.is_complete:
-        answering.note(f"no records at line {inspected.line:,} of {display_path(inspected.inspected.path)}")
+        context.note(f"no records at line {inspected.line:,} of {display_path(inspected.inspected.path)}")
     return status
 
 

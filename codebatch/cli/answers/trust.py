@@ -11,13 +11,13 @@ from codebatch.work.control.trust import CommandsForeign
 Result = TypeVar("Result")
 
 
-def explaining_untrusted_commands(answering: CommandContext, function: Callable[[], Result]) -> Result:
+def explaining_untrusted_commands(context: CommandContext, function: Callable[[], Result]) -> Result:
     """Call a function. If it raises CommandsForeign, first list the commands that it would run."""
     try:
         return function()
     except CommandsForeign as error:
         for line in error.commands:
-            answering.report(line)
+            context.report(line)
         if error.count > len(error.commands):
-            answering.report(f"… and {error.count - len(error.commands):,} more")
+            context.report(f"… and {error.count - len(error.commands):,} more")
         raise

@@ -27,34 +27,34 @@ _MERMAID = str.maketrans(
 )
 
 
-def answer_listed(answering: CommandContext, listed: WorkList, form: Form, written: Path | None) -> None:
+def answer_work_analysis(context: CommandContext, listed: WorkList, form: Form, written: Path | None) -> None:
     """Print the analysis of a task list. If `written` is given, also write inferred dependencies to this file."""
     for text in listed.notes:
-        answering.note(text)
+        context.note(text)
     analysis = analyze(listed)
     if written is not None:
         _write_needs(written, analysis)
-        answering.note(f"wrote {written}")
-    _answer(msgspec.structs.replace(answering, as_json=True) if form == "json" else answering, analysis, form)
+        context.note(f"wrote {written}")
+    _answer(msgspec.structs.replace(context, as_json=True) if form == "json" else context, analysis, form)
 
 
-def is_agreed(answering: CommandContext, work: Work, left_out: Sequence[RejectedEdge], *, is_sure: bool) -> bool:
+def confirm_inferred(context: CommandContext, work: Work, left_out: Sequence[RejectedEdge], *, is_sure: bool) -> bool:
     """Print inferred dependencies. On a terminal, ask whether to run with them, unless `is_sure`."""
-    if not (is_sure and answering.quiet):
-        _report_inferred(answering, work.inferred, left_out)
+    if not (is_sure and context.quiet):
+        _report_inferred(context, work.inferred, left_out)
     if is_sure or not work.inferred or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return True
-    with answering.display.aside():
+    with context.display.aside():
         return click.confirm("Run with these dependencies?", default=True, err=True)
 
 
-def _answer(answering: CommandContext, analysis: Analysis, form: Form) -> None:
+def _answer(context: CommandContext, analysis: Analysis, form: Form) -> None:
     if form == "dot":
-        answering.print(analysis, _dot(analysis))
+        context.print(analysis, _dot(analysis))
     elif form == "mermaid":
-        answering.print(analysis, _mermaid(analysis))
+        context.print(analysis, _mermaid(analysis))
     else:
-        answering.print(analysis, _lines(analysis))
+        context.print(analysis, _lines(analysis))
 
 
 def _write_needs(path: Path, analysis: Analysis) -> None:
@@ -67,20 +67,20 @@ def _write_needs(path: Path, analysis: Analysis) -> None:
 
 
 def _report_inferred(
-    answering: CommandContext, inferred: Sequence[InferredEdge], left_out: Sequence[RejectedEdge]
+    context: CommandContext, inferred: Sequence[InferredEdge], left_out: Sequence[RejectedEdge]
 ) -> None:
     """Report accepted and rejected inferred dependencies before anything runs."""
     if inferred or left_out:
-        answering.report(f"inferred: {count_of(len(inferred), 'dependency', 'dependencies')}")
+        context.report(f"inferred: {count_of(len(inferred), 'dependency', 'dependencies')}")
         rows = ((edge.task, edge.on, f"{edge.confidence:.2f}", edge.evidence) for edge in inferred[:_EDGES_SHOWN_MAX])
         for line in table(rows, ("task", "needs", "confidence", "why")) if inferred else ():
-            answering.report(line)
+            context.report(line)
         if len(inferred) > _EDGES_SHOWN_MAX:
-            answering.report(
+            context.report(
                 f"and {len(inferred) - _EDGES_SHOWN_MAX:,} more; `work analyze` with the same options shows all"
             )
     for line in _left_out_lines(left_out[:_EDGES_SHOWN_MAX]):
-        answering.report(line)
+        context.report(line)
 
 
 def _left_out_lines(left_out: Sequence[RejectedEdge]) -> Iterator[str]:

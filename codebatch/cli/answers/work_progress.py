@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from codebatch.cli.answers.work_analysis import is_agreed
+from codebatch.cli.answers.work_analysis import confirm_inferred
 from codebatch.cli.answers.work_status import closed_texts, stop_reason, tasks_at_once, wait_text, why_failed
 from codebatch.cli.framework.context import CommandContext
 from codebatch.cli.framework.work_options import Output
@@ -30,26 +30,26 @@ _ID_WIDTH_MAX = 32
 class WorkProgressListener(WorkListener):
     """Listener that reports the progress of a batch of commands on standard error."""
 
-    def __init__(self, answering: CommandContext, output: Output, *, is_sure: bool = False) -> None:
+    def __init__(self, context: CommandContext, output: Output, *, is_sure: bool = False) -> None:
         """`is_sure`: run with inferred dependencies without a question."""
-        self._answering = answering
+        self._context = context
         self._output = output
-        self.wants_colors = answering.has_colored_notes
+        self.wants_colors = context.has_colored_notes
         self._is_sure = is_sure
         self._logs: dict[Path, tuple[LogReader, ProgramOutput]] = {}
         self._width = 0
 
     def note(self, text: str) -> None:
-        self._answering.note(text)
+        self._context.note(text)
 
     def warn(self, text: str) -> None:
-        self._answering.report(text)
+        self._context.report(text)
 
     def agrees(self, work: Work, left_out: Sequence[RejectedEdge]) -> bool:
-        return is_agreed(self._answering, work, left_out, is_sure=self._is_sure)
+        return confirm_inferred(self._context, work, left_out, is_sure=self._is_sure)
 
     def chosen(self, batch: BatchDir, work: Work) -> None:
-        self._answering.use_store_of(batch)
+        self._context.use_store_of(batch)
         self._batch = batch
         self._width = min(_ID_WIDTH_MAX, max(map(len, work.order), default=0))
         how = tasks_at_once(work.strategy, work.max_parallel, len(work.order))
@@ -65,7 +65,7 @@ class WorkProgressListener(WorkListener):
         eta = progress.eta
         remaining = "" if eta is None else eta_text(eta.seconds, unknown=eta.unknown, blocked=progress.blocked)
         stage = Stage("running", progress.ended, progress.planned, "tasks", details, is_even=False, left=remaining)
-        self._answering.display.show_stage(stage)
+        self._context.display.show_stage(stage)
         if self._output == "all":
             for command in progress.running:
                 self._read_on(command.id, command.log)
@@ -86,7 +86,7 @@ class WorkProgressListener(WorkListener):
         if ended.state is CommandState.FAILED and ended.again_seconds is None and self._output == "failed":
             output = ProgramOutput(is_colored=self.wants_colors)
             for line in last_lines(self._batch.files, ended.log, _LINES_OF_FAILED):
-                self._answering.relay(f"        {output.line(shortened(line))}")
+                self._context.relay(f"        {output.line(shortened(line))}")
             self.note(f"        … codebatch work log {ended.id} --batch {self._batch.id}")
 
     def asking(self, id: CommandId) -> None:
@@ -113,6 +113,6 @@ class WorkProgressListener(WorkListener):
             self._logs[log] = LogReader(self._batch.files, log), ProgramOutput(is_colored=self.wants_colors)
         reader, output = self._logs[log]
         for line in reader.read(is_over=is_over):
-            self._answering.relay(f"[{command}] {output.line(line)}")
+            self._context.relay(f"[{command}] {output.line(line)}")
         if is_over:
             del self._logs[log]

@@ -15,22 +15,22 @@ from codebatch.work.control.batches import load_work_batch
 from codebatch.work.control.run import WorkRunResult
 
 
-def answer_run(answering: CommandContext, result: WorkRunResult, name: str | None = None) -> int:
+def answer_run(context: CommandContext, result: WorkRunResult, name: str | None = None) -> int:
     """Print the result of a run, or raise its shortfall. Return the exit status."""
-    answer_work(answering, result, [end_line(result, result.seconds)], name=name, changes=result.changes)
+    answer_work(context, result, [end_line(result, result.seconds)], name=name, changes=result.changes)
     if result.signal_status:
         if result.standing.state is not BatchState.COMPLETED:
             name = signal.Signals(result.signal_status - 128).name
-            answering.note(f"stopped by {name}; resume with: codebatch resume --batch {result.batch.id}")
+            context.note(f"stopped by {name}; resume with: codebatch resume --batch {result.batch.id}")
         return result.signal_status
     if result.shortfall is not None:
         raise result.shortfall
     return 0
 
 
-def answer_nothing_left(answering: CommandContext, nothing_left: NothingLeft) -> int:
+def answer_nothing_left(context: CommandContext, nothing_left: NothingLeft) -> int:
     """Report that all selected tasks are done, with their latest batch. Return the exit status."""
-    store = answering.place.of_directory(Path(os.fsdecode(nothing_left.root))).open()
-    answer_work(answering, load_work_batch(store, open_batch(store, nothing_left.batch)), [])
-    answering.report(nothing_left.message)
+    store = context.place.of_directory(Path(os.fsdecode(nothing_left.root))).open()
+    answer_work(context, load_work_batch(store, open_batch(store, nothing_left.batch)), [])
+    context.report(nothing_left.message)
     return 0

@@ -127,31 +127,31 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def answer_work(
-    answering: CommandContext,
-    found: WorkBatch,
+    context: CommandContext,
+    work_batch: WorkBatch,
     lines: Iterable[str],
     name: str | None = None,
     changes: ListChanges | None = None,
 ) -> None:
     """Print a batch of commands: its status as JSON, or lines. `name` as for `CommandContext.print`."""
-    answering.batches.append(found.batch)
-    answering.print(_document(found, changes) if answering.as_json else None, lines, name=name)
+    context.batches.append(work_batch.batch)
+    context.print(_document(work_batch, changes) if context.as_json else None, lines, name=name)
 
 
-def answer_status(answering: CommandContext, work_batch: WorkBatch) -> None:
+def answer_status(context: CommandContext, work_batch: WorkBatch) -> None:
     """Print the status of a batch of commands."""
-    answer_work(answering, work_batch, status_lines(work_batch), name="work-status")
+    answer_work(context, work_batch, status_lines(work_batch), name="work-status")
     unreadable = work_batch.standing.unreadable
     for id_ in unreadable[:NAMED_MAX]:
-        answering.report(
+        context.report(
             f"damaged: the outcome of the last attempt of {id_} cannot be read; the attempt is treated as interrupted"
         )
     if len(unreadable) > NAMED_MAX:
-        answering.report(
+        context.report(
             f"damaged: the outcomes of {count_of(len(unreadable) - NAMED_MAX, 'more task')} cannot be read either"
         )
     if work_batch.standing.is_stalled:
-        answering.note(f"resume with: codebatch resume --batch {work_batch.batch.id}")
+        context.note(f"resume with: codebatch resume --batch {work_batch.batch.id}")
 
 
 def status_lines(work_batch: WorkBatch) -> Iterator[str]:
@@ -275,27 +275,27 @@ def _rows(work_batch: WorkBatch) -> list[WorkTaskRow]:
     work = work_batch.standing.work
     needed, awaited = _targets_by_source(work, "needs"), _targets_by_source(work, "after")
     logs = work_batch.batch.root / layout.LOGS
-    asked = {each.task: each for each in open_questions(work_batch)}
+    asked = {status.task: status for status in open_questions(work_batch)}
     rows = []
-    for each, why in _reasons(work_batch):
+    for status, why in _reasons(work_batch):
         rows.append(
             WorkTaskRow(
-                id=each.id,
-                title=work.titles.get(each.id, ""),
-                state=each.state.value,
-                needs=tuple(needed.get(each.id, ())),
-                after=tuple(awaited.get(each.id, ())),
+                id=status.id,
+                title=work.titles.get(status.id, ""),
+                state=status.state.value,
+                needs=tuple(needed.get(status.id, ())),
+                after=tuple(awaited.get(status.id, ())),
                 explanation=why,
-                round=each.round,
-                try_number=max(each.tried, 1) if each.state in _ENDED_FAILING else each.tried + 1,
-                tries_max=1 + work.policy(each.id).retries,
-                exit_status=each.exit_status,
-                reason=each.reason,
-                log=f"{logs}/{each.log}" if each.log else None,
-                question=each.question or None,
-                question_text=asked[each.id].text if each.id in asked else None,
-                result_text=each.said.text if each.said else "",
-                cost=each.said.cost if each.said else None,
+                round=status.round,
+                try_number=max(status.tried, 1) if status.state in _ENDED_FAILING else status.tried + 1,
+                tries_max=1 + work.policy(status.id).retries,
+                exit_status=status.exit_status,
+                reason=status.reason,
+                log=f"{logs}/{status.log}" if status.log else None,
+                question=status.question or None,
+                question_text=asked[status.id].text if status.id in asked else None,
+                result_text=status.said.text if status.said else "",
+                cost=status.said.cost if status.said else None,
             )
         )
     return rows
@@ -305,17 +305,19 @@ def _reasons(work_batch: WorkBatch) -> Iterator[tuple[CommandStatus, str]]:
     """Yield each command with the reason for its state, as text."""
     work, commands = work_batch.standing.work, work_batch.standing.commands
     needed, awaited = _targets_by_source(work, "needs"), _targets_by_source(work, "after")
-    states = {each.id: each.state for each in commands}
+    states = {status.id: status.state for status in commands}
     closed = _closed_now(work_batch.standing.closed)
-    asked = {each.task: each for each in open_questions(work_batch)}
-    for each in commands:
-        wanted = (*needed.get(each.id, ()), *awaited.get(each.id, ())) if each.state is CommandState.PENDING else ()
-        waits = [on for on in wanted if not _has_ended(states[on])]
-        if each.state is CommandState.READY and each.round == each.ended and closed:
-            pools = {pool: closed[pool] for pool in work.policy(each.id).pools if pool in closed}
-            yield each, ", ".join(closed_texts(pools))
+    open_by_task = {status.task: status for status in open_questions(work_batch)}
+    for status in commands:
+        predecessors = (
+            (*needed.get(status.id, ()), *awaited.get(status.id, ())) if status.state is CommandState.PENDING else ()
+        )
+        waits = [on for on in predecessors if not _has_ended(states[on])]
+        if status.state is CommandState.READY and status.round == status.ended and closed:
+            pools = {pool: closed[pool] for pool in work.policy(status.id).pools if pool in closed}
+            yield status, ", ".join(closed_texts(pools))
         else:
-            yield each, _why(each, waits, asked.get(each.id), is_expired=work_batch.standing.is_expired)
+            yield status, _why(status, waits, open_by_task.get(status.id), is_expired=work_batch.standing.is_expired)
 
 
 def _targets_by_source(work: Work, kind: EdgeKind) -> dict[CommandId, list[CommandId]]:

@@ -110,7 +110,7 @@ class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
 @common_option("jobs")
 @with_common_options
 def check(
-    answering: CommandContext,
+    context: CommandContext,
     base: str | None,
     head: str | None,
     fail_on: tuple[str, ...],
@@ -131,42 +131,42 @@ def check(
     """
     conditions = conditions_of(fail_on)
     execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
-    store = Store(answering.place.open(), answering.note, answering.report)
-    checker = Checker(store, execution, RunListener(answering), os.environ, allow_incomparable)
+    store = Store(context.place.open(), context.note, context.report)
+    checker = Checker(store, execution, RunListener(context), os.environ, allow_incomparable)
     if baseline is None:
         checked = checker.check(conditions, base, head, changed_lines=changed_lines)
     elif changed_lines or head is not None:
         raise InvalidInput("--baseline replaces BASE and cannot be used with --changed-lines, which needs BASE")
     else:
         checked = checker.check_baseline(conditions, baseline, base)
-    answering.questions.append(checked.head.question)
-    answering.batches.append(checked.head.question.batch)
+    context.questions.append(checked.head.question)
+    context.batches.append(checked.head.question.batch)
     if isinstance(checked.base, NoBase):
-        _annotate(answering, checked.base)
+        _annotate(context, checked.base)
         if not (checked.base.is_first or no_base_ok):
             hint = "give a base: codebatch check BASE; or add --no-base-ok to let the check pass without a base"
             raise BatchIncomplete(f"no base to compare with: {checked.base.why}", hint=hint)
-    return _answer(answering, checked, baseline)
+    return _answer(context, checked, baseline)
 
 
-def _annotate(answering: CommandContext, base: NoBase) -> None:
+def _annotate(context: CommandContext, base: NoBase) -> None:
     """Print an annotation for GitHub Actions. With `--json`, it goes to standard error, which the runner reads too."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
     from codebatch.exchange.github import workflow_command  # Other CI systems do not need this import.
 
     line = workflow_command("warning", _nothing(base), {"title": "codebatch check"})
-    if answering.as_json:
-        answering.report(line)
+    if context.as_json:
+        context.report(line)
     else:
-        answering.print(None, (line,))
+        context.print(None, (line,))
 
 
-def _answer(answering: CommandContext, checked: CheckResult, baseline: Path | None) -> int:
+def _answer(context: CommandContext, checked: CheckResult, baseline: Path | None) -> int:
     compared = checked.comparison
-    command = _list_command(answering, checked, baseline)
+    command = _list_command(context, checked, baseline)
     if compared is not None and not compared.old.is_complete:
-        answering.report(
+        context.report(
             f"the base {compared.old.question.batch.id} is incomplete: findings in files without a result in the "
             "base are reported as not comparable"
         )
@@ -186,21 +186,21 @@ def _answer(answering: CommandContext, checked: CheckResult, baseline: Path | No
         "list_command": command,
     }
     if isinstance(checked.base, ComparisonBase):
-        answering.note(f"compared with {checked.base.batch.id} ({checked.base.why})")
+        context.note(f"compared with {checked.base.batch.id} ({checked.base.why})")
     elif isinstance(checked.base, KeptBase):
-        answering.note(f"compared with {checked.base.why}")
-    elif answering.as_json:
-        answering.report(_nothing(checked.base))
-    whole = checked.head.whole
+        context.note(f"compared with {checked.base.why}")
+    elif context.as_json:
+        context.report(_nothing(checked.base))
+    completeness = checked.head.whole
     if compared is not None:
-        whole = msgspec.structs.replace(whole, lost=whole.lost + len(compared.trees.lost))
-        report_missing_contents(answering, compared)
-    answer = Answer(question=checked.head.question, found=None, whole=whole)
-    status = emit_document(answering, answer, document, _lines(checked, command))
+        completeness = msgspec.structs.replace(completeness, lost=completeness.lost + len(compared.trees.lost))
+        report_missing_contents(context, compared)
+    answer = Answer(question=checked.head.question, found=None, whole=completeness)
+    status = emit_document(context, answer, document, _lines(checked, command))
     broken = [judged for judged in checked.judged if judged.verdict == "failed"]
     if broken:
         failed = ", ".join(f"{judged.condition} ({count_of(judged.violations, 'time')})" for judged in broken)
-        answering.report(f"failed: {failed}")
+        context.report(f"failed: {failed}")
     return status or (EXIT_FAILED if broken else 0)
 
 
@@ -208,7 +208,7 @@ def _batch_shown(about: object) -> CheckedBatch:
     return msgspec.convert(about, CheckedBatch, from_attributes=True)
 
 
-def _list_command(answering: CommandContext, checked: CheckResult, baseline: Path | None) -> str | None:
+def _list_command(context: CommandContext, checked: CheckResult, baseline: Path | None) -> str | None:
     """Return the command that lists all regressions, or None if nothing was compared."""
     compared = checked.comparison
     if compared is not None:
@@ -221,7 +221,7 @@ def _list_command(answering: CommandContext, checked: CheckResult, baseline: Pat
         words = ["check", "--baseline", str(baseline), "--fail-on", "new", "--json"]
     else:
         return None
-    return answering.suggest(f": codebatch {shlex.join(words)}").removeprefix(": ")
+    return context.suggest(f": codebatch {shlex.join(words)}").removeprefix(": ")
 
 
 def _nothing(base: NoBase) -> str:

@@ -74,8 +74,8 @@ def comparing(function: F) -> F:
     def wrapped(**arguments: object) -> object:
         values = {name: arguments.pop(name) for name in DiffOptions.__struct_fields__ if name in arguments}
         filters = {name: value for name in OutputFilters.__annotations__ if (value := arguments.pop(name, None))}
-        wanted = msgspec.convert({**values, "filters": filters}, DiffOptions)
-        return function(wanted=wanted, **arguments)
+        options = msgspec.convert({**values, "filters": filters}, DiffOptions)
+        return function(wanted=options, **arguments)
 
     wrapped.__name__ = function.__name__
     wrapped.__doc__ = function.__doc__
@@ -123,7 +123,7 @@ _OPTIONS: tuple[Callable[[Callable[..., object]], Callable[..., object]], ...] =
     details=f"States are {', '.join(CHANGED[:-1])} and {CHANGED[-1]}.",
 )
 @comparing
-def diff(answering: CommandContext, wanted: DiffOptions, states: tuple[State, ...]) -> int:
+def diff(context: CommandContext, options: DiffOptions, states: tuple[State, ...]) -> int:
     """Compare the findings of two batches or commits.
 
     BASE and HEAD are batches, @NAMEs, snapshots or git commits. A commit without a batch is run first. The default is
@@ -131,56 +131,56 @@ def diff(answering: CommandContext, wanted: DiffOptions, states: tuple[State, ..
 
     Findings that moved, are suppressed or cannot be compared are only counted. --state or --json lists them.
     """
-    comparison = _compare(answering, wanted)
-    for_programs = answering.as_json or wanted.form == "json"
-    found = [*comparison.differences(states or (CHANGED if for_programs else SHOWN))]
+    comparison = _compare(context, options)
+    for_programs = context.as_json or options.form == "json"
+    changes_found = [*comparison.differences(states or (CHANGED if for_programs else SHOWN))]
     document = partial(_diff_answer, comparison)
     first = counts_line(comparison, (*SHOWN, *COUNTED))
-    return _answer(answering, wanted, comparison, found, states or SHOWN, document, first=first)
+    return _answer(context, options, comparison, changes_found, states or SHOWN, document, first=first)
 
 
 @command()
 @with_common_options
 @comparing
-def regressions(answering: CommandContext, wanted: DiffOptions) -> int:
+def regressions(context: CommandContext, options: DiffOptions) -> int:
     """List new findings, raised severities and worsened metrics.
 
     BASE and HEAD are batches, @NAMEs, snapshots or git commits. A commit without a batch is run first.
     The default is latest~1 and latest.
     """
-    comparison = _compare(answering, wanted)
-    found = [*comparison.differences(REGRESSIONS)]
+    comparison = _compare(context, options)
+    changes_found = [*comparison.differences(REGRESSIONS)]
     document = partial(_regressions_answer, comparison)
-    return _answer(answering, wanted, comparison, found, REGRESSIONS, document)
+    return _answer(context, options, comparison, changes_found, REGRESSIONS, document)
 
 
 @command()
 @with_common_options
 @comparing
-def improvements(answering: CommandContext, wanted: DiffOptions) -> int:
+def improvements(context: CommandContext, options: DiffOptions) -> int:
     """List fixed findings, lowered severities and improved metrics.
 
     BASE and HEAD are batches, @NAMEs, snapshots or git commits. A commit without a batch is run first.
     The default is latest~1 and latest.
     """
-    comparison = _compare(answering, wanted)
-    found = [*comparison.differences(IMPROVEMENTS)]
+    comparison = _compare(context, options)
+    changes_found = [*comparison.differences(IMPROVEMENTS)]
     document = partial(_improvements_answer, comparison)
-    return _answer(answering, wanted, comparison, found, IMPROVEMENTS, document)
+    return _answer(context, options, comparison, changes_found, IMPROVEMENTS, document)
 
 
-def _compare(answering: CommandContext, wanted: DiffOptions) -> Comparison:
+def _compare(context: CommandContext, options: DiffOptions) -> Comparison:
     """Return the comparison of the two named batches, which may be incomplete."""
-    of_files = not wanted.rerun_base and of_files_alone(wanted.filters.get("kind") or ())
-    before, after = ask_sides(answering, wanted.old, wanted.new, wanted.base_store, of_files=of_files)
-    if wanted.rerun_base:
-        if wanted.base_store is not None:
+    of_files = not options.rerun_base and of_files_alone(options.filters.get("kind") or ())
+    before, after = ask_sides(context, options.old, options.new, options.base_store, of_files=of_files)
+    if options.rerun_base:
+        if options.base_store is not None:
             raise InvalidInput("--rerun-base cannot be used with --base-store: the base is in another store")
-        before = _rerun(answering, before, after)
-    return after.compare(before, **wanted.filters)
+        before = _rerun(context, before, after)
+    return after.compare(before, **options.filters)
 
 
-def _rerun(answering: CommandContext, before: Batch, after: Batch) -> Batch:
+def _rerun(context: CommandContext, before: Batch, after: Batch) -> Batch:
     """Run the tasks of the newer batch on the tree of the older batch.
 
     Raises BatchIncomplete if this is not possible.
@@ -190,11 +190,11 @@ def _rerun(answering: CommandContext, before: Batch, after: Batch) -> Batch:
 
     store = after.question.store
     try:
-        batch = under_tasks_of(store, after.question.batch, before.question.batch, _execution(), RunListener(answering))
+        batch = under_tasks_of(store, after.question.batch, before.question.batch, _execution(), RunListener(context))
     except ToolMismatch as error:
         hint = "run the head again with this installation, or compare without --rerun-base"
         raise BatchIncomplete(error.message, hint=hint) from error
-    return Store(store, answering.note).batch(batch.id, partial=True)
+    return Store(store, context.note).batch(batch.id, partial=True)
 
 
 def _execution() -> ExecutionSettings:
@@ -205,7 +205,7 @@ def _execution() -> ExecutionSettings:
 
 
 def ask_sides(
-    answering: CommandContext,
+    context: CommandContext,
     old: str | None,
     new: str | None,
     base_store: str | None = None,
@@ -225,52 +225,52 @@ def ask_sides(
         from codebatch.cli.run.run import RunListener
         from codebatch.operations.gate.base_runs import batch_of_commit
 
-        return batch_of_commit(store, head, commit, _execution(), RunListener(answering))
+        return batch_of_commit(store, head, commit, _execution(), RunListener(context))
 
-    store = Store(answering.place.open(), answering.note, answering.report)
-    base = None if base_store is None else Store(StorePlace(path_of(base_store)).open(), answering.note)
+    store = Store(context.place.open(), context.note, context.report)
+    base = None if base_store is None else Store(StorePlace(path_of(base_store)).open(), context.note)
     sides = find_revisions(store, old, new, run_commit, base=base, of_files=of_files)
-    answering.questions.extend(side.question for side in sides)
-    answering.batches.extend(side.question.batch for side in sides)
+    context.questions.extend(side.question for side in sides)
+    context.batches.extend(side.question.batch for side in sides)
     return sides
 
 
 def _answer(
-    answering: CommandContext,
-    wanted: DiffOptions,
+    context: CommandContext,
+    options: DiffOptions,
     comparison: Comparison,
-    found: Sequence[Change],
+    changes_found: Sequence[Change],
     states_shown: Sequence[State],
     document: Callable[[Sequence[Change]], ComparedBatches],
     *,
     first: str = "",
 ) -> int:
     """Emit a comparison. Text output shows only the states `states_shown`. Return the exit status."""
-    if answering.as_json and wanted.form not in (None, "json"):
-        raise InvalidInput(f"-o {wanted.form} cannot be used with --json")
-    form: Form = "json" if answering.as_json else wanted.form or "plain"
-    answering = msgspec.structs.replace(answering, as_json=form == "json")
-    shown = [change for state in states_shown for change in found if change.state == state]
-    cut = shown[: wanted.limit or LINES_SHOWN] if wanted.form is None else shown[: wanted.limit]
+    if context.as_json and options.form not in (None, "json"):
+        raise InvalidInput(f"-o {options.form} cannot be used with --json")
+    form: Form = "json" if context.as_json else options.form or "plain"
+    context = msgspec.structs.replace(context, as_json=form == "json")
+    shown = [change for state in states_shown for change in changes_found if change.state == state]
+    cut = shown[: options.limit or LINES_SHOWN] if options.form is None else shown[: options.limit]
     if form == "json":
-        emit_comparison(answering, comparison, lambda: answering.print(document(found[: wanted.limit]), ()))
-    elif wanted.form is None:
-        changes = difference_lines(cut, states_shown, with_pass=answering.explain)
+        emit_comparison(context, comparison, lambda: context.print(document(changes_found[: options.limit]), ()))
+    elif options.form is None:
+        changes = difference_lines(cut, states_shown, with_pass=context.explain)
         every = [first, *changes] if first else [*changes, *(_rest(comparison, shown, states_shown) if shown else ())]
         lines = [fitted(line, terminal_width()) for line in every]
-        emit_comparison(answering, comparison, lambda: answering.print(None, lines))
+        emit_comparison(context, comparison, lambda: context.print(None, lines))
     else:
         columns = ("state", *columns_of(form, comparison.kinds), *(("reason",) if form in FOR_PROGRAMS else ()))
         rows = map(row_of, cut)
-        emit_comparison(answering, comparison, lambda: write_rows(form, rows, columns, _value))
+        emit_comparison(context, comparison, lambda: write_rows(form, rows, columns, _value))
     if form != "json" and len(cut) < len(shown):
-        answering.note(f"{len(shown) - len(cut):,} more; show them with --limit {len(shown)}")
-    if not first and (wanted.form is not None or not shown):
+        context.note(f"{len(shown) - len(cut):,} more; show them with --limit {len(shown)}")
+    if not first and (options.form is not None or not shown):
         for line in _rest(comparison, shown, states_shown):
-            answering.note(line)
+            context.note(line)
     if not comparison.is_complete:
         return BatchIncomplete.exit_status
-    return 1 if wanted.exit_code and shown else 0
+    return 1 if options.exit_code and shown else 0
 
 
 def _rest(comparison: Comparison, shown: Sequence[Change], states_shown: Sequence[State]) -> Iterator[str]:
@@ -281,9 +281,9 @@ def _rest(comparison: Comparison, shown: Sequence[Change], states_shown: Sequenc
         yield "; ".join(parts)
 
 
-def _diff_answer(comparison: Comparison, found: Sequence[Change]) -> DiffAnswer:
+def _diff_answer(comparison: Comparison, changes_found: Sequence[Change]) -> DiffAnswer:
     def of(*states: State) -> list[Change]:
-        return [change for change in found if change.state in states]
+        return [change for change in changes_found if change.state in states]
 
     counts = comparison.counts
     added_count = counts["new"] + counts["added"]
@@ -307,14 +307,14 @@ def _diff_answer(comparison: Comparison, found: Sequence[Change]) -> DiffAnswer:
     )
 
 
-def _regressions_answer(comparison: Comparison, found: Sequence[Change]) -> RegressionsAnswer:
-    rows = tuple(map(row_of, found))
+def _regressions_answer(comparison: Comparison, changes_found: Sequence[Change]) -> RegressionsAnswer:
+    rows = tuple(map(row_of, changes_found))
     count = sum(comparison.counts[state] for state in REGRESSIONS)
     return RegressionsAnswer(**_head(comparison), regressions=rows, count=count, states=dict(comparison.counts))
 
 
-def _improvements_answer(comparison: Comparison, found: Sequence[Change]) -> ImprovementsAnswer:
-    rows = tuple(row_of(change, is_old=True) for change in found)
+def _improvements_answer(comparison: Comparison, changes_found: Sequence[Change]) -> ImprovementsAnswer:
+    rows = tuple(row_of(change, is_old=True) for change in changes_found)
     count = sum(comparison.counts[state] for state in IMPROVEMENTS)
     return ImprovementsAnswer(**_head(comparison), improvements=rows, count=count, states=dict(comparison.counts))
 

@@ -61,19 +61,19 @@ def scope_members(answer: Answer[object]) -> dict[str, object]:
     }
 
 
-def ask(answering: CommandContext, reference: str | None) -> Batch:
+def ask(context: CommandContext, reference: str | None) -> Batch:
     """Return the batch that a command queries. It may be incomplete; the answer then reports this."""
-    batch = Store(answering.place.open(), answering.note, answering.report).batch(reference, partial=True)
-    batch.question.tell_phase = answering.phase
-    answering.questions.append(batch.question)
-    answering.batches.append(batch.question.batch)
-    if answering.files is None:  # For `--explain`, reads are counted in this process, so there is no background read.
+    batch = Store(context.place.open(), context.note, context.report).batch(reference, partial=True)
+    batch.question.tell_phase = context.phase
+    context.questions.append(batch.question)
+    context.batches.append(batch.question.batch)
+    if context.files is None:  # For `--explain`, reads are counted in this process, so there is no background read.
         batch.question.look_ahead()
     return batch
 
 
 def emit_rows(
-    answering: CommandContext,
+    context: CommandContext,
     answer: Answer[object],
     rows: object,
     lines: Iterable[str],
@@ -86,36 +86,36 @@ def emit_rows(
 
     If there are no rows, `if_none` is reported as a note, also for JSON. `name` as for `CommandContext.print`.
     """
-    question, whole = answer.question, answer.whole
-    _report_state(answering, question, whole)
-    document = {**scope_members(answer), **members, "records": rows} if answering.as_json else None
-    if_none = _with_progress(if_none, whole)
-    answering.print(document, lines, if_none=if_none, name=name)
-    if answering.as_json and if_none and not rows:
-        answering.note(if_none)
-    _report_changes(answering, question)
-    return status_of(whole)
+    question, completeness = answer.question, answer.whole
+    _report_state(context, question, completeness)
+    document = {**scope_members(answer), **members, "records": rows} if context.as_json else None
+    if_none = _with_progress(if_none, completeness)
+    context.print(document, lines, if_none=if_none, name=name)
+    if context.as_json and if_none and not rows:
+        context.note(if_none)
+    _report_changes(context, question)
+    return status_of(completeness)
 
 
 def emit_formatted(
-    answering: CommandContext, answer: Answer[object], write: Callable[[], None], *, if_none: str = ""
+    context: CommandContext, answer: Answer[object], write: Callable[[], None], *, if_none: str = ""
 ) -> int:
     """Emit an answer in a format of its own, which `write` writes to standard output. Return the exit status.
 
     `if_none` is a note that nothing was found; empty if something was found.
     """
-    _report_state(answering, answer.question, answer.whole)
-    answering.display.make_way()
+    _report_state(context, answer.question, answer.whole)
+    context.display.make_way()
     write()
     sys.stdout.flush()
     if if_none:
-        answering.note(_with_progress(if_none, answer.whole))
-    _report_changes(answering, answer.question)
+        context.note(_with_progress(if_none, answer.whole))
+    _report_changes(context, answer.question)
     return status_of(answer.whole)
 
 
 def emit_document(
-    answering: CommandContext,
+    context: CommandContext,
     answer: Answer[object],
     document: dict[str, object],
     lines: Iterable[str],
@@ -123,35 +123,35 @@ def emit_document(
     name: str | None = None,
 ) -> int:
     """Emit one document and return the exit status. JSON adds the members of AnswerScope. `name` as for `print`."""
-    question, whole = answer.question, answer.whole
-    _report_state(answering, question, whole)
-    if answering.as_json:
+    question, completeness = answer.question, answer.whole
+    _report_state(context, question, completeness)
+    if context.as_json:
         document = {**scope_members(answer), **document}
-    answering.print(document, lines, name=name)
-    _report_changes(answering, question)
-    return status_of(whole)
+    context.print(document, lines, name=name)
+    _report_changes(context, question)
+    return status_of(completeness)
 
 
-def emit_comparison(answering: CommandContext, comparison: Comparison, write: Callable[[], None]) -> None:
+def emit_comparison(context: CommandContext, comparison: Comparison, write: Callable[[], None]) -> None:
     """Emit a comparison of two batches, which `write` writes to standard output.
 
     The older batch is expected to be stale, so changes of its tree are not reported.
     """
     for answer in (comparison.old, comparison.new):
-        _report_state(answering, answer.question, answer.whole)
-    answering.display.make_way()
+        _report_state(context, answer.question, answer.whole)
+    context.display.make_way()
     write()
     sys.stdout.flush()
-    report_missing_contents(answering, comparison)
-    _report_changes(answering, comparison.new.question)
+    report_missing_contents(context, comparison)
+    _report_changes(context, comparison.new.question)
 
 
-def report_missing_contents(answering: CommandContext, comparison: Comparison) -> None:
+def report_missing_contents(context: CommandContext, comparison: Comparison) -> None:
     """Report files whose content is needed for a comparison and is missing."""
     if lost := sorted(comparison.trees.lost):
         more = f" and of {count_of(len(lost) - 1, 'other file')}" if len(lost) > 1 else ""
         where = f"{display_path(lost[0][1])} in {comparison.trees.batch(lost[0][0]).batch.id}{more}"
-        answering.report(f"incomplete: the content of {where} is missing; findings there are matched by message only")
+        context.report(f"incomplete: the content of {where} is missing; findings there are matched by message only")
 
 
 def rerun(store: StoreDir, batch: BatchDir, changes: Changes | None = None, *, of_all: bool = False) -> str:
@@ -188,36 +188,38 @@ def rerun(store: StoreDir, batch: BatchDir, changes: Changes | None = None, *, o
     return shlex.join(words)
 
 
-def report_missing_results(answering: CommandContext, store: StoreDir, batch: BatchDir, whole: Completeness) -> None:
+def report_missing_results(
+    context: CommandContext, store: StoreDir, batch: BatchDir, completeness: Completeness
+) -> None:
     """Report why an answer is incomplete."""
-    for line in _reasons(store, batch, whole):
-        answering.report(f"incomplete: {line}")
+    for line in _reasons(store, batch, completeness):
+        context.report(f"incomplete: {line}")
 
 
-def status_of(whole: Completeness) -> int:
+def status_of(completeness: Completeness) -> int:
     """Return the exit status of an answer."""
-    return 0 if whole.is_complete else BatchIncomplete.exit_status
+    return 0 if completeness.is_complete else BatchIncomplete.exit_status
 
 
-def _report_state(answering: CommandContext, question: BatchQuery, whole: Completeness) -> None:
+def _report_state(context: CommandContext, question: BatchQuery, completeness: Completeness) -> None:
     batch = question.batch
-    report_missing_results(answering, question.store, batch, whole)
-    answering.report_other_project(question.store, batch)
-    if batch.about.paths and not whole.lacks_files:
-        answering.note(f"batch {batch.id} is restricted to {', '.join(shown_paths(batch))}")
+    report_missing_results(context, question.store, batch, completeness)
+    context.report_other_project(question.store, batch)
+    if batch.about.paths and not completeness.lacks_files:
+        context.note(f"batch {batch.id} is restricted to {', '.join(shown_paths(batch))}")
 
 
-def _report_changes(answering: CommandContext, question: BatchQuery) -> None:
+def _report_changes(context: CommandContext, question: BatchQuery) -> None:
     changes = question.changes
     if changes is None or changes.is_stale is False:
         return
     if changes.is_stale is None:
-        answering.note("did not check whether files have changed since this batch: checking takes too long here")
+        context.note("did not check whether files have changed since this batch: checking takes too long here")
         return
     if not changes.paths:
         newer = question.find_batch_of(changes.frozen_since)
         if newer is not None:
-            answering.report(
+            context.report(
                 "results are out of date (another batch has the current files); "
                 f"query that batch with --batch {newer.id}"
             )
@@ -226,26 +228,31 @@ def _report_changes(answering: CommandContext, question: BatchQuery) -> None:
     more = len(changes.paths) - 1
     suffix = " and more" if changes.is_cut else f" and {more} more" if more > 0 else ""
     again = rerun(question.store, question.batch, changes)
-    answering.report(f"results are out of date ({first}{suffix} changed); update them with: {again}")
+    context.report(f"results are out of date ({first}{suffix} changed); update them with: {again}")
 
 
-def _with_progress(if_none: str, whole: Completeness) -> str:
-    return f"{if_none} so far ({whole.percent}% done)" if if_none and whole.done < whole.planned else if_none
+def _with_progress(if_none: str, completeness: Completeness) -> str:
+    return (
+        f"{if_none} so far ({completeness.percent}% done)"
+        if if_none and completeness.done < completeness.planned
+        else if_none
+    )
 
 
-def _reasons(store: StoreDir, batch: BatchDir, whole: Completeness) -> Iterable[str]:
-    if whole.done < whole.planned:
-        counts = f"({whole.done:,} of {whole.planned:,} results)"
-        reason = f"batch {batch.id} is {whole.percent}% done {counts}"
-        yield f"{', '.join(filter(None, (whole.progress, reason)))}; resume it with: codebatch run --batch {batch.id}"
-    if whole.failed:
-        counts = f"{whole.failed:,} of {whole.planned:,} results of batch {batch.id} failed"
-        yield f"{counts} ({', '.join(whole.failed_tasks)}); see: codebatch errors --batch {batch.id}"
-    if whole.lost:
-        yield f"{count_of(whole.lost, 'file')} could not be read"
-    if whole.lacks_files:
+def _reasons(store: StoreDir, batch: BatchDir, completeness: Completeness) -> Iterable[str]:
+    if completeness.done < completeness.planned:
+        counts = f"({completeness.done:,} of {completeness.planned:,} results)"
+        reason = f"batch {batch.id} is {completeness.percent}% done {counts}"
+        reasons = ", ".join(filter(None, (completeness.progress, reason)))
+        yield f"{reasons}; resume it with: codebatch run --batch {batch.id}"
+    if completeness.failed:
+        counts = f"{completeness.failed:,} of {completeness.planned:,} results of batch {batch.id} failed"
+        yield f"{counts} ({', '.join(completeness.failed_tasks)}); see: codebatch errors --batch {batch.id}"
+    if completeness.lost:
+        yield f"{count_of(completeness.lost, 'file')} could not be read"
+    if completeness.lacks_files:
         scope = ", ".join(shown_paths(batch))
         unknown = f"batch {batch.id} is restricted to {scope}; other files are not covered"
         yield f"{unknown}; analyse all files with: {rerun(store, batch, of_all=True)}"
-    if whole.unfollowed:
-        yield whole.unfollowed
+    if completeness.unfollowed:
+        yield completeness.unfollowed

@@ -15,7 +15,15 @@ import msgspec
 
 from codebatch.cli.framework.common_options import Form as Form  # Re-exported for commands, like `table` below.
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.groups import FLAGS, STORE_VARIABLE, Given, answer_options, given_of, schema_of, words_of
+from codebatch.cli.framework.groups import (
+    FLAGS,
+    STORE_VARIABLE,
+    GlobalOptions,
+    add_global_options,
+    global_options_of,
+    schema_of,
+    words_of,
+)
 from codebatch.cli.framework.read_report import EXPLAIN, explain_option, explained
 from codebatch.cli.output.colors import Color, Painter, is_colored, is_linked
 from codebatch.cli.output.progress import Display, Stage, display_of
@@ -206,16 +214,16 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def with_common_options(function: F) -> F:
-    """Add the common options to a command, before and after its name, as one argument `answering`."""
+    """Add the common options to a command, before and after its name, as one argument `context`."""
 
-    @answer_options
+    @add_global_options
     @click.pass_context
     def wrapped(ctx: click.Context, /, store: str | None, color: str | None, **arguments: object) -> object:
-        given = given_of(ctx)
+        given = global_options_of(ctx)
         given.take(store, color, {name: bool(arguments.pop(name)) for name in FLAGS})
         chosen = given.get("store")
         command, is_quiet = words_of(ctx), bool(given["quiet"])
-        answering = CommandContext(
+        context = CommandContext(
             store_path=None if chosen is None else str(chosen),
             as_json=bool(given["as_json"]),
             quiet=is_quiet,
@@ -228,13 +236,13 @@ def with_common_options(function: F) -> F:
             is_trusted=bool(arguments.get("is_trusted")),
         )
         try:
-            return ctx.invoke(function, answering=answering, **arguments)
+            return ctx.invoke(function, context=context, **arguments)
         except CodebatchError as error:
-            error.hint = error.hint and answering.suggest(error.hint)
+            error.hint = error.hint and context.suggest(error.hint)
             raise
         finally:
-            answering.display.close()
-            answering.report_reading()
+            context.display.close()
+            context.report_reading()
 
     wrapped.__name__ = function.__name__
     wrapped.__doc__ = function.__doc__
@@ -243,7 +251,7 @@ def with_common_options(function: F) -> F:
     return wrapped  # type: ignore[return-value]
 
 
-def _color(given: Given) -> Color:
+def _color(given: GlobalOptions) -> Color:
     """Return the colour mode: the last `--color`, otherwise `--no-color`."""
     match given.get("color"):
         case "always" | "never" | "auto" as mode:
@@ -274,7 +282,7 @@ work_batch_option = common_option("batch", default_text="latest task list of thi
 whole_batch_option = common_option("batch", default_text="latest of the whole project")
 
 
-def asked_batch_option(function: F) -> F:
+def query_batch_option(function: F) -> F:
     """Add the options `--batch` and `--explain` to a command that queries a batch."""
     return whole_batch_option(explain_option(function))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import click
 
 from codebatch.cli.framework.common_options import Form, common_option
-from codebatch.cli.framework.groups import given_of
+from codebatch.cli.framework.groups import global_options_of
 from codebatch.errors import InvalidInput
 
 ESCAPE_FORMULAS = "escape_formulas"
@@ -23,7 +23,7 @@ def form_option(function: Callable[..., object]) -> Callable[..., object]:
     def wrapped(*arguments: object, form: Form | None, escape_formulas: bool, **options: object) -> object:
         if escape_formulas and form != "csv":
             raise InvalidInput("--escape-formulas needs -o csv", hint="add -o csv: -o csv --escape-formulas")
-        given_of(click.get_current_context())[ESCAPE_FORMULAS] = escape_formulas
+        global_options_of(click.get_current_context())[ESCAPE_FORMULAS] = escape_formulas
         return function(*arguments, form=form, **options)
 
     return wrapped
@@ -32,4 +32,4 @@ def form_option(function: Callable[..., object]) -> Callable[..., object]:
 def escapes_formulas() -> bool:
     """Return whether `--escape-formulas` was given to the current command."""
     context = click.get_current_context(silent=True)
-    return context is not None and bool(given_of(context).get(ESCAPE_FORMULAS))
+    return context is not None and bool(global_options_of(context).get(ESCAPE_FORMULAS))

@@ -30,7 +30,7 @@ def schema_of(name: str) -> str:
     return f"codebatch.{name}/1"
 
 
-class Given(dict[str, object]):
+class GlobalOptions(dict[str, object]):
     """Values of global options given so far on the command line: `store`, `color` and the names of FLAGS."""
 
     def take(self, store: str | None, color: str | None, flags: Mapping[str, bool]) -> None:
@@ -42,11 +42,11 @@ class Given(dict[str, object]):
             self[name] = is_given or bool(self.get(name))
 
 
-def given_of(ctx: click.Context) -> Given:
+def global_options_of(ctx: click.Context) -> GlobalOptions:
     """Return the global options given so far on this command line."""
     root = ctx.find_root()
-    if not isinstance(root.obj, Given):
-        root.obj = Given()
+    if not isinstance(root.obj, GlobalOptions):
+        root.obj = GlobalOptions()
     return root.obj
 
 
@@ -55,7 +55,7 @@ def words_of(ctx: click.Context) -> str:
     return ctx.command_path.removeprefix(ctx.find_root().command_path).strip()
 
 
-def answer_options(function: F) -> F:
+def add_global_options(function: F) -> F:
     """Add `--store`, `--color` and the options of FLAGS to a command or group."""
     for name, (words, text) in reversed(FLAGS.items()):
         function = option(*words, name, is_flag=True, is_global=True, help=text)(function)
@@ -85,7 +85,7 @@ class Group(click.Group):
     other_words: Mapping[str, str] = {}
     """Names of commands in other programs, mapped to the names here."""
 
-    def meant(self, ctx: click.Context, word: str, others: Collection[str] = ()) -> str | None:
+    def find_similar(self, ctx: click.Context, word: str, others: Collection[str] = ()) -> str | None:
         """Return a similar or equivalent command for an unknown word, or a word of `others`.
 
         Return None if there is none.
@@ -111,18 +111,18 @@ class Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            suggestion = self.meant(ctx, args[0])
+            suggestion = self.find_similar(ctx, args[0])
             ctx.fail(f"no such command {args[0]!r}" + (f"; did you mean {suggestion!r}?" if suggestion else ""))
         return super().resolve_command(ctx, args)
 
 
-def answering_group(function: Callable[[], None]) -> Callable[..., None]:
+def group_with_common_options(function: Callable[[], None]) -> Callable[..., None]:
     """Add the global options to a group. They apply to the command that follows."""
 
-    @answer_options
+    @add_global_options
     @click.pass_context
     def wrapped(ctx: click.Context, /, store: str | None, color: str | None, **flags: bool) -> None:
-        given_of(ctx).take(store, color, flags)
+        global_options_of(ctx).take(store, color, flags)
 
     wrapped.__name__ = function.__name__
     wrapped.__doc__ = function.__doc__

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.groups import given_of
+from codebatch.cli.framework.groups import global_options_of
 from codebatch.model.text.quantities import count_of, human_bytes
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ EXPLAIN = "explain"
 
 
 def _take(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-    given_of(ctx).take(None, None, {EXPLAIN: value})
+    global_options_of(ctx).take(None, None, {EXPLAIN: value})
 
 
 explain_option = common_option("explain", expose_value=False, callback=_take)

@@ -12,7 +12,7 @@ from codebatch.cli.compare.diff import ask_sides
 from codebatch.cli.framework.answers import AnswerScope, ask, emit_document, emit_formatted
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.context import CommandContext, asked_batch_option, with_common_options
+from codebatch.cli.framework.context import CommandContext, query_batch_option, with_common_options
 from codebatch.cli.framework.filter_options import filter_options
 from codebatch.cli.framework.output_files import (
     STANDARD_OUTPUT,
@@ -48,7 +48,7 @@ class ExportWritten(AnswerScope, frozen=True, kw_only=True):
 @command()
 @click.argument("form", metavar="FORMAT", type=click.Choice(get_args(Form)))
 @click.argument("pair", metavar="[BASE HEAD]", nargs=-1)
-@asked_batch_option
+@query_batch_option
 @filter_options("--severity", "--code", "--tool", "--lang", "--path", "--where", "--task")
 @option("--all", "with_hints", is_flag=True, help="Include hints")
 @common_option("base-store")
@@ -56,7 +56,7 @@ class ExportWritten(AnswerScope, frozen=True, kw_only=True):
 @option("--summary", metavar="FILE", help="With FORMAT github: append a summary in Markdown to this file")
 @with_common_options
 def export(
-    answering: CommandContext,
+    context: CommandContext,
     form: Form,
     pair: tuple[str, ...],
     batch_reference: str | None,
@@ -92,11 +92,11 @@ def export(
     _refuse(form, pair, batch_reference, summary, with_hints=with_hints, has_severity=bool(severity))
     if base_store is not None and not pair:
         raise InvalidInput("--base-store cannot be used without A and B")
-    places = _places(form, output, summary, as_json=answering.as_json)
+    places = _places(form, output, summary, as_json=context.as_json)
     if pair:
-        than, batch = ask_sides(answering, pair[0], pair[1], base_store)
+        than, batch = ask_sides(context, pair[0], pair[1], base_store)
     else:
-        than, batch = None, ask(answering, batch_reference)
+        than, batch = None, ask(context, batch_reference)
     for place in filter(None, places):
         refuse_in_store(place, batch.question.store.root)
     filters: Filters = {"lang": lang or None, "path": path, "where": where, "task": task}
@@ -106,8 +106,8 @@ def export(
     if gravities is None and than is None and form != "ctags":
         hints = batch.stats(severity="hint", code=codes, tool=tools, **filters).found.total
         if hints:
-            answering.note(f"{count_of(hints, 'hint')} hidden; include them with --all")
-    return _answer(answering, batch, form, output, places, answer)
+            context.note(f"{count_of(hints, 'hint')} hidden; include them with --all")
+    return _answer(context, batch, form, output, places, answer)
 
 
 class _ExportTargets(NamedTuple):
@@ -130,26 +130,26 @@ def _places(form: Form, output: str, summary: str | None, *, as_json: bool) -> _
 
 
 def _answer(
-    answering: CommandContext, batch: Batch, form: Form, output: str, places: _ExportTargets, answer: Answer[Export]
+    context: CommandContext, batch: Batch, form: Form, output: str, places: _ExportTargets, answer: Answer[Export]
 ) -> int:
     """Write an export. Return the exit status."""
     exported = answer.found
     for text in exported.excluded:
-        answering.report(text)
+        context.report(text)
     if places.summary is not None:
-        _add_summary(answering, places.summary, exported)
+        _add_summary(context, places.summary, exported)
     noun = "definition" if form == "ctags" else "finding"
     if places.export is None:
 
         def write() -> None:
             sys.stdout.buffer.write(exported.data)
 
-        return emit_formatted(answering, answer, write, if_none="" if exported.count else f"no {noun}s")
+        return emit_formatted(context, answer, write, if_none="" if exported.count else f"no {noun}s")
     write_target(places.export, exported.data)
     size = len(exported.data)
     document: dict[str, object] = {"batch_id": batch.id, "form": form, "path": output, "bytes": size}
     lines = [f"{output}: {count_of(exported.count, noun)}, {human_bytes(size)}"]
-    return emit_document(answering, answer, {**document, "count": exported.count, "excluded": exported.excluded}, lines)
+    return emit_document(context, answer, {**document, "count": exported.count, "excluded": exported.excluded}, lines)
 
 
 def _refuse(
@@ -173,12 +173,12 @@ def _refuse(
         raise InvalidInput(f"--summary cannot be used with {form}")
 
 
-def _add_summary(answering: CommandContext, target: Path, export: Export) -> None:
+def _add_summary(context: CommandContext, target: Path, export: Export) -> None:
     """Append a summary to the summaries of other commands in the same step."""
     if is_null_device(target):
         return
     with target.open("ab") as file:
         if file.tell() + len(export.summary) > SUMMARY_BYTES_MAX:
-            answering.report(f"summary not written: GitHub shows at most {human_bytes(SUMMARY_BYTES_MAX)} in a step")
+            context.report(f"summary not written: GitHub shows at most {human_bytes(SUMMARY_BYTES_MAX)} in a step")
         else:
             file.write(export.summary)

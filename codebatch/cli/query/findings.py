@@ -12,7 +12,7 @@ from codebatch.cli.answers.finding_lines import place_of, source_lines
 from codebatch.cli.framework.answers import ask, emit_document, emit_formatted, emit_rows
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.context import CommandContext, Form, asked_batch_option, with_common_options
+from codebatch.cli.framework.context import CommandContext, Form, query_batch_option, with_common_options
 from codebatch.cli.framework.filter_options import filter_options
 from codebatch.cli.framework.path_arguments import chosen_paths, paths_argument
 from codebatch.cli.output.widths import fitted, terminal_width
@@ -35,13 +35,13 @@ _NONE = "no findings"
 
 @command()
 @paths_argument
-@asked_batch_option
+@query_batch_option
 @filter_options("--severity", "--code", "--tool", "--lang", "--path", "--where", "--task", "--output")
 @option("--all", "with_hints", is_flag=True, help="Include hints")
 @common_option("limit", default_text=f"{SHOWN} in text output, otherwise all")
 @with_common_options
 def findings(
-    answering: CommandContext,
+    context: CommandContext,
     paths: tuple[str, ...],
     batch_reference: str | None,
     with_hints: bool,
@@ -66,9 +66,9 @@ def findings(
     """
     if with_hints and severity:
         raise InvalidInput("--all cannot be used with --severity")
-    if answering.as_json and form not in (None, "json"):
+    if context.as_json and form not in (None, "json"):
         raise InvalidInput(f"-o {form} cannot be used with --json")
-    batch = ask(answering, batch_reference)
+    batch = ask(context, batch_reference)
     answer = batch.findings(
         severity=SEVERITIES if with_hints else severity or None,
         code=code or None,
@@ -78,46 +78,46 @@ def findings(
         where=where,
         task=task,
     )
-    if answering.as_json or form == "json":
-        found = cut(answer.found, limit)
-        answering = msgspec.structs.replace(answering, as_json=True)
-        return emit_document(answering, answer, {"batch_id": batch.id, **msgspec.structs.asdict(found)}, ())
+    if context.as_json or form == "json":
+        shown_findings = cut(answer.found, limit)
+        context = msgspec.structs.replace(context, as_json=True)
+        return emit_document(context, answer, {"batch_id": batch.id, **msgspec.structs.asdict(shown_findings)}, ())
     if form not in (None, "plain"):
         from codebatch.cli.framework.formats import columns_of, write_rows
 
         rows = [record for rule in cut(answer.found, limit).rules for record in rule.findings]
         write = partial(write_rows, form, rows, columns_of(form, ("diagnostic",)), _value)
-        return emit_formatted(answering, answer, write, if_none="" if rows else _NONE)
+        return emit_formatted(context, answer, write, if_none="" if rows else _NONE)
     shown = cut(answer.found, limit) if limit else cut(without_floods(answer.found), SHOWN)
     lines = finding_lines(answer.question, shown.rules, terminal_width())
-    status = emit_rows(answering, answer, (), lines, if_none=_NONE)
+    status = emit_rows(context, answer, (), lines, if_none=_NONE)
     for note in _hidden(answer.found, shown):
-        answering.note(note)
+        context.note(note)
     return status
 
 
-def cut(found: FindingsByRule, limit: int | None) -> FindingsByRule:
+def cut(findings: FindingsByRule, limit: int | None) -> FindingsByRule:
     """Return the first findings, in the order of their rules."""
     if limit is None:
-        return found
+        return findings
     rules: list[RuleFindings] = []
-    for rule in found.rules:
+    for rule in findings.rules:
         if limit <= 0:
             break
         rules.append(msgspec.structs.replace(rule, findings=rule.findings[:limit]))
         limit -= len(rule.findings)
-    return msgspec.structs.replace(found, rules=tuple(rules))
+    return msgspec.structs.replace(findings, rules=tuple(rules))
 
 
-def without_floods(found: FindingsByRule) -> FindingsByRule:
+def without_floods(findings: FindingsByRule) -> FindingsByRule:
     """Return the findings without floods: of a rule with more than _FLOOD_MIN equal messages, only the first ones."""
     rules = (
         msgspec.structs.replace(rule, findings=rule.findings[:_FLOOD_SHOWN_MAX])
         if len(rule.findings) > _FLOOD_MIN and len({str(record["message"]) for record in rule.findings}) == 1
         else rule
-        for rule in found.rules
+        for rule in findings.rules
     )
-    return msgspec.structs.replace(found, rules=tuple(rules))
+    return msgspec.structs.replace(findings, rules=tuple(rules))
 
 
 def finding_lines(question: BatchQuery, rules: Iterable[RuleFindings], width: int | None) -> Iterator[str]:
@@ -142,12 +142,12 @@ def rule_line(rule: RuleFindings) -> str:
     return f"{rule.severity} {rule.code}  {rule.count:,} in {count_of(rule.files, 'file')}{non_production}"
 
 
-def _hidden(found: FindingsByRule, shown: FindingsByRule) -> Iterator[str]:
-    hidden = found.count - sum(len(rule.findings) for rule in shown.rules)
+def _hidden(findings: FindingsByRule, shown: FindingsByRule) -> Iterator[str]:
+    hidden = findings.count - sum(len(rule.findings) for rule in shown.rules)
     if hidden > 0:
-        yield f"{hidden:,} more; show them with --limit {found.count}"
-    if found.hints_hidden:
-        yield f"{count_of(found.hints_hidden, 'hint')} hidden; show them with --all"
+        yield f"{hidden:,} more; show them with --limit {findings.count}"
+    if findings.hints_hidden:
+        yield f"{count_of(findings.hints_hidden, 'hint')} hidden; show them with --all"
 
 
 def _value(row: JsonRecord, field: str) -> Json:

@@ -16,7 +16,7 @@ import msgspec
 
 from codebatch.cli.framework.answers import ask, emit_document, emit_formatted
 from codebatch.cli.framework.commands import HelpfulCommand, command
-from codebatch.cli.framework.context import CommandContext, Form, asked_batch_option, with_common_options
+from codebatch.cli.framework.context import CommandContext, Form, query_batch_option, with_common_options
 from codebatch.cli.framework.format_option import form_option
 from codebatch.cli.framework.formats import STREAMED, write_rows
 from codebatch.errors import InvalidInput
@@ -39,10 +39,10 @@ class StatementCommand(HelpfulCommand):
 
 @command(cls=StatementCommand)
 @click.argument("statement", metavar="STATEMENT")
-@asked_batch_option
+@query_batch_option
 @form_option
 @with_common_options
-def sql(answering: CommandContext, statement: str, batch_reference: str | None, form: Form | None) -> int:
+def sql(context: CommandContext, statement: str, batch_reference: str | None, form: Form | None) -> int:
     """Query the records of a batch with SQL.
 
     STATEMENT is one SELECT statement. DuckDB runs the statement; `pip install 'codebatch[sql]'` installs DuckDB. These
@@ -57,29 +57,29 @@ def sql(answering: CommandContext, statement: str, batch_reference: str | None, 
 
     `codebatch sql "describe files"` lists the columns of a view.
     """
-    if answering.as_json and form not in (None, "json"):
+    if context.as_json and form not in (None, "json"):
         raise InvalidInput(f"-o {form} cannot be used with --json")
-    form = "json" if answering.as_json else form or "table"
-    answering = msgspec.structs.replace(answering, as_json=form == "json")
-    batch = ask(answering, batch_reference)
+    form = "json" if context.as_json else form or "table"
+    context = msgspec.structs.replace(context, as_json=form == "json")
+    batch = ask(context, batch_reference)
     with _exiting_on_signals(), batch.sql(statement) as answer:
-        return _answer(answering, answer, form)
+        return _answer(context, answer, form)
 
 
-def _answer(answering: CommandContext, answer: Answer[Rows], form: Form) -> int:
+def _answer(context: CommandContext, answer: Answer[Rows], form: Form) -> int:
     columns = [column.name for column in answer.found.columns]
-    found = (dict(zip(columns, map(_plain, row), strict=True)) for row in answer.found.rows)
+    rows_found = (dict(zip(columns, map(_plain, row), strict=True)) for row in answer.found.rows)
     if form in STREAMED:
-        first = next(found, None)
-        rows: Iterable[JsonRecord] = () if first is None else chain((first,), found)
+        first = next(rows_found, None)
+        rows: Iterable[JsonRecord] = () if first is None else chain((first,), rows_found)
     else:
-        rows = list(found)  # Read all rows first, so that errors of DuckDB are reported before any output.
+        rows = list(rows_found)  # Read all rows first, so that errors of DuckDB are reported before any output.
     if form == "json":
         named = [column._asdict() for column in answer.found.columns]
         document: dict[str, object] = {"batch_id": answer.question.batch.id, "columns": named, "rows": rows}
-        return emit_document(answering, answer, document, ())
+        return emit_document(context, answer, document, ())
     write = partial(write_rows, form, rows, columns, _shown)
-    return emit_formatted(answering, answer, write, if_none="" if rows else "no rows")
+    return emit_formatted(context, answer, write, if_none="" if rows else "no rows")
 
 
 def _plain(value: object) -> Json:

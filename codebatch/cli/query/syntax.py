@@ -15,8 +15,8 @@ import click
 from codebatch.cli.framework.answers import ask, emit_document
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.context import CommandContext, SourcePath, asked_batch_option, table, with_common_options
-from codebatch.cli.framework.groups import Group, answering_group
+from codebatch.cli.framework.context import CommandContext, SourcePath, query_batch_option, table, with_common_options
+from codebatch.cli.framework.groups import Group, group_with_common_options
 from codebatch.cli.framework.read_report import explain_option
 from codebatch.cli.output.records import record_line
 from codebatch.cli.output.terminal import printable
@@ -43,7 +43,7 @@ _OF_PARSE = ("syntax-error", "partial-parse")
 @option("--language", metavar="NAME", default_text="detected from the file", help="Language to parse the file as")
 @explain_option
 @with_common_options
-def ast(answering: CommandContext, path: Path, batch_reference: str | None, language: str | None) -> None:
+def ast(context: CommandContext, path: Path, batch_reference: str | None, language: str | None) -> None:
     """Print the syntax tree of a file.
 
     The output is JSON: a flat list of all nodes, parents first.
@@ -52,11 +52,11 @@ def ast(answering: CommandContext, path: Path, batch_reference: str | None, lang
     if batch_reference is None:
         name, content = os.fsencode(path), _read(path)
     else:
-        name, content, contexts = ask(answering, batch_reference).content(str(path))
+        name, content, contexts = ask(context, batch_reference).content(str(path))
     if language is not None:
         contexts["attributes"] = b"language=" + language.encode()
     tree = cast("bytes", load_question("syntax_tree")(name, content, contexts))
-    answering.display.make_way()
+    context.display.make_way()
     sys.stdout.buffer.write(tree)
     sys.stdout.flush()
 
@@ -73,7 +73,7 @@ class _Rules(Group):
 
 
 @click.group(cls=_Rules)
-@answering_group
+@group_with_common_options
 def rules() -> None:
     """List, describe, test and create lint rules."""
 
@@ -82,7 +82,7 @@ def rules() -> None:
 @click.argument("codes", nargs=-1, metavar="[RULE]...")
 @option("--on", "only_on", is_flag=True, help="List only rules that are on")
 @with_common_options
-def list_(answering: CommandContext, codes: tuple[str, ...], only_on: bool) -> None:
+def list_(context: CommandContext, codes: tuple[str, ...], only_on: bool) -> None:
     """List lint rules, with their severity and whether they are on.
 
     Each RULE is a rule ID or a pattern such as `E7*`. The configuration of the current directory applies.
@@ -97,16 +97,16 @@ def list_(answering: CommandContext, codes: tuple[str, ...], only_on: bool) -> N
     cells = (
         (row["code"], row["severity"], "on" if row["enabled"] else "off", row["tool"], row["summary"]) for row in rows
     )
-    answering.print(rows, table(cells, ("rule", "severity", "", "tool", "detects")))
+    context.print(rows, table(cells, ("rule", "severity", "", "tool", "detects")))
     if len(rows) == 1:
-        answering.note(f"describe it with: codebatch rules show {rows[0]['code']}")
+        context.note(f"describe it with: codebatch rules show {rows[0]['code']}")
 
 
 @rules.command()
 @click.argument("code", metavar="RULE")
-@asked_batch_option
+@query_batch_option
 @with_common_options
-def show(answering: CommandContext, code: str, batch_reference: str | None) -> int:
+def show(context: CommandContext, code: str, batch_reference: str | None) -> int:
     """Describe a rule: what it detects, an example, and why it has this severity.
 
     If there is a batch, the number of findings of the rule in it is shown too.
@@ -116,18 +116,18 @@ def show(answering: CommandContext, code: str, batch_reference: str | None) -> i
         raise _no_rule(code, every)
     rule = every[code] | cast("dict[str, object]", load_question("explain_rule")(_lint_settings(), code))
     lines = _rule_lines(rule)
-    batch = ask(answering, batch_reference) if batch_reference or _has_batch(answering) else None
+    batch = ask(context, batch_reference) if batch_reference or _has_batch(context) else None
     if batch is None or "lint" not in batch.tasks:
-        answering.print(rule, lines)
+        context.print(rule, lines)
         why = f"batch {batch.id} has no results of the task lint" if batch else "there is no batch"
-        answering.note(f"number of findings unknown: {why}")
+        context.note(f"number of findings unknown: {why}")
         return 0
     answer = batch.summary("lint")
     findings, batch_id = answer.found.codes.get(code, 0), answer.found.batch_id
     lines[2:2] = [f"{count_of(findings, 'finding')} in batch {batch_id}"]
     if findings:
-        answering.note(f"list them with: codebatch query diagnostics --code {code}")
-    return emit_document(answering, answer, {**rule, "findings": findings, "batch_id": batch_id}, lines)
+        context.note(f"list them with: codebatch query diagnostics --code {code}")
+    return emit_document(context, answer, {**rule, "findings": findings, "batch_id": batch_id}, lines)
 
 
 def _rule_lines(rule: dict[str, object]) -> list[str]:
@@ -157,11 +157,11 @@ def _no_rule(code: str, known: Collection[str]) -> InvalidInput:
     return InvalidInput(f"no such rule {code!r}", hint=hint)
 
 
-def _has_batch(answering: CommandContext) -> bool:
-    if not answering.place.exists():
+def _has_batch(context: CommandContext) -> bool:
+    if not context.place.exists():
         return False
     try:
-        resolve_batch(answering.place.open(), None)
+        resolve_batch(context.place.open(), None)
     except UnknownId:
         return False
     return True
@@ -170,7 +170,7 @@ def _has_batch(answering: CommandContext) -> bool:
 @rules.command("test")
 @click.argument("paths", nargs=-1, type=SourcePath(), metavar="[FILE]...")
 @with_common_options
-def test(answering: CommandContext, paths: tuple[Path, ...]) -> int:
+def test(context: CommandContext, paths: tuple[Path, ...]) -> int:
     """Test custom rules on their examples and on files.
 
     Runs the rules in [[tasks.lint.rules]] on their `bad` examples, which must match, and on their `good` examples,
@@ -191,15 +191,15 @@ def test(answering: CommandContext, paths: tuple[Path, ...]) -> int:
         wrong = cast("list[dict[str, object]]", row["failed_examples"])
         is_wrong = is_wrong or bool(wrong)
         lines.append(f"{row['id']}: {count_of(cast('int', row['examples']), 'example')}, {len(wrong)} failed")
-        for each in wrong:
-            result = "no match found in the `bad`" if each["example"] == "bad" else "a match found in the `good`"
-            lines.append(f"  {result} example: {each['text']}")
-    answering.print(answer, lines)
+        for example in wrong:
+            result = "no match found in the `bad`" if example["example"] == "bad" else "a match found in the `good`"
+            lines.append(f"  {result} example: {example['text']}")
+    context.print(answer, lines)
     if not answer["rules"]:
-        answering.note("no custom rules: add [[tasks.lint.rules]] to codebatch.toml")
+        context.note("no custom rules: add [[tasks.lint.rules]] to codebatch.toml")
     for failure in answer["failures"]:
         where = f"its {failure['example']} example" if "example" in failure else display_path(path_bytes(failure))
-        answering.report(f"rule {failure['rule']} did not finish on {where}: {failure['reason']}")
+        context.report(f"rule {failure['rule']} did not finish on {where}: {failure['reason']}")
     return 1 if is_wrong else 3 if answer["failures"] else 0
 
 
@@ -222,14 +222,14 @@ def _tried(file: JsonRecord) -> str:
     help="Language of the rule",
 )
 @with_common_options
-def new(answering: CommandContext, rule_id: str, language: str | None) -> None:
+def new(context: CommandContext, rule_id: str, language: str | None) -> None:
     """Add an example of a custom rule to the configuration file of the project."""
     from codebatch.operations.project.scaffolding import new_rule
 
     created = new_rule(Path.cwd(), rule_id, language)
-    answering.print(created, [f"{created.file}:", *(f"  {line}" for line in created.text.splitlines())])
-    answering.note("test its examples with: codebatch rules test")
-    answering.note("run it on the project with: codebatch run")
+    context.print(created, [f"{created.file}:", *(f"  {line}" for line in created.text.splitlines())])
+    context.note("test its examples with: codebatch rules test")
+    context.note("run it on the project with: codebatch run")
 
 
 def _every_rule() -> list[dict[str, object]]:

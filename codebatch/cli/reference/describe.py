@@ -14,7 +14,7 @@ _SHELLS = ("bash", "zsh", "fish")
 
 @command()
 @with_common_options
-def api(answering: CommandContext) -> None:
+def api(context: CommandContext) -> None:
     """Describe the command line and its JSON answers, for programs.
 
     With --json, prints every command, option, record kind and error, and the JSON schemas of all answers.
@@ -28,13 +28,13 @@ def api(answering: CommandContext) -> None:
         (described_command.name, described_command.answer or "-", described_command.description)
         for described_command in described.commands
     )
-    answering.print(described, table(rows, ("command", "answer", "description")))
+    context.print(described, table(rows, ("command", "answer", "description")))
 
 
 @command()
 @click.argument("words", metavar="COMMAND...", nargs=-1, required=True)
 @with_common_options
-def explain(answering: CommandContext, words: tuple[str, ...]) -> None:
+def explain(context: CommandContext, words: tuple[str, ...]) -> None:
     """Show which files of the store a command reads.
 
     COMMAND must be a command that only reads the store. `codebatch explain` itself does not read the store.
@@ -43,13 +43,13 @@ def explain(answering: CommandContext, words: tuple[str, ...]) -> None:
 
     explained = explain_command(" ".join(words))
     lines = [f"{source.description}" + "".join(f"\n  {path}" for path in source.paths) for source in explained.reads]
-    answering.print(explained, [source for line in lines for source in line.split("\n")])
+    context.print(explained, [source for line in lines for source in line.split("\n")])
 
 
 @command()
 @click.argument("shell", type=click.Choice(_SHELLS))
 @with_common_options
-def completion(answering: CommandContext, shell: str) -> None:
+def completion(context: CommandContext, shell: str) -> None:
     """Print the completion script of a shell.
 
     For bash, add this line to ~/.bashrc:
@@ -63,4 +63,4 @@ def completion(answering: CommandContext, shell: str) -> None:
     assert kind is not None
     completion_class = kind(click.get_current_context().find_root().command, {}, "codebatch", COMPLETE_VARIABLE)
     script = completion_class.source_template % completion_class.source_vars()
-    answering.print(Completion(shell=shell, script=script), script.splitlines())
+    context.print(Completion(shell=shell, script=script), script.splitlines())

@@ -27,20 +27,20 @@ _RUNNING_SHOWN = 3
 class EndListener(WorkListener):
     """Listener that shows what a cancellation waits for on standard error."""
 
-    def __init__(self, answering: CommandContext) -> None:
-        self._answering = answering
+    def __init__(self, context: CommandContext) -> None:
+        self._context = context
 
     def note(self, text: str) -> None:
-        self._answering.note(text)
+        self._context.note(text)
 
     def waiting(self, running: tuple[CommandId, ...], who: str) -> None:
         more = f" and {len(running) - _RUNNING_SHOWN:,} more" if len(running) > _RUNNING_SHOWN else ""
         tasks = f"{', '.join(running[:_RUNNING_SHOWN])}{more} of " if running else ""
-        self._answering.display.show_stage(Stage(f"waiting for {tasks}{who}"))
+        self._context.display.show_stage(Stage(f"waiting for {tasks}{who}"))
 
     def update(self, progress: WorkProgress) -> None:
         shown = ", ".join(command.id for command in progress.running[:_RUNNING_SHOWN])
-        self._answering.display.show_stage(Stage(f"waiting for {shown}" if shown else "ending"))
+        self._context.display.show_stage(Stage(f"waiting for {shown}" if shown else "ending"))
 
 
 def _finite(_: click.Context, __: click.Parameter, seconds: float | None) -> float | None:
@@ -64,7 +64,7 @@ def _finite(_: click.Context, __: click.Parameter, seconds: float | None) -> flo
 @trust_option
 @with_common_options
 def cancel(
-    answering: CommandContext,
+    context: CommandContext,
     batch_reference: str | None,
     grace: float | None,
     is_forced: bool,
@@ -78,21 +78,21 @@ def cancel(
     Running tasks of a task list are terminated, and killed after the grace period. Workers of an analysis finish their
     current file. Results so far are kept.
     """
-    store = answering.place.open()
-    batch = resolve_live(store, batch_reference, answering.note, kind="any")
+    store = context.place.open()
+    batch = resolve_live(store, batch_reference, context.note, kind="any")
     if not is_work(batch):
         if grace is not None or is_trusted:
             raise InvalidInput(
                 "--grace and --trust apply only to `work` batches", hint=f"batch {batch.id} is an analysis"
             )
-        cancelling.cancel_analysis(batch, is_forced=is_forced, waits=not no_wait, listener=EndListener(answering))
-        from codebatch.cli.answers.analysis_status import answer_standing  # The import follows the request.
+        cancelling.cancel_analysis(batch, is_forced=is_forced, waits=not no_wait, listener=EndListener(context))
+        from codebatch.cli.answers.analysis_status import answer_analysis_status  # The import follows the request.
 
-        answering.batches.append(batch)
-        answer_standing(answering, store, batch, name="cancel")
+        context.batches.append(batch)
+        answer_analysis_status(context, store, batch, name="cancel")
         return 0
     work_batch = explaining_untrusted_commands(
-        answering,
+        context,
         lambda: cancelling.cancel_batch(
             store,
             batch,
@@ -100,7 +100,7 @@ def cancel(
             is_forced=is_forced,
             waits=not no_wait,
             is_trusted=is_trusted,
-            listener=EndListener(answering),
+            listener=EndListener(context),
         ),
     )
     is_ended = (
@@ -109,5 +109,5 @@ def cancel(
         and not work_batch.standing.workers
     )
     how = "" if is_ended else "; running tasks are being stopped"
-    answer_work(answering, work_batch, [f"{work_batch.standing.state.value}: {summary(work_batch)}{how}"])
+    answer_work(context, work_batch, [f"{work_batch.standing.state.value}: {summary(work_batch)}{how}"])
     return 0

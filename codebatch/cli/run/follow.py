@@ -36,7 +36,7 @@ _TO_GO = (CommandState.PENDING.value, CommandState.READY.value, "WAITING")
 @option("--keep", "keeps", is_flag=True, help="Keep waiting while no process runs the batch")
 @explain_option
 @with_common_options
-def follow(answering: CommandContext, batch_reference: str | None, since: str | None, keeps: bool) -> int:
+def follow(context: CommandContext, batch_reference: str | None, since: str | None, keeps: bool) -> int:
     """Follow the progress of a batch until it ends.
 
     The batch may run in another terminal, in the background or on another host. With --json each event is one line.
@@ -44,24 +44,24 @@ def follow(answering: CommandContext, batch_reference: str | None, since: str | 
     Exit status 0 if all is done. Exit status 3 otherwise, or if no process runs the batch.
     """
     place = cursor_of(since)
-    store, batch = answering.batch(batch_reference, "any")
-    progress_line = _ProgressLine(answering, batch)
+    store, batch = context.batch(batch_reference, "any")
+    progress_line = _ProgressLine(context, batch)
     last_event: AnyEvent | None = None
     seen = Seen(is_conducted=False)
     for item in iter_followed(followed_of(store, batch, place), keeps=keeps):
         if isinstance(item, Seen):
             if seen.is_conducted and not item.is_conducted and not item.is_over:
-                _report_not_running(answering, batch, item, last_event)
+                _report_not_running(context, batch, item, last_event)
             seen = item
             progress_line.add_status(item)
         elif item is not None:
             last_event = item
-            _print(answering, item, only_printed=True)
+            _print(context, item, only_printed=True)
             progress_line.add_event(item)
         progress_line.draw()
     if seen.is_over and not isinstance(last_event, BatchEnded) and not place.seq:
         counts_shown = ", ".join(f"{count:,} {state.lower()}" for state, count in (seen.counts or {}).items())
-        answering.report(f"events are missing; the batch has ended: {counts_shown}")
+        context.report(f"events are missing; the batch has ended: {counts_shown}")
     if seen.shortfall is not None:
         raise _not_running_error(batch, last_event) if not seen.is_over and is_work(batch) else seen.shortfall
     return 0
@@ -73,31 +73,31 @@ def follow(answering: CommandContext, batch_reference: str | None, since: str | 
 @option("--follow", "is_followed", is_flag=True, help="Continue with new events until the batch ends")
 @explain_option
 @with_common_options
-def events(answering: CommandContext, batch_reference: str | None, since: str | None, is_followed: bool) -> None:
+def events(context: CommandContext, batch_reference: str | None, since: str | None, is_followed: bool) -> None:
     """Print the events of a batch.
 
     Each event is one line, with --json a JSON object. To continue after an event, pass its `cursor` to --since.
     """
     place = cursor_of(since)
-    store, batch = answering.batch(batch_reference, "any")
+    store, batch = context.batch(batch_reference, "any")
     followed = followed_of(store, batch, place)
     is_silent = not place.seq
     for event in iter_followed(followed) if is_followed else followed.read():
         if event is not None and not isinstance(event, Seen):
             is_silent = False
-            _print(answering, event, only_printed=False)
+            _print(context, event, only_printed=False)
     if is_silent:
-        answering.report("no events: the batch has not started, or its events were removed")
+        context.report("no events: the batch has not started, or its events were removed")
 
 
-def _print(answering: CommandContext, event: AnyEvent, *, only_printed: bool) -> None:
-    if answering.as_json:
+def _print(context: CommandContext, event: AnyEvent, *, only_printed: bool) -> None:
+    if context.as_json:
         line = msgspec.json.encode(event) + b"\n"
     elif only_printed and not is_printed(event):
         return
     else:
         line = printable(event_line(event)).encode(sys.stdout.encoding or "utf-8", "backslashreplace") + b"\n"
-    with answering.display.aside():
+    with context.display.aside():
         sys.stdout.buffer.write(line)
         sys.stdout.flush()
 
@@ -105,8 +105,8 @@ def _print(answering: CommandContext, event: AnyEvent, *, only_printed: bool) ->
 class _ProgressLine:
     """The progress line of `follow`."""
 
-    def __init__(self, answering: CommandContext, batch: BatchDir) -> None:
-        self._answering = answering
+    def __init__(self, context: CommandContext, batch: BatchDir) -> None:
+        self._context = context
         self._things = "tasks" if is_work(batch) else "results"
         self._counts: Mapping[str, int] = {}
         self._progress: BatchProgress | None = None
@@ -138,7 +138,7 @@ class _ProgressLine:
         stage = Stage(
             "following", planned - to_go - running - blocked, planned, self._things, ", ".join(more), is_even=False
         )
-        self._answering.display.show_stage(
+        self._context.display.show_stage(
             msgspec.structs.replace(stage, left=self._remaining() if done < planned else "")
         )
 
@@ -151,11 +151,11 @@ class _ProgressLine:
         return eta_text(self._progress.eta_seconds, unknown=self._progress.without_estimate, blocked=blocked, past=past)
 
 
-def _report_not_running(answering: CommandContext, batch: BatchDir, seen: Seen, last: AnyEvent | None) -> None:
+def _report_not_running(context: CommandContext, batch: BatchDir, seen: Seen, last: AnyEvent | None) -> None:
     if seen.alone:
         them = "this task" if seen.alone == 1 else "these tasks"
         runs = f"{count_of(seen.alone, 'task')} still {'runs' if seen.alone == 1 else 'run'}"
-        answering.note(
+        context.note(
             f"the batch is not running{_since(last)}, but {runs}; waiting for {them} to end; "
             f"to resume the batch: codebatch resume --batch {batch.id}"
         )

@@ -87,7 +87,7 @@ class VerifyAnswer(msgspec.Struct, frozen=True, kw_only=True):
 @option("--task", "task", metavar="NAME", help="Only this task")
 @explain_option
 @with_common_options
-def explain_miss(answering: CommandContext, words: tuple[str, ...], task: str | None) -> int:
+def explain_miss(context: CommandContext, words: tuple[str, ...], task: str | None) -> int:
     """Explain cache misses.
 
     Shows why results of BATCH, by default the latest, were not reused from earlier batches, for all files or for FILE.
@@ -99,12 +99,12 @@ def explain_miss(answering: CommandContext, words: tuple[str, ...], task: str | 
         raise click.UsageError("give at most a batch and a file")
     is_batch = len(words) == 2 or (words and _BATCH.match(words[0]))
     reference, path = (*words, None)[:2] if is_batch else (None, *words, None)[:2]
-    store, batch = answering.batch(reference)
+    store, batch = context.batch(reference)
     catalogue = load_configuration(Path.cwd()).catalogue
-    answer, whole = explain_misses(store, batch, catalogue, path=path, task=task, note=answering.note)
-    report_missing_results(answering, store, batch, whole)
-    answering.print(answer, _lines(answer))
-    return status_of(whole)
+    answer, completeness = explain_misses(store, batch, catalogue, path=path, task=task, note=context.note)
+    report_missing_results(context, store, batch, completeness)
+    context.print(answer, _lines(answer))
+    return status_of(completeness)
 
 
 @command("verify")
@@ -121,7 +121,7 @@ def explain_miss(answering: CommandContext, words: tuple[str, ...], task: str | 
 @option("--trust", "key", metavar="KEY", help="Do not verify; allow results with this cache key to be reused again")
 @common_option("jobs")
 @with_common_options
-def verify(answering: CommandContext, reference: str | None, share: float, key: str | None, jobs: int | None) -> int:
+def verify(context: CommandContext, reference: str | None, share: float, key: str | None, jobs: int | None) -> int:
     """Run a sample of a batch again and compare the results.
 
     Runs the tasks of BATCH, by default the latest, on a sample of its files again, without cached results. BATCH must
@@ -136,10 +136,10 @@ def verify(answering: CommandContext, reference: str | None, share: float, key: 
     if key is not None:
         if reference is not None:
             raise InvalidInput("give a batch or a key, not both")
-        return _trust(answering, key)
-    store, batch = answering.batch(reference)
+        return _trust(context, key)
+    store, batch = context.batch(reference)
     execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
-    listener = RunListener(answering)
+    listener = RunListener(context)
     verified = verify_batch(execution, store, batch, share, listener)
     if verified.signal_status:
         return verified.signal_status
@@ -153,13 +153,13 @@ def verify(answering: CommandContext, reference: str | None, share: float, key: 
         differences=tuple(shown),
         untrusted=verified.untrusted,
     )
-    answering.print(answer, [mismatch for line in _verified_lines(answer) for mismatch in line.split("\n")])
+    context.print(answer, [mismatch for line in _verified_lines(answer) for mismatch in line.split("\n")])
     for entry in answer.untrusted:
-        answering.note(
+        context.note(
             f"results of {entry.task} are no longer reused; to allow their reuse: codebatch verify --trust {entry.key}"
         )
     if answer.different:
-        answering.note(f"batch {batch.id} is unchanged; run everything again with: {rerun(store, batch)} --again")
+        context.note(f"batch {batch.id} is unchanged; run everything again with: {rerun(store, batch)} --again")
         return 1
     return BatchIncomplete.exit_status if answer.failed else 0
 
@@ -175,11 +175,11 @@ def _verified_lines(answer: VerifyAnswer) -> Iterator[str]:
         yield f"{count_of(answer.failed, 'result')} could not be produced again"
 
 
-def _trust(answering: CommandContext, key: str) -> int:
-    store = answering.place.open()
+def _trust(context: CommandContext, key: str) -> int:
+    store = context.place.open()
     with store.writing():
         trusted = trust(store, key)
-    answering.print(trusted, [f"reused again: {trusted.task} {trusted.key}"], name="verify-trust")
+    context.print(trusted, [f"reused again: {trusted.task} {trusted.key}"], name="verify-trust")
     return 0
 
 

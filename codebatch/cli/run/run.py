@@ -91,23 +91,23 @@ class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
 class RunListener(Listener):
     """Listener that reports the progress of a run on standard error."""
 
-    def __init__(self, answering: CommandContext) -> None:
-        self._answering = answering
+    def __init__(self, context: CommandContext) -> None:
+        self._context = context
 
     def note(self, text: str) -> None:
-        self._answering.note(text)
+        self._context.note(text)
 
     def phase(self, phase: Phase, done: int = 0, planned: int = 0, things: str = "files") -> None:
-        self._answering.phase(phase, done, planned, things)
+        self._context.phase(phase, done, planned, things)
 
     def frozen(self, frozen: ProjectSnapshot) -> None:
         how = "unchanged" if frozen.read_files == 0 else f"{frozen.read_files:,} read"
         size = f"{count_of(frozen.files, 'file')}, {human_bytes(frozen.size_bytes)}"
-        self._answering.detail(f"snapshot {frozen.snapshot.id}: {size} ({how})")
+        self._context.detail(f"snapshot {frozen.snapshot.id}: {size} ({how})")
 
     def chosen(self, batch: BatchDir, action: Action) -> None:
-        self._answering.use_store_of(batch)
-        note = self.note if action == "joined" else self._answering.detail
+        self._context.use_store_of(batch)
+        note = self.note if action == "joined" else self._context.detail
         note(f"batch {batch.id}: {_ACTIONS[action]}")
 
     def update(self, progress: RunProgress) -> None:
@@ -126,7 +126,7 @@ class RunListener(Listener):
             is_even=not has_last_only,
             share=progress.work_done,
         )
-        self._answering.display.show_stage(stage)
+        self._context.display.show_stage(stage)
 
     def collected(self, collected: Collected) -> None:
         removed = (*collected.batches, *collected.snapshots)
@@ -192,7 +192,7 @@ def executing(function: Callable[..., int]) -> Callable[..., int]:
 @with_common_options
 @executing
 def run(
-    answering: CommandContext,
+    context: CommandContext,
     execution: ExecutionSettings,
     paths: tuple[Path, ...],
     batch_reference: str | None,
@@ -229,7 +229,7 @@ def run(
 
         result = run_paths(
             paths or (Path(),),
-            answering.place,
+            context.place,
             execution,
             pipeline=pipeline,
             task=task,
@@ -238,15 +238,15 @@ def run(
             include=include,
             exclude=exclude,
             allow_empty=allow_empty,
-            listener=RunListener(answering),
+            listener=RunListener(context),
         )
-        return _answer(answering, result)
+        return _answer(context, result)
     options: dict[str, object] = {"PATH": paths, "--pipeline": pipeline, "--again": again, "--allow-empty": allow_empty}
     options |= {"--include": include, "--exclude": exclude}
     _refuse_with_batch([name for name, value in options.items() if value])
-    store, batch = answering.batch(batch_reference)
-    result = continuing.run_batch(execution, store, batch, task, RunListener(answering), name=name)
-    return _answer(answering, result)
+    store, batch = context.batch(batch_reference)
+    result = continuing.run_batch(execution, store, batch, task, RunListener(context), name=name)
+    return _answer(context, result)
 
 
 def _refuse_with_batch(options: list[str]) -> None:
@@ -270,7 +270,7 @@ def _refuse_with_batch(options: list[str]) -> None:
 @with_common_options
 @executing
 def resume(
-    answering: CommandContext,
+    context: CommandContext,
     execution: ExecutionSettings,
     batch_reference: str | None,
     is_forced: bool,
@@ -290,12 +290,12 @@ def resume(
 
     If the latest batch is a task list and the store is given by --store or CODEBATCH_STORE, --batch is required.
     """
-    store, batch = answering.batch(batch_reference, "any")
+    store, batch = context.batch(batch_reference, "any")
     if is_work(batch):
         from codebatch.cli.work.work import resume_work  # Analyses do not need this import.
         from codebatch.work.control.batches import refuse_unnamed
 
-        if batch_reference is None and answering.place.named is not None:
+        if batch_reference is None and context.place.named is not None:
             refuse_unnamed(batch)
         if execution != ExecutionSettings(configuration=execution.configuration):
             raise InvalidInput(
@@ -305,12 +305,12 @@ def resume(
         wishes = ResumeOptions(
             is_forced=is_forced, only=only, blocked=blocked, wait_answers=wait_answers, reloads=reloads
         )
-        return resume_work(answering, store, batch, wishes, is_trusted=is_trusted, output=output)
+        return resume_work(context, store, batch, wishes, is_trusted=is_trusted, output=output)
     if is_forced or is_trusted or only or blocked or wait_answers or reloads:
         message = "--force, --trust, --only, --blocked, --wait-answers and --reload apply only to `work` batches"
         raise InvalidInput(message, hint=f"batch {batch.id} is an analysis")
-    result = continuing.resume(execution, store, batch, RunListener(answering))
-    return _answer(answering, result)
+    result = continuing.resume(execution, store, batch, RunListener(context))
+    return _answer(context, result)
 
 
 @command("run-shard")
@@ -320,31 +320,31 @@ def resume(
 @with_common_options
 @executing
 def run_shard(
-    answering: CommandContext, execution: ExecutionSettings, batch_reference: str | None, task: str, prefix: str
+    context: CommandContext, execution: ExecutionSettings, batch_reference: str | None, task: str, prefix: str
 ) -> int:
     """Run one task on selected shards.
 
     Exit status 3 if a shard fails or is not completed.
     """
-    store, batch = answering.batch(batch_reference)
+    store, batch = context.batch(batch_reference)
     result = continuing.run_shards(execution, store, batch, task, prefix)
     shards = tuple(ShardRunRow(shard_id=shard, status=state) for shard, state in result.states.items())
     states = [*result.states.items(), *((shard, "open") for shard in result.open)]
     lines = [f"{shard}  {state}" for shard, state in states]
-    answering.print(ShardsRunAnswer(batch_id=batch.id, shards=shards, unfinished=tuple(result.open)), lines)
+    context.print(ShardsRunAnswer(batch_id=batch.id, shards=shards, unfinished=tuple(result.open)), lines)
     return result.signal_status or (3 if result.open or "failed" in result.states.values() else 0)
 
 
-def _answer(answering: CommandContext, result: RunResult) -> int:
+def _answer(context: CommandContext, result: RunResult) -> int:
     """Print the result of a run. Return the exit status."""
     batch, state, summary = result.batch, result.standing, result.summary
-    answering.batches.append(batch)
+    context.batches.append(batch)
     if result.name_was is not None:
-        answering.report(f"@{result.name} is now {batch.id} (was {result.name_was})")
+        context.report(f"@{result.name} is now {batch.id} (was {result.name_was})")
     if result.missing_grammars:
         missing = result.missing_grammars.items()
         names = ", ".join(f"{language} ({count_of(files, 'file')})" for language, files in missing)
-        answering.note(f"no grammar for {names}: a package that codebatch requires is missing; reinstall codebatch")
+        context.note(f"no grammar for {names}: a package that codebatch requires is missing; reinstall codebatch")
     tasks = task_states(result.store, batch)
     answer = RunAnswer(
         snapshot_id=batch.about.snapshot_id,
@@ -374,12 +374,12 @@ def _answer(answering: CommandContext, result: RunResult) -> int:
     for task, inputs in result.inputs_outside_key.items():
         reason = f"they depend on inputs not covered by the cache key: {inputs}"
         hint = f"declare them in `files` and `tools` of [tasks.{task}]"
-        answering.note(f"results of {task} are not reused by later runs: {reason} ({hint})")
-    answering.print(answer, () if answering.as_json else run_lines(answering, result))
+        context.note(f"results of {task} are not reused by later runs: {reason} ({hint})")
+    context.print(answer, () if context.as_json else run_lines(context, result))
     if result.headline.history_note:
-        answering.note(result.headline.history_note)
+        context.note(result.headline.history_note)
     if result.executed.signal_status:
-        answering.note(f"stopped; resume with: codebatch run --batch {batch.id}")
+        context.note(f"stopped; resume with: codebatch run --batch {batch.id}")
         return result.executed.signal_status
     if result.shortfall is not None:
         raise result.shortfall
@@ -387,13 +387,13 @@ def _answer(answering: CommandContext, result: RunResult) -> int:
         return 3 if state.tally.failed else 0
     command = next_command(result.headline)
     if command is not None:
-        answering.note(f"next: {command}" + ("" if _is_default(answering, result) else f" --batch {batch.id}"))
+        context.note(f"next: {command}" + ("" if _is_default(context, result) else f" --batch {batch.id}"))
     return 0
 
 
-def _is_default(answering: CommandContext, result: RunResult) -> bool:
+def _is_default(context: CommandContext, result: RunResult) -> bool:
     """Return whether a query without --batch in the current directory uses the batch that was run."""
-    store = replace(result.store, project=answering.place.project)
+    store = replace(result.store, project=context.place.project)
     try:
         return resolve_batch(store, None, whole=True).id == result.batch.id
     except NoBatch:

@@ -13,21 +13,23 @@ from codebatch.system.processes.garbage_collector import collector_paused
 @batch_option
 @explain_option
 @with_common_options
-def status(answering: CommandContext, batch_reference: str | None) -> None:
+def status(context: CommandContext, batch_reference: str | None) -> None:
     """Show the state and progress of a batch.
 
     Also lists the processes that work on the batch.
     """
-    store, batch = answering.batch(batch_reference, "any")
+    store, batch = context.batch(batch_reference, "any")
     if is_work(batch):
         from codebatch.cli.answers.work_status import answer_status  # Analyses do not need this import.
         from codebatch.work.control.batches import load_work_batch
 
         with collector_paused():
             # For `--explain`, reads are counted in this process, so no process is forked.
-            answer_status(answering, load_work_batch(store, batch, may_fork=answering.files is None))
+            answer_status(context, load_work_batch(store, batch, may_fork=context.files is None))
         return
-    from codebatch.cli.answers.analysis_status import answer_standing  # Batches of commands do not need this import.
+    from codebatch.cli.answers.analysis_status import (
+        answer_analysis_status,  # Batches of commands do not need this import.
+    )
 
-    if answer_standing(answering, store, batch):
-        answering.note(f"resume with: codebatch run --batch {batch.id}")
+    if answer_analysis_status(context, store, batch):
+        context.note(f"resume with: codebatch run --batch {batch.id}")

@@ -43,7 +43,7 @@ class StoreStatsAnswer(StoreStats, frozen=True, kw_only=True):
 )
 @option("--dry-run", "is_dry", is_flag=True, help="Show what would be removed, and change nothing")
 @with_common_options
-def gc(answering: CommandContext, keep: int | None, is_dry: bool) -> None:
+def gc(context: CommandContext, keep: int | None, is_dry: bool) -> None:
     """Remove old batches and the data that only they use.
 
     Batches are grouped by source, paths and pipeline. In each group, the latest N complete batches are kept, and the
@@ -59,12 +59,12 @@ def gc(answering: CommandContext, keep: int | None, is_dry: bool) -> None:
     another process writes to the store.
     """
     chosen = keep or load_configuration(Path.cwd()).settings.store.keep
-    collected = collect_garbage(answering.place.open(), keep=chosen, is_dry=is_dry, note=answering.report)
+    collected = collect_garbage(context.place.open(), keep=chosen, is_dry=is_dry, note=context.report)
     removed = [
         *(f"batch     {id_}" for id_ in collected.batches),
         *(f"snapshot  {id_}" for id_ in collected.snapshots),
     ]
-    answering.print(
+    context.print(
         CollectedAnswer(dry_run=is_dry, **asdict(collected)), [*removed, collected_line(collected, is_dry=is_dry)]
     )
 
@@ -72,40 +72,40 @@ def gc(answering: CommandContext, keep: int | None, is_dry: bool) -> None:
 @command()
 @click.argument("reference", metavar="BATCH|SNAPSHOT", shell_complete=complete_batch)
 @with_common_options
-def pin(answering: CommandContext, reference: str) -> None:
+def pin(context: CommandContext, reference: str) -> None:
     """Protect a batch or snapshot from removal.
 
     The protection lasts until `codebatch unpin`.
     """
-    store = answering.place.open()
+    store = context.place.open()
     with store.writing():
-        pinned_id = pins.pin(store, reference, answering.note)
-    answering.print(Pinned(pinned=pinned_id), [f"pinned {pinned_id}"])
+        pinned_id = pins.pin(store, reference, context.note)
+    context.print(Pinned(pinned=pinned_id), [f"pinned {pinned_id}"])
 
 
 @command()
 @click.argument("reference", metavar="BATCH|SNAPSHOT|@NAME", shell_complete=complete_batch)
 @with_common_options
-def unpin(answering: CommandContext, reference: str) -> None:
+def unpin(context: CommandContext, reference: str) -> None:
     """Undo pin, or remove the name of a batch.
 
     Pins and names protect a batch from removal.
     """
-    store = answering.place.open()
+    store = context.place.open()
     with store.writing():
-        unpinned_id = pins.unpin(store, reference, answering.note)
-    answering.print(Unpinned(unpinned=unpinned_id), [f"unpinned {unpinned_id}"])
+        unpinned_id = pins.unpin(store, reference, context.note)
+    context.print(Unpinned(unpinned=unpinned_id), [f"unpinned {unpinned_id}"])
 
 
 @command("store-stats")
 @explain_option
 @with_common_options
-def store_stats(answering: CommandContext) -> None:
+def store_stats(context: CommandContext) -> None:
     """Show what the store holds and how large it is.
 
     Files that are hard-linked several times are counted once. Pinned and named batches are listed.
     """
-    store = answering.place.open()
+    store = context.place.open()
     stats = stats_of(store)
     parts = {part: PartHeld(files=files, bytes=size) for part, (files, size) in stats.parts.items()}
     lines = [
@@ -117,4 +117,4 @@ def store_stats(answering: CommandContext) -> None:
         *(f"named     {batch_id} @{name}" for name, batch_id in stats.batch_names.items()),
         *table(((part, files, size) for part, (files, size) in stats.parts.items()), ("part", "files", "bytes")),
     ]
-    answering.print(StoreStatsAnswer(store=str(store.root), **{**asdict(stats), "parts": parts}), lines)
+    context.print(StoreStatsAnswer(store=str(store.root), **{**asdict(stats), "parts": parts}), lines)

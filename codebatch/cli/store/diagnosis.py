@@ -34,7 +34,7 @@ _NAMES_SHOWN_MAX = 3
 @option("--repair", "is_repairing", is_flag=True, help="Verify all data, and repair damaged result files")
 @common_option("jobs")
 @with_common_options
-def diagnose(answering: CommandContext, is_full: bool, share: float, is_repairing: bool, jobs: int | None) -> int:
+def diagnose(context: CommandContext, is_full: bool, share: float, is_repairing: bool, jobs: int | None) -> int:
     """Check the store for damage and repair it.
 
     Checks metadata, snapshots and the result files of all batches. If several batches share a result file, it is
@@ -48,14 +48,14 @@ def diagnose(answering: CommandContext, is_full: bool, share: float, is_repairin
         raise InvalidInput(
             f"--sample cannot be used with {'--full' if is_full else '--repair'}, which reads every byte"
         )
-    store, signal_status = answering.place.open(), 0
+    store, signal_status = context.place.open(), 0
     if is_repairing:
         execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
-        listener = RunListener(answering)
+        listener = RunListener(context)
         diagnosis, signal_status = repair(execution, store, listener)
     else:
         diagnosis = diagnose_store(store, is_full=is_full, share=share)
-    answering.print(diagnosis, _lines(diagnosis))
+    context.print(diagnosis, _lines(diagnosis))
     if diagnosis.damaged and not signal_status:
         message = f"{count_of(len(diagnosis.damaged), 'file')} of the store {_are(len(diagnosis.damaged))} damaged"
         raise StoreCorrupt(message, hint=diagnosis.damaged[0].hint)

@@ -66,7 +66,7 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
 @trust_option
 @with_common_options
 def retry(
-    answering: CommandContext,
+    context: CommandContext,
     tasks: tuple[str, ...],
     batch_reference: str | None,
     dependents: bool,
@@ -85,21 +85,21 @@ def retry(
             "--reload cannot be used with --no-run",
             hint="to reload the task list, run afterwards: codebatch resume --reload",
         )
-    store, batch = answering.batch(batch_reference, "work")
-    if batch_reference is None and answering.place.named is not None and not no_run:
+    store, batch = context.batch(batch_reference, "work")
+    if batch_reference is None and context.place.named is not None and not no_run:
         refuse_unnamed(batch)
     if reloads:  # Check this before the request, because a running batch would start the task with its old definition.
         run.refuse_running(load_work_batch(store, batch))
     work_batch = requests.retry_tasks(store, batch, tasks, dependents=dependents)
-    listener = WorkProgressListener(answering, output)
+    listener = WorkProgressListener(context, output)
     if work_batch.standing.coordinator is not None or no_run:
         if not no_run:
             warn_of_changes(work_batch, listener)
-        return _answer(answering, work_batch)
+        return _answer(context, work_batch)
     result = explaining_untrusted_commands(
-        answering, lambda: run.continue_batch(store, batch, reloads=reloads, is_trusted=is_trusted, listener=listener)
+        context, lambda: run.continue_batch(store, batch, reloads=reloads, is_trusted=is_trusted, listener=listener)
     )
-    return answer_run(answering, result)
+    return answer_run(context, result)
 
 
 @command()
@@ -107,42 +107,42 @@ def retry(
 @option("--as-done", is_flag=True, help="Treat the tasks as done, so that tasks that need them run")
 @live_batch_option
 @with_common_options
-def skip(answering: CommandContext, tasks: tuple[str, ...], as_done: bool, batch_reference: str | None) -> int:
+def skip(context: CommandContext, tasks: tuple[str, ...], as_done: bool, batch_reference: str | None) -> int:
     """Skip tasks, and terminate them if they are running.
 
     Tasks that need a skipped task are skipped too. `codebatch work retry` undoes this.
     """
-    store = answering.place.open()
-    batch = resolve_live(store, batch_reference, answering.note)
-    return _answer(answering, requests.skip_tasks(store, batch, tasks, as_done=as_done))
+    store = context.place.open()
+    batch = resolve_live(store, batch_reference, context.note)
+    return _answer(context, requests.skip_tasks(store, batch, tasks, as_done=as_done))
 
 
 @command()
 @live_batch_option
 @with_common_options
-def pause(answering: CommandContext, batch_reference: str | None) -> int:
+def pause(context: CommandContext, batch_reference: str | None) -> int:
     """Start no more tasks until `work unpause` or `resume`.
 
     Running tasks continue.
     """
-    store = answering.place.open()
-    return _answer(answering, requests.pause_batch(store, resolve_live(store, batch_reference, answering.note)))
+    store = context.place.open()
+    return _answer(context, requests.pause_batch(store, resolve_live(store, batch_reference, context.note)))
 
 
 @command()
 @live_batch_option
 @with_common_options
-def unpause(answering: CommandContext, batch_reference: str | None) -> int:
+def unpause(context: CommandContext, batch_reference: str | None) -> int:
     """Start tasks again after `work pause`."""
-    store = answering.place.open()
-    return _answer(answering, requests.unpause_batch(store, resolve_live(store, batch_reference, answering.note)))
+    store = context.place.open()
+    return _answer(context, requests.unpause_batch(store, resolve_live(store, batch_reference, context.note)))
 
 
 @command("set")
 @click.argument("settings", metavar="SETTING=N...", nargs=-1, required=True)
 @live_batch_option
 @with_common_options
-def change(answering: CommandContext, settings: tuple[str, ...], batch_reference: str | None) -> int:
+def change(context: CommandContext, settings: tuple[str, ...], batch_reference: str | None) -> int:
     """Change limits of a running batch.
 
     max-parallel=N sets the maximum number of tasks that run at once. pool.NAME=N sets the size of a resource pool.
@@ -161,15 +161,15 @@ def change(answering: CommandContext, settings: tuple[str, ...], batch_reference
             pools[name.removeprefix("pool.")] = int(value)
         else:
             raise InvalidInput(f"unknown setting {name!r}", hint="settings: max-parallel, pool.NAME")
-    store = answering.place.open()
-    batch = resolve_live(store, batch_reference, answering.note)
-    return _answer(answering, requests.change_batch(store, batch, max_parallel=max_parallel, pools=pools))
+    store = context.place.open()
+    batch = resolve_live(store, batch_reference, context.note)
+    return _answer(context, requests.change_batch(store, batch, max_parallel=max_parallel, pools=pools))
 
 
-def _answer(answering: CommandContext, work_batch: WorkBatch) -> int:
-    answer_work(answering, work_batch, [f"{work_batch.standing.state.value}: {summary(work_batch)}"])
+def _answer(context: CommandContext, work_batch: WorkBatch) -> int:
+    answer_work(context, work_batch, [f"{work_batch.standing.state.value}: {summary(work_batch)}"])
     if work_batch.standing.coordinator is None:
-        answering.note(f"this batch is not running; resume it with: codebatch resume --batch {work_batch.batch.id}")
+        context.note(f"this batch is not running; resume it with: codebatch resume --batch {work_batch.batch.id}")
     return 0
 
 
@@ -178,21 +178,21 @@ def _answer(answering: CommandContext, work_batch: WorkBatch) -> int:
 @work_batch_option
 @explain_option
 @with_common_options
-def attempts(answering: CommandContext, tasks: tuple[str, ...], batch_reference: str | None) -> None:
+def attempts(context: CommandContext, tasks: tuple[str, ...], batch_reference: str | None) -> None:
     """List the attempts of tasks.
 
     Shows when each attempt of TASK began, how long it took and how it ended. Without TASK, shows the attempts of all
     tasks.
     """
-    work_batch = load_work_batch(*answering.batch(batch_reference, "work"))
+    work_batch = load_work_batch(*context.batch(batch_reference, "work"))
     attempt_infos = attempts_of(work_batch, tasks)
-    answering.batches.append(work_batch.batch)
+    context.batches.append(work_batch.batch)
     columns = ("task", "attempt", "try", "started", "duration", "outcome", "reason", "memory", "cost", "message")
     shown = len(columns) if any(info.said for info in attempt_infos) else columns.index("cost")
     rows = (_cells(info)[:shown] for info in attempt_infos)
-    answering.print([_row(info) for info in attempt_infos], table(rows, columns[:shown]))
+    context.print([_row(info) for info in attempt_infos], table(rows, columns[:shown]))
     if not attempt_infos:
-        answering.note("no task has started")
+        context.note("no task has started")
 
 
 def _cells(info: AttemptInfo) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ class LogRow(msgspec.Struct, frozen=True, kw_only=True):
 @explain_option
 @with_common_options
 def log(
-    answering: CommandContext,
+    context: CommandContext,
     task: str | None,
     batch_reference: str | None,
     round_: int | None,
@@ -68,25 +68,25 @@ def log(
     """
     if task is None and round_ is not None:
         raise InvalidInput("--round needs a TASK", hint="give the task: codebatch work log TASK --round N")
-    work_batch = load_work_batch(*answering.batch(batch_reference, "work"))
+    work_batch = load_work_batch(*context.batch(batch_reference, "work"))
     failed = (CommandState.FAILED, CommandState.BLOCKED)
     logs = (
-        [log_of(work_batch, each) for each in work_batch.of(*failed)]
+        [log_of(work_batch, attempt_log) for attempt_log in work_batch.of(*failed)]
         if task is None
         else [find_log(work_batch, task, round_)]
     )
-    if answering.as_json:
-        answering.print([_log_row(work_batch, each, tail or _LINES_IN_JSON) for each in logs], ())
+    if context.as_json:
+        context.print([_log_row(work_batch, attempt_log, tail or _LINES_IN_JSON) for attempt_log in logs], ())
         return
     is_escaped = sys.stdout.isatty() and not is_raw
-    answering.display.make_way()
-    for each in logs:
-        if each.bytes is None:
-            answering.report(f"the log of {each.task} is missing: {each.path}")
-        pieces = iter_log(work_batch.batch.files, each, tail=tail)
-        mark = f"[{each.task}] " if task is None else ""
+    context.display.make_way()
+    for attempt_log in logs:
+        if attempt_log.bytes is None:
+            context.report(f"the log of {attempt_log.task} is missing: {attempt_log.path}")
+        pieces = iter_log(work_batch.batch.files, attempt_log, tail=tail)
+        mark = f"[{attempt_log.task}] " if task is None else ""
         if is_escaped:
-            output = ProgramOutput(is_colored=is_colored(answering.color))
+            output = ProgramOutput(is_colored=is_colored(context.color))
             pieces = (f"{mark}{output.line(line)}\n".encode() for line in _lines(pieces))
         elif mark:
             pieces = _prefixed(mark.encode(), pieces)
@@ -94,7 +94,7 @@ def log(
             getattr(sys.stdout, "unfiltered", sys.stdout.buffer).write(piece)
         sys.stdout.flush()
     if not logs:
-        answering.note("no task failed")
+        context.note("no task failed")
 
 
 def _log_row(work_batch: WorkBatch, log: AttemptLogFile, lines: int) -> LogRow:

@@ -53,18 +53,18 @@ class QuestionRow(msgspec.Struct, frozen=True, kw_only=True):
 @work_batch_option
 @explain_option
 @with_common_options
-def questions(answering: CommandContext, batch_reference: str | None) -> None:
+def questions(context: CommandContext, batch_reference: str | None) -> None:
     """List the questions of tasks that wait for an answer.
 
     Each question is listed with the command to answer it.
     """
-    work_batch = load_work_batch(*answering.batch(batch_reference, "work"))
+    work_batch = load_work_batch(*context.batch(batch_reference, "work"))
     waiting = open_questions(work_batch)
-    answering.batches.append(work_batch.batch)
+    context.batches.append(work_batch.batch)
     lines = [line for open_question in waiting for line in _question_lines(open_question, work_batch.batch.id)]
-    answering.print([_row(open_question) for open_question in waiting], lines)
+    context.print([_row(open_question) for open_question in waiting], lines)
     if not waiting:
-        answering.note("no task is waiting for an answer")
+        context.note("no task is waiting for an answer")
 
 
 def _question_lines(question: OpenQuestion, batch: str) -> Iterator[str]:
@@ -106,7 +106,7 @@ def _row(question: OpenQuestion) -> QuestionRow:
 @trust_option
 @with_common_options
 def answer(
-    answering: CommandContext,
+    context: CommandContext,
     task: str,
     text: str | None,
     question: str | None,
@@ -126,22 +126,22 @@ def answer(
     If the batch is running, the task continues at once. Otherwise, it continues with `codebatch resume`. Only the first
     answer to a question is accepted; a second answer is an error.
     """
-    store = answering.place.open()
-    batch = resolve_live(store, batch_reference, answering.note, else_latest=True)
+    store = context.place.open()
+    batch = resolve_live(store, batch_reference, context.note, else_latest=True)
     answer_text = _text(text, edits=edits)
     work_batch = answer_question(store, batch, task, answer_text, question=question)
-    listener = WorkProgressListener(answering, output)
+    listener = WorkProgressListener(context, output)
     if work_batch.standing.coordinator is not None:
         warn_of_changes(work_batch, listener)
     elif resumes:
         result = explaining_untrusted_commands(
-            answering, lambda: run.continue_batch(store, batch, is_trusted=is_trusted, listener=listener)
+            context, lambda: run.continue_batch(store, batch, is_trusted=is_trusted, listener=listener)
         )
-        return answer_run(answering, result)
+        return answer_run(context, result)
     first = answer_text.strip().splitlines()[0]
-    answer_work(answering, work_batch, [f"{task}: {first}; {summary(work_batch)}"])
+    answer_work(context, work_batch, [f"{task}: {first}; {summary(work_batch)}"])
     if work_batch.standing.coordinator is None:
-        answering.note(f"resume it with: codebatch resume --batch {work_batch.batch.id}")
+        context.note(f"resume it with: codebatch resume --batch {work_batch.batch.id}")
     return 0
 
 

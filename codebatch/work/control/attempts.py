@@ -46,15 +46,15 @@ class AttemptInfo(msgspec.Struct, frozen=True, kw_only=True):
     log: Path
 
 
-def attempts_of(found: WorkBatch, tasks: Sequence[str] = ()) -> list[AttemptInfo]:
+def attempts_of(work_batch: WorkBatch, tasks: Sequence[str] = ()) -> list[AttemptInfo]:
     """Return the attempts of some commands, by default all, in the order of the list and of their starts.
 
     Raises InvalidInput for an unknown command.
     """
-    batch = found.batch
+    batch = work_batch.batch
     attempts = Attempts(batch.plan(), Outcomes(batch.files, batch.root))
     began: dict[tuple[int, int, int], int] = {}
-    ran: dict[tuple[int, int, int], Ran] = {}
+    durations: dict[tuple[int, int, int], Ran] = {}
     for line in read_journal(batch.files, batch.root):
         event = line.event
         if isinstance(event, Began | Ran) and event.epoch is not None:
@@ -62,7 +62,7 @@ def attempts_of(found: WorkBatch, tasks: Sequence[str] = ()) -> list[AttemptInfo
             if item is not None and isinstance(event, Began):
                 began[item, event.round, event.epoch] = line.at_ns
             elif item is not None and isinstance(event, Ran):
-                ran[item, event.round, event.epoch] = event
+                durations[item, event.round, event.epoch] = event
     concluded = attempts.read()
     ended = {
         (conclusion.item, conclusion.round, conclusion.epoch): conclusion
@@ -70,15 +70,15 @@ def attempts_of(found: WorkBatch, tasks: Sequence[str] = ()) -> list[AttemptInfo
         if conclusion.reason != "unbegun"
     }
     # A damaged outcome does not contain its epoch. The last attempt of its round is taken.
-    last = {place[:2]: place for place in sorted({*began, *ran})}
+    last = {place[:2]: place for place in sorted({*began, *durations})}
     damaged = {last[place] for place in concluded.unreadable if place in last}
-    of_item: dict[int, list[tuple[int, int, int]]] = {}
-    for place in sorted({*began, *ran, *ended}):
-        of_item.setdefault(place[0], []).append(place)
+    attempts_of_item: dict[int, list[tuple[int, int, int]]] = {}
+    for place in sorted({*began, *durations, *ended}):
+        attempts_of_item.setdefault(place[0], []).append(place)
     attempt_infos: list[AttemptInfo] = []
-    for command in named(found, tasks) if tasks else found.standing.commands:
-        for place in of_item.get(command.item, ()):
-            conclusion, journal_entry = ended.get(place), ran.get(place)
+    for command in named(work_batch, tasks) if tasks else work_batch.standing.commands:
+        for place in attempts_of_item.get(command.item, ()):
+            conclusion, journal_entry = ended.get(place), durations.get(place)
             stopped = None if conclusion is not None else command.stops.get(place[2])
             runs = command.holder is not None and place[1:] == (command.round, command.epoch)
             attempt_infos.append(

@@ -124,7 +124,7 @@ def iter_work(store: StoreDir, note: Note = ignore_note) -> Iterator[WorkBatch]:
 
 
 def refuse_unnamed(batch: BatchDir) -> NoReturn:
-    """Raise InvalidInput. If the user names a store, a batch in it is resumed only if it is named too."""
+    """Raise InvalidInput. If the user names a store, a batch in it is resumed only if the batch is named too."""
     raise InvalidInput(
         f"batch {batch.id} runs commands, so it is resumed only if you give its id",
         hint=f"resume it with: codebatch resume --batch {batch.id}",

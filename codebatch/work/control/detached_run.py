@@ -39,9 +39,9 @@ def run_detached(
     On return, a coordinator has started to run the batch. Raises the errors of `run_files`, and BatchIncomplete if no
     coordinator starts.
     """
-    with make_batch(paths, options, place, is_beside=is_beside, is_trusted=is_trusted, listener=listener) as made:
-        _start_coordinator(made.store, made.batch, is_trusted=is_trusted)
-        return load_work_batch(made.store, made.batch)
+    with make_batch(paths, options, place, is_beside=is_beside, is_trusted=is_trusted, listener=listener) as new_batch:
+        _start_coordinator(new_batch.store, new_batch.batch, is_trusted=is_trusted)
+        return load_work_batch(new_batch.store, new_batch.batch)
 
 
 def _start_coordinator(store: StoreDir, batch: BatchDir, *, is_trusted: bool) -> None:

@@ -40,10 +40,10 @@ class Followed(Protocol):
 
 def cursor_of(text: str | None) -> Cursor:
     """Return the cursor for a text, or the beginning for None. Raises InvalidInput."""
-    found = BEGINNING if text is None else parse_cursor(text)
-    if found is None:
+    cursor = BEGINNING if text is None else parse_cursor(text)
+    if cursor is None:
         raise InvalidInput(f"{text!r} is not a cursor", hint="use the `cursor` of an event, for example 1.42")
-    return found
+    return cursor
 
 
 def followed_of(store: StoreDir, batch: BatchDir, since: Cursor = BEGINNING) -> Followed:

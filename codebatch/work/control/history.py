@@ -75,9 +75,9 @@ def add_former_tasks(
             note(f"{batch.id} skipped: {error.message}")
 
 
-def _is_same_list(one: ListIdentity, other: ListIdentity) -> bool:
+def _is_same_list(first: ListIdentity, second: ListIdentity) -> bool:
     """Return whether two lists were read from the same files."""
-    return [*map(os.path.realpath, one.files)] == [*map(os.path.realpath, other.files)]
+    return [*map(os.path.realpath, first.files)] == [*map(os.path.realpath, second.files)]
 
 
 def _add_tasks(

@@ -77,33 +77,33 @@ class ListChanges(msgspec.Struct, frozen=True, kw_only=True):
 NO_CHANGES = ListChanges()
 
 
-def list_changes(found: WorkBatch) -> ListChanges:
+def list_changes(work_batch: WorkBatch) -> ListChanges:
     """Compare a batch with its current list. Nothing is run or written, and standard input is not read."""
-    work = found.standing.work
+    work = work_batch.standing.work
     if STDIN_NAME.encode() in work.origin.files:
         return NO_CHANGES
     try:
-        return _compare(found, _read_again(work, infers=False))
+        return _compare(work_batch, _read_again(work, infers=False))
     except (CodebatchError, OSError) as error:
         return ListChanges(problem=str(error))
 
 
-def warn_of_changes(found: WorkBatch, listener: WorkListener) -> ListChanges:
+def warn_of_changes(work_batch: WorkBatch, listener: WorkListener) -> ListChanges:
     """Warn if the list has changed since the batch was made, and return the changes.
 
     The batch keeps its definitions.
     """
-    changes = list_changes(found)
-    source, id_ = found.standing.work.source, found.batch.id
+    changes = list_changes(work_batch)
+    source, id_ = work_batch.standing.work.source, work_batch.batch.id
     if changes.problem:
         listener.warn(
             f"cannot compare batch {id_} with {source}, so the batch keeps its definitions: {changes.problem}"
         )
     elif not changes.is_nothing:
         listener.warn(f"{source} has changed since batch {id_} was made: {'; '.join(changes.described())}")
-        is_reloadable = changes.changed or _undone(found, changes.removed)
+        is_reloadable = changes.changed or _undone(work_batch, changes.removed)
         command = f"codebatch resume --reload --batch {id_}" if is_reloadable else "codebatch work run --unfinished"
-        until = "" if found.standing.coordinator is None else " once the batch has ended"
+        until = "" if work_batch.standing.coordinator is None else " once the batch has ended"
         listener.warn(f"the batch keeps its definitions; to use the new definitions{until}: {command}")
     return changes
 
@@ -176,22 +176,22 @@ def _options(options_given: Mapping[str, object]) -> WorkOptions:
 def _compare(work_batch: WorkBatch, listed: WorkList) -> ListChanges:
     work, now = work_batch.standing.work, listed.work
     stored = CommandDefinitions(work_batch.store, work_batch.batch)
-    known = {*work.order}
-    waits_then = _waits((*work.edges, *work.satisfied_needs), work.inferred, known)
-    waits_now = _waits(now.edges, now.inferred, known)
+    ids_of_batch = {*work.order}
+    waits_then = _waits((*work.edges, *work.satisfied_needs), work.inferred, ids_of_batch)
+    waits_now = _waits(now.edges, now.inferred, ids_of_batch)
     changed: dict[bool, list[CommandId]] = {True: [], False: []}
     removed: list[CommandId] = []
-    for each in work_batch.standing.commands:
-        is_done = each.state is CommandState.DONE
-        definition = listed.definitions.get(each.id)
+    for status in work_batch.standing.commands:
+        is_done = status.state is CommandState.DONE
+        definition = listed.definitions.get(status.id)
         if definition is None:
-            removed.append(each.id)
+            removed.append(status.id)
         elif (
-            not stored.is_same(definition.command, _round_of(each))
-            or now.policy(each.id) != work.policy(each.id)
-            or waits_now.get(each.id) != waits_then.get(each.id)
+            not stored.is_same(definition.command, _round_of(status))
+            or now.policy(status.id) != work.policy(status.id)
+            or waits_now.get(status.id) != waits_then.get(status.id)
         ):
-            changed[is_done].append(each.id)
+            changed[is_done].append(status.id)
     settings = [name for name in Work.__struct_fields__ if name not in _NO_SETTINGS]
     return ListChanges(
         changed=tuple(changed[False]),
@@ -213,7 +213,7 @@ def _waits(
     edges: Collection[WorkEdge], inferred: Collection[InferredEdge], known: Collection[CommandId]
 ) -> Mapping[CommandId, _Waits]:
     """Map each command to its written dependencies. `after` is included only for commands in `known`."""
-    unwritten = {(each.task, each.on) for each in inferred}
+    unwritten = {(edge.task, edge.on) for edge in inferred}
     waits: dict[CommandId, set[tuple[CommandId, EdgeKind]]] = {}
     for edge in edges:
         if (edge.task, edge.on) not in unwritten and (edge.kind == "needs" or edge.on in known):

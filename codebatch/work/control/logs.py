@@ -29,36 +29,38 @@ class AttemptLogFile(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int | None
 
 
-def find_log(found: WorkBatch, command: str, round_: int | None = None) -> AttemptLogFile:
+def find_log(work_batch: WorkBatch, command: str, round_: int | None = None) -> AttemptLogFile:
     """Return the log of a command's last attempt, or of its last attempt in a round.
 
     Raises InvalidInput for an unknown command or round, and NothingToDo if the command has not started.
     """
-    status = next((command_status for command_status in found.standing.commands if command_status.id == command), None)
+    status = next(
+        (command_status for command_status in work_batch.standing.commands if command_status.id == command), None
+    )
     if status is None:
-        ids = [command_status.id for command_status in found.standing.commands][:1000]
-        raise InvalidInput(f"batch {found.batch.id} has no task {command!r}", hint=did_you_mean(command, ids))
+        ids = [command_status.id for command_status in work_batch.standing.commands][:1000]
+        raise InvalidInput(f"batch {work_batch.batch.id} has no task {command!r}", hint=did_you_mean(command, ids))
     if not status.round:
         raise NothingToDo(f"{command} has not started: it is {status.state.value}")
     if round_ is None or round_ == status.round:
-        return log_of(found, status)
-    place = CommandPlaces(found.batch.plan().shards).place(status.item)
-    names = found.batch.files.listing(found.batch.root / layout.LOGS)
+        return log_of(work_batch, status)
+    place = CommandPlaces(work_batch.batch.plan().shards).place(status.item)
+    names = work_batch.batch.files.listing(work_batch.batch.root / layout.LOGS)
     epochs = [parts[3] for name in names if (parts := layout.parse_log(name)) and parts[:3] == (*place, round_)]
     if not epochs:
         hint = f"the task had {count_of(status.round, 'attempt')}; without --round the log of the last attempt is shown"
         raise InvalidInput(f"no log of attempt {round_} of {command}", hint=hint)
-    return _log(found, status.id, round_, layout.log_name(*place, round_, max(epochs)))
+    return _log(work_batch, status.id, round_, layout.log_name(*place, round_, max(epochs)))
 
 
-def log_of(found: WorkBatch, command: CommandStatus) -> AttemptLogFile:
+def log_of(work_batch: WorkBatch, command: CommandStatus) -> AttemptLogFile:
     """Return the log of the last attempt of a command that has started."""
-    return _log(found, command.id, command.round, command.log)
+    return _log(work_batch, command.id, command.round, command.log)
 
 
-def _log(found: WorkBatch, command: CommandId, round_: int, name: str) -> AttemptLogFile:
-    path = found.batch.root / layout.LOGS / name
-    return AttemptLogFile(task=command, round=round_, path=path, bytes=found.batch.files.size(path))
+def _log(work_batch: WorkBatch, command: CommandId, round_: int, name: str) -> AttemptLogFile:
+    path = work_batch.batch.root / layout.LOGS / name
+    return AttemptLogFile(task=command, round=round_, path=path, bytes=work_batch.batch.files.size(path))
 
 
 def iter_log(files: FileReader, log: AttemptLogFile, *, tail: int | None = None) -> Iterator[bytes]:

@@ -46,12 +46,12 @@ class OpenQuestion(msgspec.Struct, frozen=True, kw_only=True):
     digest: Digest
 
 
-def open_questions(found: WorkBatch) -> list[OpenQuestion]:
+def open_questions(work_batch: WorkBatch) -> list[OpenQuestion]:
     """Return the open questions of a batch, in the order of its list."""
-    return [_question(found, command) for command in found.of(CommandState.BLOCKED) if command.question]
+    return [_question(work_batch, command) for command in work_batch.of(CommandState.BLOCKED) if command.question]
 
 
-def _question(found: WorkBatch, command: CommandStatus) -> OpenQuestion:
+def _question(work_batch: WorkBatch, command: CommandStatus) -> OpenQuestion:
     digest = Digest(command.question)
     for kind, text in OUR_TEXTS.items():
         if digest == our_question(kind, command.id, command.round):
@@ -65,13 +65,13 @@ def _question(found: WorkBatch, command: CommandStatus) -> OpenQuestion:
                 round=command.round,
                 digest=digest,
             )
-    asked = found.standing.asked.get(digest)
+    question_text = work_batch.standing.asked.get(digest)
     return OpenQuestion(
         task=command.id,
         kind="asked",
-        text="the question can no longer be read" if asked is None else asked.text,
-        choices=() if asked is None else asked.choices,
-        is_human=asked is None or asked.is_human,
+        text="the question can no longer be read" if question_text is None else question_text.text,
+        choices=() if question_text is None else question_text.choices,
+        is_human=question_text is None or question_text.is_human,
         is_live=command.is_live,
         round=command.round,
         digest=digest,

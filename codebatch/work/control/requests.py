@@ -20,19 +20,19 @@ _SKIPS_MAX = 3
 """Maximum number of skips of a command that starts another attempt at the same time."""
 
 
-def named(found: WorkBatch, tasks: Sequence[str]) -> list[CommandStatus]:
+def named(work_batch: WorkBatch, tasks: Sequence[str]) -> list[CommandStatus]:
     """Return the commands with these IDs. Raises InvalidInput for an unknown ID."""
-    by_id = {command.id: command for command in found.standing.commands}
+    by_id = {command.id: command for command in work_batch.standing.commands}
     for task in tasks:
         if task not in by_id:
             hint = did_you_mean(task, [*by_id][:_LIKE_MAX])
-            raise InvalidInput(f"batch {found.batch.id} has no task {task!r}", hint=hint)
+            raise InvalidInput(f"batch {work_batch.batch.id} has no task {task!r}", hint=hint)
     return [by_id[CommandId(task)] for task in dict.fromkeys(tasks)]
 
 
-def seen_failures(found: WorkBatch) -> dict[CommandId, int]:
+def seen_failures(work_batch: WorkBatch) -> dict[CommandId, int]:
     """Return the rounds of the failures that the caller has seen, for an Open request."""
-    return {command.id: command.round for command in found.of(CommandState.FAILED)}
+    return {command.id: command.round for command in work_batch.of(CommandState.FAILED)}
 
 
 def retry_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, dependents: bool = False) -> WorkBatch:
@@ -40,26 +40,26 @@ def retry_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, depen
 
     Returns the status of the batch after that. Raises InvalidInput if a command is running or unknown.
     """
-    found = load_work_batch(store, batch)
-    chosen = named(found, tasks)
+    work_batch = load_work_batch(store, batch)
+    chosen = named(work_batch, tasks)
     running = [command.id for command in chosen if command.holder is not None]
     if running:
         raise InvalidInput(f"{running[0]} is running", hint="stop it first: codebatch work skip, or codebatch cancel")
     if dependents:
         chosen += [
             command
-            for command in _dependents(found, {command.id for command in chosen})
+            for command in _dependents(work_batch, {command.id for command in chosen})
             if command.holder is None and command.round
         ]
     ended_rounds = {command.id: command.ended for command in chosen}
-    request(batch, Open(rounds=ended_rounds, lifts="named", acknowledged=seen_failures(found)))
+    request(batch, Open(rounds=ended_rounds, lifts="named", acknowledged=seen_failures(work_batch)))
     return load_work_batch(store, batch)
 
 
-def _dependents(found: WorkBatch, ids: set[CommandId]) -> list[CommandStatus]:
+def _dependents(work_batch: WorkBatch, ids: set[CommandId]) -> list[CommandStatus]:
     """Return the commands that need some commands, directly or indirectly, in the order of the list."""
     users: dict[CommandId, list[CommandId]] = {}
-    for edge in found.standing.work.edges:
+    for edge in work_batch.standing.work.edges:
         if edge.kind == "needs":
             users.setdefault(edge.on, []).append(edge.task)
     reached = set(ids)
@@ -68,7 +68,7 @@ def _dependents(found: WorkBatch, ids: set[CommandId]) -> list[CommandStatus]:
         new = set(users.get(pending.pop(), ())) - reached
         reached |= new
         pending += new
-    return [command for command in found.standing.commands if command.id in reached - ids]
+    return [command for command in work_batch.standing.commands if command.id in reached - ids]
 
 
 def skip_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, as_done: bool = False) -> WorkBatch:
@@ -77,20 +77,20 @@ def skip_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, as_don
     For dependents they failed or, if `as_done`, are done. Returns the status of the batch after that. Raises
     InvalidInput if a command is done or unknown.
     """
-    found = load_work_batch(store, batch)
-    done = [command.id for command in named(found, tasks) if command.state is CommandState.DONE]
+    work_batch = load_work_batch(store, batch)
+    done = [command.id for command in named(work_batch, tasks) if command.state is CommandState.DONE]
     if done:
         raise InvalidInput(f"{done[0]} is already done")
     for _ in range(_SKIPS_MAX):
-        before = named(found, tasks)
+        before = named(work_batch, tasks)
         for command in before:
             request(batch, Skip(task=command.id, round=command.round, marked_done=as_done))
-        found = load_work_batch(store, batch)
+        work_batch = load_work_batch(store, batch)
         rounds = {command.id: command.round for command in before}
-        tasks = [command.id for command in named(found, tasks) if command.round > rounds[command.id]]
+        tasks = [command.id for command in named(work_batch, tasks) if command.round > rounds[command.id]]
         if not tasks:
             break
-    return found
+    return work_batch
 
 
 def pause_batch(store: StoreDir, batch: BatchDir) -> WorkBatch:
@@ -113,14 +113,14 @@ def change_batch(
     Running commands continue, even if there are more than the new limit. Raises InvalidInput for an unknown pool and
     for a number below 1.
     """
-    found = load_work_batch(store, batch)
+    work_batch = load_work_batch(store, batch)
     sizes = dict(pools or {})
     for name, size in (*sizes.items(), ("max_parallel", 1 if max_parallel is None else max_parallel)):
         if size < 1:
             raise InvalidInput(f"{name} must be at least 1, not {size}")
     for name in sizes:
-        if name not in found.standing.work.pools:
-            hint = did_you_mean(name, [*found.standing.work.pools])
+        if name not in work_batch.standing.work.pools:
+            hint = did_you_mean(name, [*work_batch.standing.work.pools])
             raise InvalidInput(f"batch {batch.id} has no pool {name!r}", hint=hint)
     request(batch, Set(max_parallel=max_parallel, pools=sizes))
     return load_work_batch(store, batch)

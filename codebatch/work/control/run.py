@@ -76,8 +76,8 @@ def run_files(
     run early, and SIGHUP is ignored. If the listener does not agree, nothing is written or run. `keep` as in
     `collect_garbage`. Raises CodebatchError. If the error occurs before the first command starts, no batch was written.
     """
-    with make_batch(paths, options, place, is_beside=is_beside, is_trusted=is_trusted, listener=listener) as made:
-        result = _conduct(made.store, made.batch, listener, made.lock, made.leads)
+    with make_batch(paths, options, place, is_beside=is_beside, is_trusted=is_trusted, listener=listener) as new_batch:
+        result = _conduct(new_batch.store, new_batch.batch, listener, new_batch.lock, new_batch.leads)
     if not result.signal_status:
         _tidy(result, keep, listener)
     return result
@@ -193,28 +193,30 @@ def resume_work(
     Raises BatchRunning if another process runs the batch. Raises CommandsForeign if the store was not created on this
     machine by this user, unless `is_trusted`. Raises the errors of `run_files`.
     """
-    found = load_work_batch(store, batch)
-    chosen = {command.id for command in named(found, only)}
+    work_batch = load_work_batch(store, batch)
+    chosen = {command.id for command in named(work_batch, only)}
     if not is_trusted:
         check_trusted(store, batch)
-    refuse_running(found)
-    if found.standing.state is BatchState.COMPLETED and not is_forced:
-        changes = reload_list(found, listener) if reloads else warn_of_changes(found, listener)
-        status = found.standing
+    refuse_running(work_batch)
+    if work_batch.standing.state is BatchState.COMPLETED and not is_forced:
+        changes = reload_list(work_batch, listener) if reloads else warn_of_changes(work_batch, listener)
+        status = work_batch.standing
         return WorkRunResult(store=store, batch=batch, standing=status, seconds=0.0, signal_status=0, changes=changes)
     states = [*_OPENED, *([CommandState.DONE] if is_forced else []), *([CommandState.BLOCKED] if blocked else [])]
     with store.writing() as lock:
-        before = found
-        found, changes = _listed(found, listener, reloads=reloads, is_forced=is_forced)
+        before = work_batch
+        work_batch, changes = _listed(work_batch, listener, reloads=reloads, is_forced=is_forced)
         ended_rounds = {
             command.id: command.ended
             # The reload may have changed the retry policy, and so the state of a failed task.
-            for command in (*before.of(*states), *found.of(*states))
+            for command in (*before.of(*states), *work_batch.of(*states))
             if command.ended and (command.id in chosen if chosen else is_forced or not command.is_decided)
         }
         if reloads:
             ended_rounds = {id_: round_ for id_, round_ in ended_rounds.items() if id_ not in changes.removed}
-        request(batch, Open(rounds=ended_rounds, lifts="named" if chosen else "all", acknowledged=seen_failures(found)))
+        request(
+            batch, Open(rounds=ended_rounds, lifts="named" if chosen else "all", acknowledged=seen_failures(work_batch))
+        )
         return replace(_conduct(store, batch, listener, lock, lambda: None, wait_answers), changes=changes)
 
 
@@ -227,29 +229,29 @@ def continue_batch(
     """
     if not is_trusted:
         check_trusted(store, batch)
-    found = load_work_batch(store, batch)
-    refuse_running(found)
+    work_batch = load_work_batch(store, batch)
+    refuse_running(work_batch)
     with store.writing() as lock:
-        _, changes = _listed(found, listener, reloads=reloads)
+        _, changes = _listed(work_batch, listener, reloads=reloads)
         return replace(_conduct(store, batch, listener, lock, lambda: None), changes=changes)
 
 
 def _listed(
-    found: WorkBatch, listener: WorkListener, *, reloads: bool, is_forced: bool = False
+    work_batch: WorkBatch, listener: WorkListener, *, reloads: bool, is_forced: bool = False
 ) -> tuple[WorkBatch, ListChanges]:
     """Compare a batch with its list, or reload the list. Return the resulting status and the changes of the list."""
     if not reloads:
-        return found, warn_of_changes(found, listener)
-    changes = reload_list(found, listener, is_forced=is_forced)
-    return load_work_batch(found.store, found.batch), changes
+        return work_batch, warn_of_changes(work_batch, listener)
+    changes = reload_list(work_batch, listener, is_forced=is_forced)
+    return load_work_batch(work_batch.store, work_batch.batch), changes
 
 
-def refuse_running(found: WorkBatch) -> None:
+def refuse_running(work_batch: WorkBatch) -> None:
     """Raise BatchRunning if a process runs the batch."""
-    if (leader := found.standing.coordinator) is not None:
+    if (leader := work_batch.standing.coordinator) is not None:
         raise BatchRunning(
-            f"batch {found.batch.id} is already running (process {leader.pid} on {leader.host.name})",
-            hint=f"see: codebatch status --batch {found.batch.id}",
+            f"batch {work_batch.batch.id} is already running (process {leader.pid} on {leader.host.name})",
+            hint=f"see: codebatch status --batch {work_batch.batch.id}",
         )
 
 

@@ -125,24 +125,24 @@ def _events_of_units(batch: BatchDir) -> Iterator[Json]:
     spans: list[TraceSpan] = []
     for line in journal.read_journal(batch.files, batch.root):
         match line.event:
-            case journal.Began() as one:
-                begun[line.holder, one.shard, one.start, one.epoch] = line.at_ns, one
-            case journal.Finished() as one:
-                at_ns, unit = begun.pop((line.holder, one.shard, one.start, one.epoch), (0, None))
+            case journal.Began() as event:
+                begun[line.holder, event.shard, event.start, event.epoch] = line.at_ns, event
+            case journal.Finished() as event:
+                at_ns, unit = begun.pop((line.holder, event.shard, event.start, event.epoch), (0, None))
                 if unit is None:
                     continue
-                arguments = {"items": one.end - one.start, "round": unit.round, "cpu_seconds": one.cpu_seconds}
+                arguments = {"items": event.end - event.start, "round": unit.round, "cpu_seconds": event.cpu_seconds}
                 spans.append(
                     TraceSpan(
-                        name=f"{', '.join(unit.tasks)} {one.shard}[{one.start}:{one.end}]",
+                        name=f"{', '.join(unit.tasks)} {event.shard}[{event.start}:{event.end}]",
                         start_ns=at_ns,
-                        end_ns=at_ns + round(one.seconds * 1e9),
+                        end_ns=at_ns + round(event.seconds * 1e9),
                         track=line.holder,
                         arguments=arguments,
                     )
                 )
-            case journal.Failed() as one:
-                name = f"{one.task}: {one.path or one.shard} {one.reason or ''}".rstrip()
+            case journal.Failed() as event:
+                name = f"{event.task}: {event.path or event.shard} {event.reason or ''}".rstrip()
                 yield {"ph": "i", "s": "p", "pid": 1, "tid": 0, "ts": _us(line.at_ns), "name": name}
             case _:
                 pass

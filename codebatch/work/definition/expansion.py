@@ -87,17 +87,17 @@ class Expander:
         """Return a member for each line of a list of lines."""
         return self._distinct(place, map(_line_item, lines))
 
-    def _items(self, place: TableLocation, each: EachTable, cwd: str) -> Iterable[_ExpandedItem]:
-        if each.files is not UNSET:
-            return self._file_items(each.files, each.chunk, cwd)
-        if each.values is not UNSET:
-            return [_ExpandedItem(value, value, value, {"value": value}) for value in each.values]
-        if each.matrix is not UNSET:
-            return self._matrix_items(place, each.matrix)
-        if each.lines is not UNSET:
-            return map(_line_item, text_lines(self._text(each.lines)))
-        assert each.json is not UNSET
-        return self._json_items(each.json)
+    def _items(self, place: TableLocation, table: EachTable, cwd: str) -> Iterable[_ExpandedItem]:
+        if table.files is not UNSET:
+            return self._file_items(table.files, table.chunk, cwd)
+        if table.values is not UNSET:
+            return [_ExpandedItem(value, value, value, {"value": value}) for value in table.values]
+        if table.matrix is not UNSET:
+            return self._matrix_items(place, table.matrix)
+        if table.lines is not UNSET:
+            return map(_line_item, text_lines(self._text(table.lines)))
+        assert table.json is not UNSET
+        return self._json_items(table.json)
 
     def _text(self, name: str) -> str:
         return text_of(read_bytes(self._root / name, name), name)
@@ -209,11 +209,11 @@ def _json_values(text: str, name: str) -> Iterator[tuple[str, object]]:
     """Yield the values of a JSON file with their locations: one value a line, or the values of one array."""
     if text.lstrip().startswith("["):
         try:
-            whole = parse_json(text)
+            document = parse_json(text)
         except JsonError as error:
             raise _invalid_json(name, error.line, error) from error
-        assert isinstance(whole, list)
-        for number, value in enumerate(whole, 1):
+        assert isinstance(document, list)
+        for number, value in enumerate(document, 1):
             yield f"{name}: value {number:,}", value
         return
     for number, line in enumerate(text.split("\n"), 1):

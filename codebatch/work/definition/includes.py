@@ -70,9 +70,11 @@ class _FileReader:
             return
         yield file
         included = file.settings.get("include", ())
-        for each in included if isinstance(included, list) and len(self._seen) <= WORK_FILES_MAX else ():
-            if isinstance(each, str):
-                yield from self.files(path.parent / each, os.path.join(os.path.dirname(name), each), file)
+        for included_name in included if isinstance(included, list) and len(self._seen) <= WORK_FILES_MAX else ():
+            if isinstance(included_name, str):
+                yield from self.files(
+                    path.parent / included_name, os.path.join(os.path.dirname(name), included_name), file
+                )
 
     def _read(self, path: Path, name: str, is_each_line: bool) -> WorkFile:
         if name != STDIN_NAME and not os.path.lexists(path):

@@ -22,7 +22,7 @@ _WHY_CHARACTERS_MAX = 500
 _DROPPED_SHOWN_MAX = 5
 
 
-class Inferred(NamedTuple):
+class InferredEdges(NamedTuple):
     """All edges of a list, the inferred edges with their evidence, and the rejected edges."""
 
     edges: list[WorkEdge]
@@ -47,7 +47,7 @@ def with_inferred(
     groups: Mapping[str, Mapping[str, CommandId]],
     settings: BatchSettings,
     options: WorkOptions,
-) -> Inferred:
+) -> InferredEdges:
     """Return the written and the inferred edges. Add a note for each failure."""
     names = {task.id: task.group or task.id for task in tasks}
     first = {names[task.id]: task for task in reversed(tasks)}
@@ -72,8 +72,8 @@ def with_inferred(
     inferred = [edge for each in accepted.edges for edge in _member_edges(each, groups)]
     if len(edges) + len(inferred) > EDGES_MAX:
         settings.notes.append(f"no dependencies are inferred: there would be more than {EDGES_MAX:,}")
-        return Inferred([*edges], [], left_out)
-    return Inferred([*edges, *(WorkEdge(each.task, each.on) for each in inferred)], inferred, left_out)
+        return InferredEdges([*edges], [], left_out)
+    return InferredEdges([*edges, *(WorkEdge(each.task, each.on) for each in inferred)], inferred, left_out)
 
 
 def _described(name: str, task: Task) -> Described:

@@ -54,7 +54,7 @@ def markdown_directory(path: Path, name: str, problems: Problems, *, is_recursiv
     for relative in _names(path, name, problems, is_recursive=is_recursive):
         shown = os.path.join(name, relative)
         if len(written) > COMMANDS_MAX:
-            break  # `check_ids` or a later check reports that there are too many tasks.
+            break  # `check_ids` reports that there are too many tasks.
         try:
             file = path / relative
             if file.is_symlink() and not os.path.realpath(file).startswith(os.path.join(root, "")):
