@@ -1,4 +1,4 @@
-"""What an export is, whatever its form."""
+"""The input and the result of an export, independent of its format."""
 
 from __future__ import annotations
 

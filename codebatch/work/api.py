@@ -63,8 +63,8 @@ def start(
     - `parallel_batches`: run even if another batch runs in the same directory.
     - `trust`: run even if the store was not created on this machine.
 
-    If this process is killed, running tasks continue, and `resume` continues the batch. `WorkRan.shortfall` describes
-    tasks that are not done. Raises CodebatchError or OSError.
+    If this process is killed, running tasks continue, and `resume` continues the batch. `WorkRunResult.shortfall`
+    describes tasks that are not done. Raises CodebatchError or OSError.
     """
     options = WorkOptions(
         tasks=tuple(tasks),
@@ -147,7 +147,7 @@ def resume(
     - `blocked`: also rerun tasks that wait for an answer, without an answer.
     - `wait_answers`: keep running while a question is open.
     - `reload`: use the current definitions of tasks that are not done. Otherwise, the batch keeps its definitions.
-      `WorkRan.changes` describes how the task list has changed.
+      `WorkRunResult.changes` describes how the task list has changed.
     - `trust`: resume even if the store was not created on this machine.
 
     Raises the errors of `get` and `start`.

@@ -69,13 +69,13 @@ class DiffOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def comparing(function: F) -> F:
-    """Add the options of comparisons to a command, as one argument `wanted`."""
+    """Add the options of comparisons to a command, as one argument `options`."""
 
     def wrapped(**arguments: object) -> object:
         values = {name: arguments.pop(name) for name in DiffOptions.__struct_fields__ if name in arguments}
         filters = {name: value for name in OutputFilters.__annotations__ if (value := arguments.pop(name, None))}
         options = msgspec.convert({**values, "filters": filters}, DiffOptions)
-        return function(wanted=options, **arguments)
+        return function(options=options, **arguments)
 
     wrapped.__name__ = function.__name__
     wrapped.__doc__ = function.__doc__

@@ -64,7 +64,7 @@ def write_rows(
 ) -> None:
     """Write rows to standard output in any format except JSON.
 
-    Control characters are escaped, except for CSV that is not written to a terminal. JSON lines escape them anyway.
+    Control characters are escaped, except in JSON lines and in CSV that is not written to a terminal.
     """
     if form == "jsonl":
         for row in rows:

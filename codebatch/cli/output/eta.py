@@ -56,7 +56,7 @@ class Pace:
         return len(self._samples)
 
     def note(self, now: float, share: float) -> None:
-        """Record a share. At most `SAMPLES_MAX` samples are kept, at equal intervals."""
+        """Record a share. At most `SAMPLES_MAX` samples are kept, at about equal intervals."""
         if self._samples and now - self._samples[-1][0] < self._gap:
             return
         self._samples.append((now, share))

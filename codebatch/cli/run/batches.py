@@ -192,7 +192,7 @@ def tasks(context: CommandContext, batch_reference: str | None) -> None:
 @option("--task", "task", metavar="NAME", required=True, help="Task whose shards are listed")
 @option(
     "--status",
-    "wanted",
+    "state_filter",
     metavar="STATE",
     type=click.Choice(["open", "ready", "running", "done", "failed"]),
     help="Only shards in this state: open, running, done or failed",

@@ -23,8 +23,8 @@ from codebatch.work.control.listener import WorkListener
 from codebatch.work.control.trust import check_trusted
 
 LOOK_SECONDS = 0.05
-_POLLS_BETWEEN_REPORTS = 20
-_POLLS_UNTIL_HINT = 60
+POLLS_BETWEEN_REPORTS = 20
+POLLS_UNTIL_HINT = 60
 """Number of polls until a note says how to end the process."""
 KILLS_MAX = 100
 """Maximum number of searches for processes to kill. Killed processes may have started others."""
@@ -125,14 +125,14 @@ class _Waiting:
     @property
     def is_report_due(self) -> bool:
         """Return whether the next wait reports the process and the running tasks."""
-        return self._polls % _POLLS_BETWEEN_REPORTS == 0
+        return self._polls % POLLS_BETWEEN_REPORTS == 0
 
     def wait_for(self, holder: HolderFile, running: tuple[CommandId, ...]) -> None:
         """Wait one poll interval for a process that runs these tasks."""
         process = f"process {holder.pid} on {holder.host.name}"
         if self.is_report_due:
             self._listener.waiting(running, process)
-        if self._polls == _POLLS_UNTIL_HINT:
+        if self._polls == POLLS_UNTIL_HINT:
             self._listener.note(f"still waiting for {process}: {self._how_to_end(holder)}")
         self._polls += 1
         time.sleep(LOOK_SECONDS)

@@ -35,7 +35,7 @@ class Followed(Protocol):
         """Return the events since the last call."""
 
     def look(self, *, closely: bool) -> Seen:
-        """Return which processes run the batch. `closely`: read its state even if a coordinator is alive."""
+        """Return whether processes run the batch. `closely`: also read its counts if a coordinator is alive."""
 
 
 def cursor_of(text: str | None) -> Cursor:
@@ -54,7 +54,7 @@ def followed_of(store: StoreDir, batch: BatchDir, since: Cursor = BEGINNING) -> 
 def iter_followed(
     followed: Followed, *, keeps: bool = False, sleep: Callable[[float], None] = time.sleep
 ) -> Iterator[AnyEvent | Seen | None]:
-    """Yield the events of a batch as they appear, and at intervals which processes run it. Yield None after each poll.
+    """Yield the events of a batch as they appear, and at intervals whether processes run it. Yield None after each poll.
 
     The last value is a Seen: after the batch has ended or, unless `keeps`, when no process runs it. Raises
     CollectedMeanwhile, StoreCorrupt.

@@ -218,7 +218,7 @@ class KeepingDisplay(Display):
         super().__init__(io.StringIO(), is_live=False)
         self.told: list[Stage] = []
 
-    def tell(self, stage: Stage) -> None:
+    def show_stage(self, stage: Stage) -> None:
         self.told.append(stage)
 
 
