@@ -140,7 +140,7 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_colored_notes(self) -> bool:
-        """Whether notes on standard error are coloured."""
+        """True if notes on standard error are coloured."""
         return is_colored(self.color, sys.stderr)
 
     def relay(self, line: str) -> None:
@@ -150,9 +150,9 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
                 write_own(sys.stderr, f"{line}\n")
 
     def report_reading(self) -> None:
-        """With `-v`, report which store was used and how much was read.
+        """Report which store was used and how much was read, if `-v` was given.
 
-        With `--explain`, also report this for each query.
+        With `--explain`, the numbers are also reported for each query.
         """
         if self.files is None:
             return

@@ -54,7 +54,7 @@ def followed_of(store: StoreDir, batch: BatchDir, since: Cursor = BEGINNING) -> 
 def iter_followed(
     followed: Followed, *, keeps: bool = False, sleep: Callable[[float], None] = time.sleep
 ) -> Iterator[AnyEvent | Seen | None]:
-    """Yield the events of a batch as they appear, and at intervals whether processes run it. Yield None after each poll.
+    """Yield the events of a batch as they appear, a Seen at intervals, and None after each poll.
 
     The last value is a Seen: after the batch has ended or, unless `keeps`, when no process runs it. Raises
     CollectedMeanwhile, StoreCorrupt.

@@ -180,7 +180,7 @@ class ListenerAdapter:
         self._updated_ns = 0
 
     def conducting(self, conductor: Conductor) -> None:
-        """This process is now the coordinator of the batch."""
+        """Start to report the batch. Earlier outcomes are recorded and not reported again."""
         self._conductor = conductor
         self._ids = conductor.agenda.ids
         self._leads()
@@ -193,7 +193,7 @@ class ListenerAdapter:
         self._listener.chosen(self._batch, self._work)
 
     def handled(self, event: CommandEvent) -> None:
-        """The scheduler has handled an event."""
+        """Report the effects of an event that the scheduler has handled."""
         match event:
             case Concluded(conclusions):
                 for item in {conclusion.item for conclusion in conclusions}:
@@ -208,7 +208,7 @@ class ListenerAdapter:
         self._update_running()
 
     def turned(self, eta: Eta | None) -> None:
-        """The event loop has completed a turn."""
+        """Report running tasks, questions and progress after a turn of the event loop."""
         self._update_running()
         self._report_questions()
         now = running_ns()
@@ -233,7 +233,7 @@ class ListenerAdapter:
         )
 
     def insisted(self, is_killed: bool) -> None:
-        """The user has sent a further signal."""
+        """Report that a further signal ends the running tasks."""
         self._listener.ending(len(self._conductor.running - self._conductor.foreign), is_killed=is_killed)
 
     def noted(self, text: str) -> None:
