@@ -34,12 +34,12 @@ def on_lines_of_files(outgoing: Sequence[Outgoing], sources: BatchSources) -> li
     return [
         finding
         if finding.found.cell is UNSET
-        else finding._replace(found=_placed(finding.found, *notebooks[finding.path]))
+        else finding._replace(found=_relocate(finding.found, *notebooks[finding.path]))
         for finding in outgoing
     ]
 
 
-def _placed(diagnostic: Diagnostic, lines: list[bytes], cells: list[list[str]]) -> Diagnostic:
+def _relocate(diagnostic: Diagnostic, lines: list[bytes], cells: list[list[str]]) -> Diagnostic:
     message = f"{diagnostic.message} (cell {diagnostic.cell}, line {diagnostic.cell_line})"
     if not _holds_its_code(diagnostic, lines, cells):
         return replace(diagnostic, message=message, line=1, column=1, end_line=1, end_column=1)

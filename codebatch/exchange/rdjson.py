@@ -69,7 +69,7 @@ def byte_column(text: bytes, column: int) -> int:
     characters = max(column - 1, 0)
     if text.isascii():
         return characters + 1
-    decoded, starts = _measured(text)
+    decoded, starts = _decode_with_offsets(text)
     part = min(characters, len(decoded)) // _PART
     inside = decoded[part * _PART : characters]
     behind = max(characters - len(decoded), 0)
@@ -77,7 +77,7 @@ def byte_column(text: bytes, column: int) -> int:
 
 
 @functools.lru_cache(maxsize=4)
-def _measured(text: bytes) -> tuple[str, list[int]]:
+def _decode_with_offsets(text: bytes) -> tuple[str, list[int]]:
     """Return a decoded line, and the byte offset of each part.
 
     Cached, because minified code has all findings in one line.

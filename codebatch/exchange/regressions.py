@@ -37,8 +37,8 @@ def suppressed(comparison: Comparison) -> Iterator[Outgoing]:
         old_path = change.old.path_bytes
         path = comparison.trees.new_path(old_path)
         if path is not None:
-            line = _at(comparison.trees.lines("old", old_path, path), change.old.line)
-            yield Outgoing(_moved(change.old, path, line), path, change.state, reason=change.reason)
+            line = _counterpart_line(comparison.trees.lines("old", old_path, path), change.old.line)
+            yield Outgoing(_relocate(change.old, path, line), path, change.state, reason=change.reason)
 
 
 def not_comparable(comparison: Comparison) -> Iterator[str]:
@@ -58,16 +58,16 @@ def _is_changed(lines: Sequence[int] | None, line: int) -> bool:
 
     `lines` maps lines of the file to lines of the older file.
     """
-    return lines is None or _at(lines, line) == 0
+    return lines is None or _counterpart_line(lines, line) == 0
 
 
-def _at(lines: Sequence[int] | None, line: int) -> int:
+def _counterpart_line(lines: Sequence[int] | None, line: int) -> int:
     """Return the line of the other file that corresponds to a line, counted from 1, or 0 if there is none."""
     has_counterpart = lines is not None and 0 < line <= len(lines) and lines[line - 1] != NOWHERE
     return lines[line - 1] + 1 if lines is not None and has_counterpart else 0
 
 
-def _moved(diagnostic: Diagnostic, path: bytes, line: int) -> Diagnostic:
+def _relocate(diagnostic: Diagnostic, path: bytes, line: int) -> Diagnostic:
     text, encoded = path_fields(path)
     end_line = diagnostic.end_line - diagnostic.line + line if line else 0
     return msgspec.structs.replace(diagnostic, path=text, path_b64=encoded, line=line, end_line=end_line)

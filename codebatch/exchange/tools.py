@@ -30,14 +30,14 @@ def tools_of(batch: Batch, task: str | None, wanted: Collection[str]) -> dict[st
     for name in tasks_that_give(batch.question.catalogue, records.choose_tasks(task), ("diagnostic",)):
         if name not in imported:
             tools = tools_of_task(records, name)
-            more = _named_before(batch, name) if name in tools else ()
+            more = _tools_in_bases(batch, name) if name in tools else ()
             versions.update(
                 (tool, planned[name].tools.get(RUFF, "") if tool == RUFF else "") for tool in (*tools, *more)
             )
     return {tool: version for tool, version in sorted(versions.items()) if not wanted or tool in wanted}
 
 
-def _named_before(batch: Batch, task: str) -> Collection[str]:
+def _tools_in_bases(batch: Batch, task: str) -> Collection[str]:
     """Return the tools of a task's findings in the bases of a batch. Bases that no longer exist are skipped."""
     store = batch.question.store
     names: set[str] = set()

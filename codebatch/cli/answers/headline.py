@@ -95,14 +95,14 @@ def _sections(headline: Headline, question: BatchQuery, width: int | None) -> tu
             "Hard to change",
             len(headline.hotspots),
             _hotspots(headline),
-            _hard_lines(headline.hotspots, width),
+            _hotspot_lines(headline.hotspots, width),
             7 if free else 4,
         ),
         _Section(
             f"Duplicate blocks ({headline.duplicates_count:,})",
             headline.duplicates_count,
             COPIES,
-            _copy_lines(headline.duplicates, width),
+            _duplicate_lines(headline.duplicates, width),
             4 if free else 2,
         ),
         _Section(
@@ -143,12 +143,12 @@ def _bug_lines(rules: Iterable[RuleFindings], question: BatchQuery, width: int |
             yield from source_lines(first, sources[place], width)
 
 
-def _hard_lines(functions: Iterable[Hotspot], width: int | None) -> Iterator[str]:
+def _hotspot_lines(functions: Iterable[Hotspot], width: int | None) -> Iterator[str]:
     functions = tuple(functions)
     has_history = any(function.commits_per_year is not None for function in functions)
     yield fitted(f"  complexity  {'commits/yr  ' if has_history else ''}dependents", width)
     for function in functions:
-        used = _users(function)
+        used = _dependents_text(function)
         changes = (
             f"{'?' if function.commits_per_year is None else f'{function.commits_per_year:,}':>10}  "
             if has_history
@@ -159,7 +159,7 @@ def _hard_lines(functions: Iterable[Hotspot], width: int | None) -> Iterator[str
         yield fitted(f"{text}{fitted_path(where, width, len(text))}", width)
 
 
-def _users(function: Hotspot) -> str:
+def _dependents_text(function: Hotspot) -> str:
     """Return the number of files that depend on a function's file. A plus marks possible users without an import."""
     if not function.dependents:
         return "?" if function.dependents is None else "-"
@@ -172,7 +172,7 @@ def _complexity(function: Hotspot) -> int:
     return function.cognitive or function.complexity or 0
 
 
-def _copy_lines(copies: Iterable[DuplicateBlock], width: int | None) -> Iterator[str]:
+def _duplicate_lines(copies: Iterable[DuplicateBlock], width: int | None) -> Iterator[str]:
     for block in copies:
         more = f" and {block.copies - 2:,} more" if block.copies > 2 else ""
         places = [f"{display_path(place.path_bytes)}:{place.line}" for place in block.locations[:2]]

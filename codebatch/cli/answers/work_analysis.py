@@ -79,11 +79,11 @@ def _report_inferred(
             context.report(
                 f"and {len(inferred) - _EDGES_SHOWN_MAX:,} more; `work analyze` with the same options shows all"
             )
-    for line in _left_out_lines(left_out[:_EDGES_SHOWN_MAX]):
+    for line in _rejection_lines(left_out[:_EDGES_SHOWN_MAX]):
         context.report(line)
 
 
-def _left_out_lines(left_out: Sequence[RejectedEdge]) -> Iterator[str]:
+def _rejection_lines(left_out: Sequence[RejectedEdge]) -> Iterator[str]:
     for edge in left_out:
         why = f", {edge.evidence}" if edge.evidence else ""
         yield f"rejected: {edge.task} needs {edge.on} ({edge.confidence:.2f}{why}): {edge.reason}"
@@ -117,7 +117,7 @@ def _lines(analysis: Analysis) -> Iterator[str]:
             ((each.task, _kind(each), each.on, _source(each), each.evidence or "-") for each in analysis.edges),
             ("task", "", "depends on", "source", "why"),
         )
-    yield from _left_out_lines(analysis.rejected_edges)
+    yield from _rejection_lines(analysis.rejected_edges)
 
 
 def _kind(edge: AnalyzedEdge) -> str:

@@ -31,7 +31,7 @@ from codebatch.query.fields import JsonRecord
 
 EXIT_FAILED = 1
 _SHOWN_MAX = 50
-_OF_BASELINE: tuple[State, ...] = ("new", "unchanged", "fixed")
+_BASELINE_STATES: tuple[State, ...] = ("new", "unchanged", "fixed")
 
 
 class CheckedBatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,7 +155,7 @@ def _annotate(context: CommandContext, base: NoBase) -> None:
         return
     from codebatch.exchange.github import workflow_command  # Other CI systems do not need this import.
 
-    line = workflow_command("warning", _nothing(base), {"title": "codebatch check"})
+    line = workflow_command("warning", _no_base_text(base), {"title": "codebatch check"})
     if context.as_json:
         context.report(line)
     else:
@@ -190,7 +190,7 @@ def _answer(context: CommandContext, checked: CheckResult, baseline: Path | None
     elif isinstance(checked.base, KeptBase):
         context.note(f"compared with {checked.base.why}")
     elif context.as_json:
-        context.report(_nothing(checked.base))
+        context.report(_no_base_text(checked.base))
     completeness = checked.head.whole
     if compared is not None:
         completeness = msgspec.structs.replace(completeness, lost=completeness.lost + len(compared.trees.lost))
@@ -224,13 +224,13 @@ def _list_command(context: CommandContext, checked: CheckResult, baseline: Path 
     return context.suggest(f": codebatch {shlex.join(words)}").removeprefix(": ")
 
 
-def _nothing(base: NoBase) -> str:
+def _no_base_text(base: NoBase) -> str:
     return f"no base to compare with ({base.why}): no finding is treated as new"
 
 
 def _lines(checked: CheckResult, command: str | None) -> Iterator[str]:
     if isinstance(checked.base, NoBase):
-        yield _nothing(checked.base)
+        yield _no_base_text(checked.base)
     yield from (f"{difference_line(each)} [{word_of(each.state)}]" for each in checked.forbidden[:_SHOWN_MAX])
     if len(checked.forbidden) > _SHOWN_MAX:
         yield f"{len(checked.forbidden) - _SHOWN_MAX:,} more that fail the check; list all with --json"
@@ -243,14 +243,14 @@ def _lines(checked: CheckResult, command: str | None) -> Iterator[str]:
             for each in checked.judged
         ]
         yield from table(rows, ("condition", "value", "limit", "verdict"))
-        yield from _counted(checked)
+        yield from _count_texts(checked)
 
 
-def _counted(checked: CheckResult) -> Iterator[str]:
+def _count_texts(checked: CheckResult) -> Iterator[str]:
     if checked.comparison is not None:
         yield counts_line(checked.comparison, (*SHOWN, *COUNTED))
     else:
-        new, unchanged, fixed = (checked.counts[state] for state in _OF_BASELINE)
+        new, unchanged, fixed = (checked.counts[state] for state in _BASELINE_STATES)
         unknown = checked.counts.get("not_comparable", 0)
         suffix = f", {unknown:,} not comparable (not checked in the same way)" if unknown else ""
         yield f"{new:,} new, {unchanged:,} in the baseline, {fixed:,} in the baseline but no longer found{suffix}"

@@ -91,7 +91,7 @@ def findings(
     shown = cut(answer.found, limit) if limit else cut(without_floods(answer.found), SHOWN)
     lines = finding_lines(answer.question, shown.rules, terminal_width())
     status = emit_rows(context, answer, (), lines, if_none=_NONE)
-    for note in _hidden(answer.found, shown):
+    for note in _hidden_notes(answer.found, shown):
         context.note(note)
     return status
 
@@ -142,7 +142,7 @@ def rule_line(rule: RuleFindings) -> str:
     return f"{rule.severity} {rule.code}  {rule.count:,} in {count_of(rule.files, 'file')}{non_production}"
 
 
-def _hidden(findings: FindingsByRule, shown: FindingsByRule) -> Iterator[str]:
+def _hidden_notes(findings: FindingsByRule, shown: FindingsByRule) -> Iterator[str]:
     hidden = findings.count - sum(len(rule.findings) for rule in shown.rules)
     if hidden > 0:
         yield f"{hidden:,} more; show them with --limit {findings.count}"

@@ -151,7 +151,7 @@ def _lines(rows: tuple[Hotspot, ...]) -> Iterable[str]:
     header += ["function", "location"] if _has(rows[0], "symbol") else ["file"]
 
     def cells(hotspot: Hotspot) -> list[object]:
-        values = [*(getattr(hotspot, field) for field in (*numbers, "commits_per_year")), _users(hotspot)]
+        values = [*(getattr(hotspot, field) for field in (*numbers, "commits_per_year")), _dependents_text(hotspot)]
         place = record_path(msgspec.to_builtins(hotspot))
         where = [str(hotspot.symbol), f"{place}:{hotspot.line}"] if _has(hotspot, "symbol") else [place]
         return [*("?" if value is None else value for value in values), *where]
@@ -159,7 +159,7 @@ def _lines(rows: tuple[Hotspot, ...]) -> Iterable[str]:
     yield from table(map(cells, rows), header, paths=("location", "file"))
 
 
-def _users(hotspot: Hotspot) -> object:
+def _dependents_text(hotspot: Hotspot) -> object:
     """Return the number of dependents, with a plus if there may be more."""
     return f"{hotspot.dependents:,}+" if hotspot.dependents_partial is True else hotspot.dependents
 

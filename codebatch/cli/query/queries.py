@@ -171,7 +171,7 @@ def _answer_records(context: CommandContext, batch: Batch, asked: RecordQuery) -
     if form == "plain" and not fields:
         return emit_rows(context, answer, (), map(record_line, rows), if_none=if_none)
     columns = fields or columns_of(form, answer.asked.possible_kinds)
-    write = partial(write_rows, form, rows, columns, _chosen if fields else _value)
+    write = partial(write_rows, form, rows, columns, _selected_value if fields else _value)
     return emit_formatted(context, answer, write, if_none=if_none)
 
 
@@ -179,7 +179,7 @@ def _value(row: JsonRecord, field: str) -> Json:
     return value_of(row, field, NO_LANGUAGES)
 
 
-def _chosen(row: JsonRecord, field: str) -> Json:
+def _selected_value(row: JsonRecord, field: str) -> Json:
     """Return a field of a row that contains only the selected fields."""
     return record_path(row, field) if f"{field}_b64" in row else row.get(field)
 

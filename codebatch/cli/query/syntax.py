@@ -34,7 +34,7 @@ from codebatch.system.files.regular_files import read_regular
 
 _FILE_BYTES_MAX = 256 << 20
 _RULE = re.compile(r"[A-Z]+[0-9]+|[a-z]+(?:-[a-z]+)+")
-_OF_PARSE = ("syntax-error", "partial-parse")
+_PARSE_RULES = ("syntax-error", "partial-parse")
 
 
 @command()
@@ -147,7 +147,7 @@ def _rule_lines(rule: dict[str, object]) -> list[str]:
 
 
 def _no_rule(code: str, known: Collection[str]) -> InvalidInput:
-    if code in _OF_PARSE:
+    if code in _PARSE_RULES:
         return InvalidInput(
             f"{code!r} is not a lint rule; it is reported by the task `parse`",
             hint=f"see: codebatch query diagnostics --code {code}",
@@ -185,7 +185,7 @@ def test(context: CommandContext, paths: tuple[Path, ...]) -> int:
     seconds = configuration.settings.file_seconds_max
     answer = test_rules(_lint_settings(configuration), files, seconds=seconds)
     lines = [record_line(finding) for finding in answer["findings"]]
-    lines += [_tried(file) for file in answer["files"]] if answer["rules"] else []
+    lines += [_trial_text(file) for file in answer["files"]] if answer["rules"] else []
     is_wrong = False
     for row in answer["rules"]:
         wrong = cast("list[dict[str, object]]", row["failed_examples"])
@@ -203,7 +203,7 @@ def test(context: CommandContext, paths: tuple[Path, ...]) -> int:
     return 1 if is_wrong else 3 if answer["failures"] else 0
 
 
-def _tried(file: JsonRecord) -> str:
+def _trial_text(file: JsonRecord) -> str:
     """Return the result of testing rules on a file, as text."""
     shown = display_path(path_bytes(file))
     if file["skip_reason"]:

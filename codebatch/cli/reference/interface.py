@@ -256,14 +256,14 @@ ANSWERS: dict[str, object] = {
 }
 """The type of each answer, by name: the words of the command, or another name for the member `schema`."""
 
-_OF_EITHER_KIND = {"cancel"}
+_ANSWERS_OF_BOTH_KINDS = {"cancel"}
 """Answers of commands for both kinds of batches; the member `pipeline` distinguishes them."""
 
 
 def answer_schema(name: str) -> dict[str, object]:
     """Return the JSON Schema of an answer, draft 2020-12."""
     type_ = ANSWERS[name]
-    kinds = get_args(type_) if isinstance(type_, UnionType) and name in _OF_EITHER_KIND else (type_,)
+    kinds = get_args(type_) if isinstance(type_, UnionType) and name in _ANSWERS_OF_BOTH_KINDS else (type_,)
     bodies, parts = msgspec.json.schema_components(kinds, schema_hook=lambda _: {"description": "any JSON value"})
     body = bodies[0] if len(bodies) == 1 else {"anyOf": list(bodies)}
     for kind in kinds:
@@ -288,7 +288,7 @@ def describe(group: click.Group) -> DescribedApi:
     distinct = {id(command): command for _, command in listed}
     return DescribedApi(
         version=__version__,
-        commands=tuple(_described(names[each], command) for each, command in distinct.items()),
+        commands=tuple(_describe_command(names[each], command) for each, command in distinct.items()),
         options=tuple(map(_option, _options_of(group))),
         kinds={kind.__struct_config__.tag: _sentence(kind.__doc__) for kind in get_args(Record)},
         pipelines={each.name: each.tasks for each in PIPELINES.values()},
@@ -308,7 +308,7 @@ def iter_commands(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[t
             yield from iter_commands(command, (*words, name))
 
 
-def _described(names: list[str], command: click.Command) -> DescribedCommand:
+def _describe_command(names: list[str], command: click.Command) -> DescribedCommand:
     name = next((each for each in _answer_names(names) if each in ANSWERS), "")
     return DescribedCommand(
         name=names[0],

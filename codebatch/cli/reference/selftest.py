@@ -71,7 +71,7 @@ def gate_run(context: CommandContext, name: str, batch_reference: str | None) ->
     listener = RunListener(context)
     subject = _subject(context, batch_reference, listener)
     subject.check_names()
-    result = _suggested(context, run_gate(chosen, subject))
+    result = _with_store_in_hints(context, run_gate(chosen, subject))
     context.print(result, _result_lines(result))
     return _status(context, [result])
 
@@ -94,7 +94,7 @@ def gate_bundle(context: CommandContext, name: str, batch_reference: str | None,
     subject = _subject(context, batch_reference, listener)
     subject.check_names()
     bundle = run_all(name, subject, is_stopping=fail_fast)
-    bundle = replace(bundle, results=tuple(_suggested(context, result) for result in bundle.results))
+    bundle = replace(bundle, results=tuple(_with_store_in_hints(context, result) for result in bundle.results))
     lines = [line for result in bundle.results for line in _result_lines(result)]
     counts = {"passed": bundle.passed_count, "failed": bundle.failed_count, "skipped": bundle.skipped_count}
     lines.append(", ".join(f"{count:,} {word}" for word, count in counts.items() if count))
@@ -156,10 +156,10 @@ def program_of() -> Program:
             if isinstance(command, click.Group):
                 pending.append((f"{before}{name} ", command))
     listed = tuple(name for section in SECTIONS.values() for name in section)
-    return Program(tuple(commands), listed, tuple(broken), None if broken else _described(cli))
+    return Program(tuple(commands), listed, tuple(broken), None if broken else _described_options(cli))
 
 
-def _described(root: click.Group) -> dict[str, frozenset[str]]:
+def _described_options(root: click.Group) -> dict[str, frozenset[str]]:
     """Return the options of each command by each of its names, as in `api --json`."""
     from codebatch.cli.reference.interface import describe
 
@@ -172,7 +172,7 @@ def _described(root: click.Group) -> dict[str, frozenset[str]]:
     }
 
 
-def _suggested(context: CommandContext, result: GateResult) -> GateResult:
+def _with_store_in_hints(context: CommandContext, result: GateResult) -> GateResult:
     """Return a result whose hints name the store, if the user named one."""
     failures = tuple(
         replace(failure, suggestion=failure.suggestion and context.suggest(failure.suggestion))

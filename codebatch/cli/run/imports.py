@@ -86,7 +86,7 @@ def import_(
         context.note("stopped; nothing was imported")
         return imported.signal_status
     context.batches.append(imported.batch)
-    for text in _left_out(imported.left_out):
+    for text in _omission_lines(imported.left_out):
         context.report(text)
     answer = ImportAnswer(
         batch_id=imported.batch.id,
@@ -107,7 +107,7 @@ def import_(
     return 0
 
 
-def _left_out(left_out: ExcludedRecords | None) -> Iterator[str]:
+def _omission_lines(left_out: ExcludedRecords | None) -> Iterator[str]:
     """Yield how many findings of the file were not imported, with the reasons."""
     if left_out is None:
         yield "the number of ignored findings is no longer known"

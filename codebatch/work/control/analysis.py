@@ -116,7 +116,9 @@ def _makespans(agenda: CommandPlan, seconds: Sequence[float]) -> list[Makespan]:
     while counts[-1] < min(len(seconds), _SLOTS_MAX):
         counts.append(2 * counts[-1])
     slot_counts = sorted({*counts, agenda.capacity[SLOTS]})
-    return [Makespan(max_parallel=slots, seconds=_with(agenda, seconds, {SLOTS: slots})) for slots in slot_counts]
+    return [
+        Makespan(max_parallel=slots, seconds=_seconds_with(agenda, seconds, {SLOTS: slots})) for slots in slot_counts
+    ]
 
 
 def _binding(agenda: CommandPlan, seconds: Sequence[float], total: float) -> list[BindingPool]:
@@ -124,13 +126,13 @@ def _binding(agenda: CommandPlan, seconds: Sequence[float], total: float) -> lis
     for pool, size in agenda.capacity.items():
         demanded = sum(amount for demand in agenda.demands for name, amount in demand if name == pool)
         if pool != SLOTS and demanded > size:
-            without = _with(agenda, seconds, {pool: demanded})
+            without = _seconds_with(agenda, seconds, {pool: demanded})
             if without < total * (1 - _BINDS_SHARE):
                 binding.append(BindingPool(pool=pool, size=size, seconds_without=without))
     return binding
 
 
-def _with(agenda: CommandPlan, seconds: Sequence[float], capacity: Mapping[str, int]) -> float:
+def _seconds_with(agenda: CommandPlan, seconds: Sequence[float], capacity: Mapping[str, int]) -> float:
     return makespan(agenda, seconds, {**agenda.capacity, **capacity})
 
 

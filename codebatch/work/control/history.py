@@ -90,7 +90,7 @@ def _add_tasks(
     work, batch = work_batch.standing.work, work_batch.batch
     stored = CommandDefinitions(work_batch.store, batch)
     needs = written_needs((*work.edges, *work.satisfied_needs), work.inferred)
-    answered = frozenset(_answered(work_batch))
+    answered = frozenset(_answered_commands(work_batch))
     for status in work_batch.standing.commands:
         if status.id not in definitions or status.id in former:
             continue
@@ -116,7 +116,7 @@ def _definition_when_done(
     return TaskDefinition(command, needs.get(task.id, frozenset())).digest
 
 
-def _answered(work_batch: WorkBatch) -> Iterator[CommandId]:
+def _answered_commands(work_batch: WorkBatch) -> Iterator[CommandId]:
     """Yield the commands whose question was answered and that have not run since."""
     rounds = {status.id: status.round for status in work_batch.standing.commands if status.state not in _ENDED}
     for request in Requests(work_batch.batch.files, work_batch.batch.root).read() if rounds else ():

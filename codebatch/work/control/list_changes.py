@@ -101,7 +101,7 @@ def warn_of_changes(work_batch: WorkBatch, listener: WorkListener) -> ListChange
         )
     elif not changes.is_nothing:
         listener.warn(f"{source} has changed since batch {id_} was made: {'; '.join(changes.described())}")
-        is_reloadable = changes.changed or _undone(work_batch, changes.removed)
+        is_reloadable = changes.changed or _unfinished(work_batch, changes.removed)
         command = f"codebatch resume --reload --batch {id_}" if is_reloadable else "codebatch work run --unfinished"
         until = "" if work_batch.standing.coordinator is None else " once the batch has ended"
         listener.warn(f"the batch keeps its definitions; to use the new definitions{until}: {command}")
@@ -118,7 +118,7 @@ def reload_list(work_batch: WorkBatch, listener: WorkListener, *, is_forced: boo
     work, id_ = work_batch.standing.work, work_batch.batch.id
     if STDIN_NAME.encode() in work.origin.files:
         raise InvalidInput(
-            f"the task list of batch {id_} came from standard input and cannot be read again", hint=_as_new()
+            f"the task list of batch {id_} came from standard input and cannot be read again", hint=_rest_hint()
         )
     listed = _read_again(work, infers=True)
     for note in listed.notes:
@@ -132,7 +132,7 @@ def reload_list(work_batch: WorkBatch, listener: WorkListener, *, is_forced: boo
     if reloaded:
         request(work_batch.batch, _reload(work_batch, listed, reloaded))
         listener.warn(f"reloaded from {work.source}: {names_shown([status.id for status in reloaded])}")
-    removed = _undone(work_batch, {*changes.removed} - running)
+    removed = _unfinished(work_batch, {*changes.removed} - running)
     for status in removed:
         request(work_batch.batch, Skip(task=status.id, round=status.round, marked_done=True))
     if removed:
@@ -147,14 +147,14 @@ def reload_list(work_batch: WorkBatch, listener: WorkListener, *, is_forced: boo
     return changes
 
 
-def _undone(work_batch: WorkBatch, ids: Collection[CommandId]) -> list[CommandStatus]:
+def _unfinished(work_batch: WorkBatch, ids: Collection[CommandId]) -> list[CommandStatus]:
     """Return the commands with these IDs that are not done."""
     return [
         status for status in work_batch.standing.commands if status.id in ids and status.state is not CommandState.DONE
     ]
 
 
-def _as_new() -> str:
+def _rest_hint() -> str:
     return "run the remaining tasks as a new batch: codebatch work run --unfinished"
 
 
@@ -177,8 +177,8 @@ def _compare(work_batch: WorkBatch, listed: WorkList) -> ListChanges:
     work, now = work_batch.standing.work, listed.work
     stored = CommandDefinitions(work_batch.store, work_batch.batch)
     ids_of_batch = {*work.order}
-    waits_then = _waits((*work.edges, *work.satisfied_needs), work.inferred, ids_of_batch)
-    waits_now = _waits(now.edges, now.inferred, ids_of_batch)
+    waits_then = _written_dependencies((*work.edges, *work.satisfied_needs), work.inferred, ids_of_batch)
+    waits_now = _written_dependencies(now.edges, now.inferred, ids_of_batch)
     changed: dict[bool, list[CommandId]] = {True: [], False: []}
     removed: list[CommandId] = []
     for status in work_batch.standing.commands:
@@ -209,7 +209,7 @@ def _round_of(command: CommandStatus) -> int | None:
     return command.round if command.holder is not None else None
 
 
-def _waits(
+def _written_dependencies(
     edges: Collection[WorkEdge], inferred: Collection[InferredEdge], known: Collection[CommandId]
 ) -> Mapping[CommandId, _Waits]:
     """Map each command to its written dependencies. `after` is included only for commands in `known`."""
@@ -244,13 +244,13 @@ def _reload(work_batch: WorkBatch, listed: WorkList, reloaded: Collection[Comman
         is_met = edge.on in ids_of_batch or edge.on in work.done_before or edge in work.satisfied_needs
         if edge.kind == "needs" and not is_met:
             message = f"the task {edge.task} now needs {edge.on}, which is not in batch {work_batch.batch.id}"
-            raise InvalidInput(message, hint=_as_new())
+            raise InvalidInput(message, hint=_rest_hint())
     for id_ in ids:
         for pool, amount in now.policy(id_).pools.items():
             if amount > work.pools.get(pool, 0):
                 size = work.pools.get(pool, 0)
                 message = f"the task {id_} now needs {count_of(amount, 'token')} of pool {pool}"
-                raise InvalidInput(f"{message}, which has {size} in batch {work_batch.batch.id}", hint=_as_new())
+                raise InvalidInput(f"{message}, which has {size} in batch {work_batch.batch.id}", hint=_rest_hint())
     problems = Problems()
     check_cycles([*(edge for edge in work.edges if edge.task not in ids), *edges], problems)
     problems.raise_any()

@@ -43,7 +43,7 @@ from codebatch.work.definition.selection import FormerTask
 from codebatch.work.definition.settings import WorkOptions
 from codebatch.work.definition.work_list import WorkList, read_work_files
 
-_OPENED = (CommandState.FAILED, CommandState.CANCELLED)
+_RERUN_STATES = (CommandState.FAILED, CommandState.CANCELLED)
 
 
 class WorkRunResult(WorkBatch, frozen=True, kw_only=True):
@@ -202,7 +202,7 @@ def resume_work(
         changes = reload_list(work_batch, listener) if reloads else warn_of_changes(work_batch, listener)
         status = work_batch.standing
         return WorkRunResult(store=store, batch=batch, standing=status, seconds=0.0, signal_status=0, changes=changes)
-    states = [*_OPENED, *([CommandState.DONE] if is_forced else []), *([CommandState.BLOCKED] if blocked else [])]
+    states = [*_RERUN_STATES, *([CommandState.DONE] if is_forced else []), *([CommandState.BLOCKED] if blocked else [])]
     with store.writing() as lock:
         before = work_batch
         work_batch, changes = _listed(work_batch, listener, reloads=reloads, is_forced=is_forced)

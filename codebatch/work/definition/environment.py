@@ -16,7 +16,7 @@ from codebatch.work.definition.files import WorkFile
 from codebatch.work.definition.problems import Problems
 from codebatch.work.definition.tables import EnvFileEntries
 
-_NOTHING = EnvLayer()
+_EMPTY_LAYER = EnvLayer()
 _OPTIONAL_HINT = 'if the file is optional: env_file = { path = "…", required = false }'
 
 
@@ -49,7 +49,7 @@ def layer_of(table: Mapping[str, object], file: WorkFile, root: Path) -> EnvLaye
     Paths are relative to the work file's directory, and are stored relative to `root`.
     """
     if "env" not in table and "env_file" not in table:
-        return _NOTHING
+        return _EMPTY_LAYER
     env: dict[str, str] = {}
     with contextlib.suppress(msgspec.ValidationError):  # An invalid value is reported by the check of the table.
         env = msgspec.convert(table.get("env", {}), dict[str, str])

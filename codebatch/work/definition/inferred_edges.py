@@ -54,7 +54,7 @@ def with_inferred(
     written: dict[str, list[str]] = {name: [] for name in dict.fromkeys(names.values())}
     for edge in edges:
         written[names[edge.task]].append(names[edge.on])
-    described = [_described(name, first[name]) for name in written]
+    described = [_description(name, first[name]) for name in written]
     candidates: list[CandidateEdge] | None = None
     if settings.infer is not None and not options.infer_command:
         settings.notes.append(
@@ -76,7 +76,7 @@ def with_inferred(
     return InferredEdges([*edges, *(WorkEdge(each.task, each.on) for each in inferred)], inferred, left_out)
 
 
-def _described(name: str, task: Task) -> Described:
+def _description(name: str, task: Task) -> Described:
     text = "" if task.command is None else task.command.text
     return Described(name, task.title, text, task.inputs, task.outputs)
 

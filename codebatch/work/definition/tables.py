@@ -281,7 +281,7 @@ SETTINGS_TO_COME = frozenset({
 KEYS_TO_COME = frozenset({
     "records", "isolation",
 })  # fmt: skip
-"""Reserved keys of a task that are not implemented."""
+"""Reserved settings of a task that are not implemented yet."""
 
 Kind = Literal["settings", "defaults", "task", "each", "infer"]
 TABLES: dict[Kind, type[msgspec.Struct]] = {

@@ -141,14 +141,14 @@ class _References:
         """Return the tasks that a name refers to. If there are none, report an error."""
         name = on.removesuffix("/*")
         if name != on and name in self._groups:
-            return self._paired(task, name, kind)
+            return self._member_with_same_key(task, name, kind)
         if on in self._ids:
             return (CommandId(on),)
         if on in self._groups:
             return self._groups[on].values()
         if on in self._done:
             return ()
-        begun = self._begun(on)
+        begun = self._ids_with_prefix(on)
         if len(begun) == 1:
             return self.targets(task, begun[0], kind)
         message = f"{task.place.spot}: {task.group or task.id!r} {'needs' if kind == 'needs' else 'runs after'} {on!r}"
@@ -159,7 +159,7 @@ class _References:
             self._problems.add(f"{message}, which does not exist", functools.partial(like_id, on, self._names))
         return ()
 
-    def _paired(self, task: Task, group: str, kind: EdgeKind) -> Iterable[CommandId]:
+    def _member_with_same_key(self, task: Task, group: str, kind: EdgeKind) -> Iterable[CommandId]:
         """Return the member of a group that has the same key as the task."""
         if task.key in self._groups[group]:
             return (self._groups[group][task.key],)
@@ -173,7 +173,7 @@ class _References:
             self._problems.add(f"{message}, but has no `each`", f'to depend on all members: needs = ["{group}"]')
         return ()
 
-    def _begun(self, word: str) -> list[str]:
+    def _ids_with_prefix(self, word: str) -> list[str]:
         """Return the IDs that consist of a word, a dash and more text."""
         if self._by_prefix is None:
             self._by_prefix = {}

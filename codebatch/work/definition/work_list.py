@@ -98,7 +98,7 @@ def _read(
     done = {*(task.name for task in finished), *(id_ for file in files for id_ in file.unread)}
     if not tasks:
         problems.raise_any()
-        raise _nothing(files, source, done, definer)
+        raise _nothing_to_do(files, source, done, definer)
     check_ids(tasks, problems)
     check_pools(tasks, settings.pools, problems)
     edges = edges_of(tasks, definer.groups, done, problems)
@@ -128,7 +128,7 @@ def _read(
     settings.notes.extend(chosen.notes)
     tasks = [task for task in tasks if task.id in chosen.ids]
     edges = [edge for edge in edges if edge.task in chosen.ids and edge.on in chosen.ids]
-    commands, work, notes = _listed(tasks, edges, settings, source, environ.get("PATH"))
+    commands, work, notes = _build_work(tasks, edges, settings, source, environ.get("PATH"))
     work = msgspec.structs.replace(
         work,
         inferred=tuple(each for each in inferred if each.task in chosen.ids and each.on in chosen.ids),
@@ -145,7 +145,7 @@ def _origin(files: Sequence[WorkFile], options: WorkOptions, cwd: Path) -> ListO
     return ListOrigin(directory=os.fsencode(cwd), files=tuple(map(os.fsencode, paths)), options=options.given())
 
 
-def _nothing(files: Sequence[WorkFile], source: str, done: Collection[str], definer: Definer) -> NothingToDo:
+def _nothing_to_do(files: Sequence[WorkFile], source: str, done: Collection[str], definer: Definer) -> NothingToDo:
     if done:
         return NothingToDo(f"all tasks of {source} are marked as done: {names_shown(sorted(done))}")
     if definer.groups:
@@ -153,7 +153,7 @@ def _nothing(files: Sequence[WorkFile], source: str, done: Collection[str], defi
     return NothingToDo(f"no tasks in {source}", hint=no_task_hint(files[0].path, files[0].name))
 
 
-def _listed(
+def _build_work(
     tasks: Sequence[Task], edges: Sequence[WorkEdge], settings: BatchSettings, source: str, path: str | None
 ) -> tuple[tuple[Command, ...], Work, tuple[str, ...]]:
     notes = list(settings.notes)
