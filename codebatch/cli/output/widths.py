@@ -14,7 +14,7 @@ _WIDTH_MIN = 20
 
 
 def terminal_width(stream: TextIO | None = None) -> int | None:
-    """Return the width of a stream's terminal, by default of standard output, or None if it is no terminal.
+    """Return the width of a terminal, by default of standard output, or None for another stream.
 
     If the terminal reports no width, COLUMNS is used.
     """
