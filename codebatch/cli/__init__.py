@@ -1,6 +1,6 @@
-"""The command line: parse, run one command, turn every end into a message and a status.
+"""The command line: parse arguments, run one command, and turn every outcome into messages and an exit status.
 
-Commands are imported when they run: `codebatch --help` imports click and this module only.
+Commands are imported when they run: `codebatch --help` imports only click and this module.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import click
 from codebatch import __version__
 from codebatch.cli.framework.commands import OWN_TITLE, HelpfulOption, help_row
 from codebatch.cli.framework.exit import EXIT_INTERRUPTED, run_to_exit_status
-from codebatch.cli.framework.groups import Group, answering_group
+from codebatch.cli.framework.groups import Group, group_with_common_options
 from codebatch.cli.output.streams import set_up_streams
 from codebatch.errors import Interrupted
 
@@ -122,13 +122,13 @@ _LISTED = {
     "work", "resume", "status",
     "gc", "diagnose",
 }  # fmt: skip
-"""The commands that `codebatch --help` lists, which fits 40 lines. `codebatch help commands` lists all."""
+"""The commands that `codebatch --help` lists, so that it fits 40 lines. `codebatch help commands` lists all."""
 _UNLISTED_OPTIONS = {"--no-color", "--version"}
-"""Options that `codebatch --help` does not list, for the same reason."""
+"""Options that `codebatch --help` does not list, to keep it short."""
 
 _LINES_OF_CODE = 'sql "select lang, sum(code) from files group by lang"'
 
-MEANT = {
+EQUIVALENT_COMMANDS = {
     "analyze": "run",
     "analyse": "run",
     "churn": "hotspots --files --by churn",
@@ -169,9 +169,9 @@ MEANT = {
 
 
 class LazyGroup(Group):
-    """The commands of SECTIONS, each imported from its module when it is called."""
+    """A group of the commands of SECTIONS. Each command is imported when it is called."""
 
-    other_words = MEANT
+    other_words = EQUIVALENT_COMMANDS
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Show help if there is no argument."""
@@ -190,7 +190,7 @@ class LazyGroup(Group):
         return None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete commands without importing them, and leave out old names."""
+        """Complete command names without importing the commands. Old names are not suggested."""
         from click.shell_completion import CompletionItem
 
         current = {
@@ -199,13 +199,13 @@ class LazyGroup(Group):
             if title != OLD_NAMES
             for name, (_, text) in section.items()
         }
-        found = [CompletionItem(name, help=text) for name, text in current.items() if name.startswith(incomplete)]
-        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+        items = [CompletionItem(name, help=text) for name, text in current.items() if name.startswith(incomplete)]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_commands(ctx, formatter)
-        options = [each for each in self.get_params(ctx) if not _UNLISTED_OPTIONS & {*each.opts}]
-        rows = [help_row(ctx, each) for each in options if isinstance(each, click.Option)]
+        options = [parameter for parameter in self.get_params(ctx) if not _UNLISTED_OPTIONS & {*parameter.opts}]
+        rows = [help_row(ctx, parameter) for parameter in options if isinstance(parameter, click.Option)]
         with formatter.section(OWN_TITLE):
             formatter.write_dl([row for row in rows if row is not None])
 
@@ -234,21 +234,21 @@ class LazyGroup(Group):
     is_global=True,
     help="Print version",
 )
-@answering_group
+@group_with_common_options
 def cli() -> None:
     """Analyse code in parallel, with cached results, and run resumable task lists."""
 
 
 def run_command_line(arguments: Sequence[str]) -> NoReturn:
-    """Run a command, and end the process with its status."""
+    """Run a command and exit the process with its status."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _interrupt)
     try:
         set_up_streams()
         status = run_to_exit_status(cli, arguments)
-    except KeyboardInterrupt:  # Another one, while the first was reported.
+    except KeyboardInterrupt:  # A second interrupt, while the first is reported.
         status = EXIT_INTERRUPTED
-    # Nothing is left to do but to free memory, which the kernel does faster.
+    # Only memory is left to free, which the kernel does faster than Python.
     os._exit(status)
 
 

@@ -1,1 +1,1 @@
-"""What was found in forms that other programs read: a file of its own for each."""
+"""Exports of findings and definitions in formats of other programs, with one module for each format."""

@@ -1,4 +1,4 @@
-"""A tags file as universal-ctags writes them (tags(5)): sorted, so that editors and `readtags` look a name up in it."""
+"""A tags file in the format of universal-ctags (tags(5)), sorted for the binary search of editors and `readtags`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ACCESS = {"protected": b"protected", "internal": b"internal", "private": b"priv
 
 
 def export_ctags(symbols: Iterable[JsonRecord]) -> Export:
-    """Definitions but imports, by name and place. Paths are as the system has them, byte by byte."""
+    """Return definitions without imports, sorted by name and location. Paths are the bytes of the file system."""
     lines: list[bytes] = []
     for _, of_file in groupby(symbols, key=path_key):
         kinds: dict[Json, str] = {}
@@ -35,12 +35,15 @@ def export_ctags(symbols: Iterable[JsonRecord]) -> Export:
             if kind != "import" and symbol["name"]:
                 lines.append(_line(symbol, kind, kinds.get(symbol["scope"])))
     lines.sort()
-    # All of a big tree is hundreds of megabytes: it is put together once, with the LF of the last line.
+    # The tags of a large tree can have hundreds of megabytes, so they are joined once, including the last line end.
     return Export(data=b"\n".join(chain(_HEAD, lines, (b"",))), count=len(lines))
 
 
 def _line(symbol: JsonRecord, kind: str, scope_kind: str | None) -> bytes:
-    """A definition; its scope is told where that is a definition of the file, which comes before it."""
+    """Return the tag of a definition.
+
+    Its scope is included if the scope is a definition of the file, which precedes it.
+    """
     name = _escaped(str(symbol["name"]).encode())
     if name[:1] in (b" ", b"!"):
         name = b"\\x%02x%b" % (name[0], name[1:])
@@ -55,7 +58,7 @@ def _line(symbol: JsonRecord, kind: str, scope_kind: str | None) -> bytes:
 
 
 def _lines(symbol: JsonRecord) -> tuple[int, int]:
-    """The first and the last line of a definition."""
+    """Return the first and the last line of a definition."""
     line, end_line = symbol["line"], symbol["end_line"]
     assert isinstance(line, int)
     assert isinstance(end_line, int)

@@ -69,16 +69,16 @@ def make_export(
     severity = severity or SHOWN
     if than is None:
         answer = batch.diagnostics(severity=severity, code=code, tool=tool, **filters)
-        chosen = _Chosen([Outgoing(each, each.path_bytes) for each in answer], answer)
+        chosen = _ExportInput([Outgoing(diagnostic, diagnostic.path_bytes) for diagnostic in answer], answer)
     else:
         comparison = batch.compare(than, kind="diagnostic", severity=severity, code=code, tool=tool, **filters)
-        chosen = _compared(comparison, form)
+        chosen = _choose_regressions(comparison, form)
     tools = tools_of(batch, filters.get("task"), () if tool is None else as_tuple("tool", tool))
-    return batch.check(_made(batch, form, chosen, tools))
+    return batch.check(_build_export(batch, form, chosen, tools))
 
 
-class _Chosen(NamedTuple):
-    """What goes out; the answer that says how much of the whole it is; files that were lost to it; what it lacks."""
+class _ExportInput(NamedTuple):
+    """The exported findings, the answer with their completeness, files with missing content, and notes on omissions."""
 
     findings: list[Outgoing]
     answer: Answer[object]
@@ -86,11 +86,11 @@ class _Chosen(NamedTuple):
     left_out: tuple[str, ...] = ()
 
 
-def _compared(comparison: Comparison, form: Form) -> _Chosen:
+def _choose_regressions(comparison: Comparison, form: Form) -> _ExportInput:
     findings = [*regressions(comparison)]
     if form == "sarif":
         findings += suppressed(comparison)
-    return _Chosen(
+    return _ExportInput(
         findings,
         comparison.old if comparison.new.is_complete and not comparison.old.is_complete else comparison.new,
         frozenset(path for _, path in comparison.trees.lost),
@@ -98,38 +98,38 @@ def _compared(comparison: Comparison, form: Form) -> _Chosen:
     )
 
 
-def _made(batch: Batch, form: Form, chosen: _Chosen, tools: dict[str, str]) -> Answer[Export]:
+def _build_export(batch: Batch, form: Form, chosen: _ExportInput, tools: dict[str, str]) -> Answer[Export]:
     records = batch.question.records
     sources = BatchSources(records, chosen.lost)
     findings = worst_first(records, chosen.findings) if form in ("sarif", "github") else chosen.findings
 
-    def known(those: Sequence[Outgoing]) -> list[Outgoing]:
+    def identify(chosen_findings: Sequence[Outgoing]) -> list[Outgoing]:
         tasks = tasks_that_give(batch.question.catalogue, records.task_names, ("diagnostic",))
-        return on_lines_of_files(with_fingerprints(records, tasks, those, sources), sources)
+        return on_lines_of_files(with_fingerprints(records, tasks, chosen_findings, sources), sources)
 
-    def told() -> ExportedFindings:
+    def exported_findings() -> ExportedFindings:
         placed = on_lines_of_files(findings, sources)
-        lacking = _whole(chosen.answer, sources).lacking
+        lacking = _completeness_of(chosen.answer, sources).lacking
         if lacking and chosen.answer.question is not batch.question:
             lacking = f"the older batch, {chosen.answer.question.batch.id}: {lacking}"
         return ExportedFindings(findings=tuple(placed), tools=tools, incomplete=lacking)
 
     match form:
         case "sarif":
-            taken = cut(by_tool(findings, tools))
-            found = by_tool(known([*chain(*taken.values())]), dict.fromkeys(taken, ""))
-            export = export_sarif(told(), found, summaries_of(taken))
+            accepted = cut(by_tool(findings, tools))
+            identified = by_tool(identify([*chain(*accepted.values())]), dict.fromkeys(accepted, ""))
+            export = export_sarif(exported_findings(), identified, summaries_of(accepted))
         case "github":
-            export = export_github(told())
+            export = export_github(exported_findings())
         case "gitlab":
-            export = export_gitlab(known(findings))
+            export = export_gitlab(identify(findings))
         case "checkstyle":
             export = export_checkstyle(on_lines_of_files(findings, sources))
         case _:
             export = export_rdjson(on_lines_of_files(findings, sources), sources)
     export = msgspec.structs.replace(export, excluded=(*chosen.left_out, *export.excluded))
-    return Answer(question=chosen.answer.question, found=export, whole=_whole(chosen.answer, sources))
+    return Answer(question=chosen.answer.question, found=export, whole=_completeness_of(chosen.answer, sources))
 
 
-def _whole(answer: Answer[object], sources: BatchSources) -> Completeness:
+def _completeness_of(answer: Answer[object], sources: BatchSources) -> Completeness:
     return msgspec.structs.replace(answer.whole, lost=len(sources.lost))

@@ -1,4 +1,4 @@
-"""The findings that go out of a batch: in what order, and by what each is known again."""
+"""The exported findings of a batch: their order and their fingerprints."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from codebatch.query.sources.records import BatchRecords
 
 
 class Outgoing(NamedTuple):
-    """A finding that goes out, of which file; `state` is what became of it where two batches are compared, and why.
+    """An exported finding and its file.
 
-    `is_changed`: it stands on a line that the older batch has not. `fingerprint` is empty where its file is lost.
+    In a comparison, `state` is its state, and `reason` explains the state. `is_changed`: the older batch does not have
+    its line. `fingerprint` is empty if the content of the file is missing.
     """
 
     found: Diagnostic
@@ -33,60 +34,71 @@ class Outgoing(NamedTuple):
 
 
 def worst_first(records: BatchRecords, outgoing: Iterable[Outgoing]) -> list[Outgoing]:
-    """Findings on changed lines before others; then the gravest, of these last those in tests and the like; by place.
+    """Sort findings: on changed lines first, then by severity, production files first, then by location.
 
     Raises StoreCorrupt.
     """
-    apart = SecondaryFiles(files_apart(records.files))
+    non_production = SecondaryFiles(files_apart(records.files))
 
-    def rank(each: Outgoing) -> tuple[bool, int, bool, bytes, int, int, str, str]:
-        is_apart, found = apart.of(each.path) is not None, each.found
-        grave = _RANKS[found.severity]
-        return not each.is_changed, grave, is_apart, each.path, found.line, found.column, found.code, found.message
+    def rank(outgoing: Outgoing) -> tuple[bool, int, bool, bytes, int, int, str, str]:
+        is_apart, found = non_production.of(outgoing.path) is not None, outgoing.found
+        severity_rank = _RANKS[found.severity]
+        return (
+            not outgoing.is_changed,
+            severity_rank,
+            is_apart,
+            outgoing.path,
+            found.line,
+            found.column,
+            found.code,
+            found.message,
+        )
 
     return sorted(outgoing, key=rank)
 
 
 def by_place(outgoing: Iterable[Outgoing]) -> list[Outgoing]:
-    """Findings by path and place."""
-    return sorted(outgoing, key=lambda each: (each.path, each.found.line, each.found.column, each.found.code))
+    """Sort findings by path and location."""
+    return sorted(
+        outgoing, key=lambda finding: (finding.path, finding.found.line, finding.found.column, finding.found.code)
+    )
 
 
 def with_fingerprints(
     records: BatchRecords, tasks: Iterable[str], outgoing: Sequence[Outgoing], sources: BatchSources
 ) -> list[Outgoing]:
-    """The same findings with what knows them again; `sources` learns what is lost. Raises StoreCorrupt.
+    """Return the findings with fingerprints. Files with missing content are added to `sources`. Raises StoreCorrupt.
 
-    They are numbered among all that `tasks` find in their files, so that it is the same whatever else goes out. What
-    these do not find, since it is silenced, has none.
+    Equal findings are numbered among all findings of `tasks` in their files. So a fingerprint does not depend on which
+    other findings are exported. A suppressed finding, which `tasks` do not report, has no fingerprint.
     """
     files: dict[bytes, list[int]] = defaultdict(list)
-    for index, each in enumerate(outgoing):
-        files[each.path].append(index)
+    for index, finding in enumerate(outgoing):
+        files[finding.path].append(index)
     items = records.find_items(sorted(files)).values()
     every: dict[bytes, list[Diagnostic]] = defaultdict(list)
     for task in tasks:
-        for path, found in read_items(records, task, items, Diagnostic).items():
-            every[path] += found
+        for path, diagnostics in read_items(records, task, items, Diagnostic).items():
+            every[path] += diagnostics
     scopes = read_scopes(records, files) if have_scopes(records) else {}
-    known = list(outgoing)
+    identified = list(outgoing)
     for path, indexes in files.items():
         content = sources.content(path)
         if content is not None:
-            of_file = _known(every[path], Texts(content.split(b"\n")), scopes.get(path, NO_SCOPES))
+            of_file = _fingerprints_of(every[path], Texts(content.split(b"\n")), scopes.get(path, NO_SCOPES))
             for index in indexes:
                 if left := of_file.get(outgoing[index].found):
-                    known[index] = outgoing[index]._replace(fingerprint=left.pop(0))
-    return known
+                    identified[index] = outgoing[index]._replace(fingerprint=left.pop(0))
+    return identified
 
 
-def _known(every: Sequence[Diagnostic], texts: Texts, scopes: Scopes) -> dict[Diagnostic, list[str]]:
-    """What knows each finding of a file; several of one where it is there as often."""
-    known: dict[Diagnostic, list[str]] = defaultdict(list)
-    findings = [texts.finding(each, scopes.at(each.line)) for each in every]
-    for each, fingerprint in zip(every, fingerprints(findings), strict=True):
-        known[each].append(fingerprint)
-    return known
+def _fingerprints_of(every: Sequence[Diagnostic], texts: Texts, scopes: Scopes) -> dict[Diagnostic, list[str]]:
+    """Return the fingerprints of the findings of a file. A finding that occurs several times has several."""
+    by_finding: dict[Diagnostic, list[str]] = defaultdict(list)
+    findings = [texts.finding(diagnostic, scopes.at(diagnostic.line)) for diagnostic in every]
+    for diagnostic, fingerprint in zip(every, fingerprints(findings), strict=True):
+        by_finding[diagnostic].append(fingerprint)
+    return by_finding
 
 
 _RANKS = {severity: rank for rank, severity in enumerate(SEVERITIES)}

@@ -1,6 +1,7 @@
-"""What a step of a GitHub workflow prints to mark lines of a change, and the summary of its job.
+"""Annotations of a GitHub workflow, and the summary of a job.
 
-Of each kind GitHub shows ten annotations a step and says nothing of the others: so we print ten, and count.
+GitHub shows at most ten annotations of each kind a step, without a note about the others. So ten are printed, and the
+others are counted.
 """
 
 from __future__ import annotations
@@ -17,58 +18,61 @@ from codebatch.model.record import Severity
 from codebatch.model.text.quantities import count_of
 
 ANNOTATIONS_MAX = 10
-"""Of a kind, in a step."""
+"""Maximum number of annotations of a kind in a step."""
 _KINDS: Mapping[Severity, str] = {"error": "error", "warning": "warning", "info": "notice", "hint": "notice"}
-# Of a message everything behind the second `::` is text, in one line; of a property `,` and `:` end it too.
+# In a message, everything after the second `::` is text of one line. A property also ends at `,` or `:`.
 _IN_TEXT = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _IN_PROPERTY = {**_IN_TEXT, ":": "%3A", ",": "%2C"}
 _SPECIAL = re.compile("[%\r\n:,]")
 
 
-def export_github(told: ExportedFindings) -> Export:
-    """Annotations of the first findings of each kind, and a summary of all."""
+def export_github(exported: ExportedFindings) -> Export:
+    """Return annotations of the first findings of each kind, and a summary of all findings."""
     lines = []
     printed: Counter[str] = Counter()
-    left: Counter[str] = Counter()
-    for each in told.findings:
-        kind = _KINDS[each.found.severity]
+    omitted: Counter[str] = Counter()
+    for finding in exported.findings:
+        kind = _KINDS[finding.found.severity]
         if printed[kind] < ANNOTATIONS_MAX:
             printed[kind] += 1
-            lines.append(annotation(kind, each))
+            lines.append(annotation(kind, finding))
         else:
-            left[kind] += 1
+            omitted[kind] += 1
     return Export(
         data="".join(f"{line}\n" for line in lines).encode(),
         count=len(lines),
-        excluded=tuple(_told(left)),
-        summary=make_summary(told),
+        excluded=tuple(_omission_notes(omitted)),
+        summary=make_summary(exported),
     )
 
 
-def _told(left: Mapping[str, int]) -> Iterator[str]:
-    for kind, count in left.items():
+def _omission_notes(omitted: Mapping[str, int]) -> Iterator[str]:
+    for kind, count in omitted.items():
         yield f"omitted: {count_of(count, kind)}, because GitHub shows at most {ANNOTATIONS_MAX} per step"
 
 
 def annotation(kind: str, each: Outgoing) -> str:
-    """The workflow command that marks what was found, on one line."""
-    found = each.found
+    """Return the workflow command that annotates a finding, on one line."""
+    diagnostic = each.found
     properties: dict[str, object] = {"file": text_of(each.path)}
-    if found.line >= 1:
-        properties |= {"line": found.line, "endLine": max(found.end_line - (found.end_column <= 1), found.line)}
-        if found.end_line == found.line and found.column >= 1:
-            properties |= {"col": found.column, "endColumn": max(found.end_column, found.column)}
-    properties["title"] = f"{found.code} ({found.tool})"
-    return workflow_command(kind, found.message, properties)
+    if diagnostic.line >= 1:
+        properties |= {
+            "line": diagnostic.line,
+            "endLine": max(diagnostic.end_line - (diagnostic.end_column <= 1), diagnostic.line),
+        }
+        if diagnostic.end_line == diagnostic.line and diagnostic.column >= 1:
+            properties |= {"col": diagnostic.column, "endColumn": max(diagnostic.end_column, diagnostic.column)}
+    properties["title"] = f"{diagnostic.code} ({diagnostic.tool})"
+    return workflow_command(kind, diagnostic.message, properties)
 
 
 def workflow_command(kind: str, message: str, properties: Mapping[str, object]) -> str:
-    """Return the line by which GitHub annotates a job: `::warning title=…::message`."""
-    said = ",".join(f"{name}={_escaped(str(value), _IN_PROPERTY)}" for name, value in properties.items())
-    return f"::{kind} {said}::{_escaped(message, _IN_TEXT)}"
+    """Return the workflow command that annotates a job: `::warning title=…::message`."""
+    property_list = ",".join(f"{name}={_escaped(str(value), _IN_PROPERTY)}" for name, value in properties.items())
+    return f"::{kind} {property_list}::{_escaped(message, _IN_TEXT)}"
 
 
 def _escaped(text: str, escapes: Mapping[str, str]) -> str:
-    """A text of one line. What would steer a terminal, and is no end of a line, is shown as an escape."""
+    """Escape a text to one line, including control characters other than line ends."""
     lines = (printable_text(line) for line in re.split("(\r|\n)", text))
     return "".join(_SPECIAL.sub(lambda match: escapes.get(match[0], match[0]), line) for line in lines)

@@ -1,4 +1,4 @@
-"""GitLab's Code Quality report: findings, each with a fingerprint that no other has, else the later ones vanish."""
+"""The Code Quality report of GitLab. Fingerprints must be unique, because GitLab drops later duplicates."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ _SEVERITIES: dict[Severity, str] = {"error": "major", "warning": "minor", "info"
 
 
 def export_gitlab(outgoing: Iterable[Outgoing]) -> Export:
-    """Findings by path and place, a line each, in one array."""
-    rows = [msgspec.json.encode(_row(each)) for each in by_place(outgoing)]
+    """Return findings sorted by path and location, one on each line, in one array."""
+    rows = [msgspec.json.encode(_row(finding)) for finding in by_place(outgoing)]
     return Export(data=b"[" + b",".join(b"\n" + row for row in rows) + b"\n]\n", count=len(rows))
 
 
-def _row(each: Outgoing) -> dict[str, object]:
-    found = each.found
-    begin = max(found.line, 1)
-    # An end is behind what is found: of what ends where a line begins, that line is none.
-    end = max(found.end_line - (found.end_column <= 1), begin)
+def _row(outgoing: Outgoing) -> dict[str, object]:
+    diagnostic = outgoing.found
+    begin = max(diagnostic.line, 1)
+    # The end is exclusive: a finding that ends at the start of a line does not include this line.
+    end = max(diagnostic.end_line - (diagnostic.end_column <= 1), begin)
     return {
-        "description": found.message,
-        "check_name": found.code,
-        "fingerprint": _fingerprint(each),
-        "severity": _SEVERITIES[found.severity],
-        "location": {"path": text_of(each.path), "lines": {"begin": begin, "end": end}},
+        "description": diagnostic.message,
+        "check_name": diagnostic.code,
+        "fingerprint": _fingerprint(outgoing),
+        "severity": _SEVERITIES[diagnostic.severity],
+        "location": {"path": text_of(outgoing.path), "lines": {"begin": begin, "end": end}},
     }
 
 
-def _fingerprint(each: Outgoing) -> str:
-    """Of the path and what knows the finding again; where its file is lost, of where it stands and what it says."""
-    known = each.fingerprint or msgspec.json.encode(each.found).decode()
-    return sha256(b"\0".join((each.path, known.encode()))).hexdigest()
+def _fingerprint(outgoing: Outgoing) -> str:
+    """Return a digest of the path and the fingerprint. If the file's content is missing, use the whole finding."""
+    identity = outgoing.fingerprint or msgspec.json.encode(outgoing.found).decode()
+    return sha256(b"\0".join((outgoing.path, identity.encode()))).hexdigest()

@@ -1,4 +1,4 @@
-"""What an export is, whatever its form."""
+"""The input and the result of an export, independent of its format."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Export(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExportedFindings(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes out: findings, and `tools`, those that were asked for some, each with its version or nothing.
+    """The input of an export: findings, and `tools` with their versions, or an empty string if unknown.
 
-    `incomplete` says what lacks of the whole, and is empty where nothing does.
+    `tools` also contains tools without findings. `incomplete` describes missing results, or is empty.
     """
 
     findings: tuple[Outgoing, ...]

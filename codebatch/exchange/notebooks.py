@@ -1,8 +1,8 @@
-"""Findings in notebooks, for programs that know lines of files alone.
+"""Findings in notebooks, for programs that know only lines of files.
 
 Such a program shows the JSON of a notebook. So a finding marks the whole line of the file that holds its line of code,
-and its message names the cell. If the code has no line of its own, as in a notebook without line ends, it marks the
-first line, as ruff does.
+and its message names the cell. If the code has no line of its own, as in a notebook without line ends, the finding
+marks the first line, as in ruff.
 """
 
 from __future__ import annotations
@@ -26,32 +26,34 @@ _Notebook = tuple[list[bytes], list[list[str]]]
 
 
 def on_lines_of_files(outgoing: Sequence[Outgoing], sources: BatchSources) -> list[Outgoing]:
-    """Return findings with those in notebooks on lines of their files. Raises StoreCorrupt."""
+    """Return findings with those in notebooks moved to lines of their files. Raises StoreCorrupt."""
     notebooks: dict[bytes, _Notebook] = {}
-    for path in {each.path for each in outgoing if each.found.cell is not UNSET}:
+    for path in {finding.path for finding in outgoing if finding.found.cell is not UNSET}:
         content = sources.content(path) or b""
         notebooks[path] = content.split(b"\n"), lines_of_cells(content)
     return [
-        each if each.found.cell is UNSET else each._replace(found=_placed(each.found, *notebooks[each.path]))
-        for each in outgoing
+        finding
+        if finding.found.cell is UNSET
+        else finding._replace(found=_relocate(finding.found, *notebooks[finding.path]))
+        for finding in outgoing
     ]
 
 
-def _placed(found: Diagnostic, lines: list[bytes], cells: list[list[str]]) -> Diagnostic:
-    message = f"{found.message} (cell {found.cell}, line {found.cell_line})"
-    if not _holds_its_code(found, lines, cells):
-        return replace(found, message=message, line=1, column=1, end_line=1, end_column=1)
-    last = max(found.end_line - (found.end_column <= 1), found.line)
-    return replace(found, message=message, column=1, end_line=last + 1, end_column=1)
+def _relocate(diagnostic: Diagnostic, lines: list[bytes], cells: list[list[str]]) -> Diagnostic:
+    message = f"{diagnostic.message} (cell {diagnostic.cell}, line {diagnostic.cell_line})"
+    if not _holds_its_code(diagnostic, lines, cells):
+        return replace(diagnostic, message=message, line=1, column=1, end_line=1, end_column=1)
+    last = max(diagnostic.end_line - (diagnostic.end_column <= 1), diagnostic.line)
+    return replace(diagnostic, message=message, column=1, end_line=last + 1, end_column=1)
 
 
-def _holds_its_code(found: Diagnostic, lines: list[bytes], cells: list[list[str]]) -> bool:
-    """Return whether the line of a finding holds its line of code, and no other code."""
-    cell, line = found.cell, found.cell_line
+def _holds_its_code(diagnostic: Diagnostic, lines: list[bytes], cells: list[list[str]]) -> bool:
+    """Return whether the line of a finding contains its line of code, and no other code."""
+    cell, line = diagnostic.cell, diagnostic.cell_line
     if cell is UNSET or line is UNSET or not 0 < cell <= len(cells) or not 0 < line <= len(cells[cell - 1]):
         return False
     code = cells[cell - 1][line - 1]
-    text = lines[found.line - 1] if 0 < found.line <= len(lines) else b""
+    text = lines[diagnostic.line - 1] if 0 < diagnostic.line <= len(lines) else b""
     try:
         return json.loads(_SOURCE.sub(b"", text).strip(_AROUND)) in (code, f"{code}\n")
     except ValueError:

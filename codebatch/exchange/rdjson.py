@@ -1,4 +1,4 @@
-"""reviewdog's diagnostic format (proto/rdf in its repository): columns are bytes of a line, from 1."""
+"""The diagnostic format of reviewdog (proto/rdf in its repository). Columns are bytes of a line, counted from 1."""
 
 from __future__ import annotations
 
@@ -16,45 +16,48 @@ from codebatch.exchange.sources import BatchSources
 from codebatch.model.record import Diagnostic, Severity
 
 _SEVERITIES: dict[Severity, str] = {"error": "ERROR", "warning": "WARNING", "info": "INFO", "hint": "INFO"}
-# Code points of a line that are counted at once.
+# Number of code points of a line that are measured together.
 _PART = 1000
 
 
 def export_rdjson(outgoing: Iterable[Outgoing], sources: BatchSources) -> Export:
-    """Findings by path and place, a line each; `sources` learns what is lost. Raises StoreCorrupt."""
+    """Return findings sorted by location, one a line. Files with missing content are added to `sources`.
+
+    Raises StoreCorrupt.
+    """
     rows = []
-    for path, each in groupby(by_place(outgoing), key=lambda each: each.path):
+    for path, group in groupby(by_place(outgoing), key=lambda group: group.path):
         content = sources.content(path)
         lines = None if content is None else content.removeprefix(codecs.BOM_UTF8).split(b"\n")
-        rows += [msgspec.json.encode(_row(one, lines)) for one in each]
+        rows += [msgspec.json.encode(_row(finding, lines)) for finding in group]
     head = b'{"source":{"name":"codebatch"},"diagnostics":['
     return Export(data=head + b",".join(b"\n" + row for row in rows) + b"\n]}\n", count=len(rows))
 
 
-def _row(each: Outgoing, lines: Sequence[bytes] | None) -> dict[str, object]:
-    found = each.found
-    location: dict[str, object] = {"path": text_of(each.path)}
-    if found.line >= 1:
-        location["range"] = _range(found, lines)
+def _row(outgoing: Outgoing, lines: Sequence[bytes] | None) -> dict[str, object]:
+    diagnostic = outgoing.found
+    location: dict[str, object] = {"path": text_of(outgoing.path)}
+    if diagnostic.line >= 1:
+        location["range"] = _range(diagnostic, lines)
     row: dict[str, object] = {
-        "message": found.message,
+        "message": diagnostic.message,
         "location": location,
-        "severity": _SEVERITIES[found.severity],
-        "source": {"name": found.tool},
-        "code": {"value": found.code},
+        "severity": _SEVERITIES[diagnostic.severity],
+        "source": {"name": diagnostic.tool},
+        "code": {"value": diagnostic.code},
     }
-    return {**row, "original_output": found.severity} if found.severity == "hint" else row
+    return {**row, "original_output": diagnostic.severity} if diagnostic.severity == "hint" else row
 
 
-def _range(found: Diagnostic, lines: Sequence[bytes] | None) -> dict[str, object]:
-    start = _position(found.line, found.column, lines)
-    if (found.end_line, found.end_column) < (found.line, found.column):
+def _range(diagnostic: Diagnostic, lines: Sequence[bytes] | None) -> dict[str, object]:
+    start = _position(diagnostic.line, diagnostic.column, lines)
+    if (diagnostic.end_line, diagnostic.end_column) < (diagnostic.line, diagnostic.column):
         return {"start": start}
-    return {"start": start, "end": _position(found.end_line, found.end_column, lines)}
+    return {"start": start, "end": _position(diagnostic.end_line, diagnostic.end_column, lines)}
 
 
 def _position(line: int, column: int, lines: Sequence[bytes] | None) -> dict[str, int]:
-    """Without its column where the text is lost by which that is counted."""
+    """Return a position, without its column if the content of the file is missing."""
     if lines is None:
         return {"line": line}
     text = lines[line - 1] if 0 < line <= len(lines) else b""
@@ -62,11 +65,11 @@ def _position(line: int, column: int, lines: Sequence[bytes] | None) -> dict[str
 
 
 def byte_column(text: bytes, column: int) -> int:
-    """A column in code points as one in bytes, both from 1. A byte that is no UTF-8 is a character."""
+    """Convert a column in code points to bytes, both counted from 1. An invalid byte counts as one code point."""
     characters = max(column - 1, 0)
     if text.isascii():
         return characters + 1
-    decoded, starts = _measured(text)
+    decoded, starts = _decode_with_offsets(text)
     part = min(characters, len(decoded)) // _PART
     inside = decoded[part * _PART : characters]
     behind = max(characters - len(decoded), 0)
@@ -74,8 +77,11 @@ def byte_column(text: bytes, column: int) -> int:
 
 
 @functools.lru_cache(maxsize=4)
-def _measured(text: bytes) -> tuple[str, list[int]]:
-    """A line decoded, and at what byte each part of it begins: what is minified has all findings in one line."""
+def _decode_with_offsets(text: bytes) -> tuple[str, list[int]]:
+    """Return a decoded line, and the byte offset of each part.
+
+    Cached, because minified code has all findings in one line.
+    """
     decoded = text.decode("utf-8", "surrogateescape")
     sizes = (_size(decoded[at : at + _PART]) for at in range(0, len(decoded), _PART))
     return decoded, [0, *accumulate(sizes)]

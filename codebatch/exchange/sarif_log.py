@@ -1,4 +1,4 @@
-"""The parts of SARIF 2.1.0 that are written (OASIS, docs.oasis-open.org/sarif/sarif/v2.1.0): its own names."""
+"""Types of the written parts of SARIF 2.1.0 (OASIS, docs.oasis-open.org/sarif/sarif/v2.1.0), with its names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BaselineState = Literal["new", "updated", "unchanged"]
 
 
 class _SarifPart(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
-    """What has SARIF's spelling, and nothing written of what is not set."""
+    """Base of SARIF objects: camel case, and unset properties are omitted."""
 
 
 class Message(_SarifPart, frozen=True):

@@ -1,4 +1,4 @@
-"""What is in the files that findings are of, as it was frozen."""
+"""The content of files with findings, from the snapshot of a batch."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from codebatch.query.sources.records import BatchRecords
 
 
 class BatchSources:
-    """Reads files of a batch. `lost` are those of which the content is gone."""
+    """A reader of files of a batch. `lost` are the files whose content is missing."""
 
     def __init__(self, records: BatchRecords, lost: Collection[bytes] = ()) -> None:
-        """`lost` is what was found to be gone before."""
+        """`lost` are files whose content is already known to be missing."""
         self._records = records
         self.lost = {*lost}
 
     def content(self, path: bytes) -> bytes | None:
-        """What is in a file; None where that is lost, or there is no such file. Raises StoreCorrupt."""
+        """Return the content of a file, or None if it is missing or the batch has no such file. Raises StoreCorrupt."""
         entry = self._entries.get(path)
         if entry is not None:
             try:

@@ -1,4 +1,4 @@
-"""The summary of a GitHub job: Markdown of at most 1 MiB, above which GitHub shows none at all."""
+"""The summary of a GitHub job in Markdown, of at most 1 MiB. GitHub does not show a larger summary."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from codebatch.model.record import SEVERITIES
 from codebatch.model.text.quantities import count_of
 
 SUMMARY_BYTES_MAX = 1 << 20
-"""Of a step, in all."""
+"""Maximum size of all summaries of a step."""
 _RULES_SHOWN = 50
 _SHOWN = 1_000
-"""Findings that are listed one by one."""
+"""Maximum number of findings that are listed individually."""
 _CHARACTERS = 200
-"""Of a text in the table."""
+"""Maximum number of characters of a text in the table."""
 _MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>&@$:])")
 
 
-def make_summary(told: ExportedFindings, budget: int = SUMMARY_BYTES_MAX) -> bytes:
-    """What was found, as Markdown of at most so many bytes: how much of each rule, and the first findings."""
-    shown = min(len(told.findings), _SHOWN)
+def make_summary(exported: ExportedFindings, budget: int = SUMMARY_BYTES_MAX) -> bytes:
+    """Return a summary of at most `budget` bytes: the number of findings of each rule, and the first findings."""
+    shown = min(len(exported.findings), _SHOWN)
     while True:
-        text = "".join(f"{line}\n" for line in _lines(told, shown)).encode()
+        text = "".join(f"{line}\n" for line in _lines(exported, shown)).encode()
         if len(text) <= budget:
             return text
         if not shown:
@@ -34,31 +34,31 @@ def make_summary(told: ExportedFindings, budget: int = SUMMARY_BYTES_MAX) -> byt
         shown //= 2
 
 
-def _lines(told: ExportedFindings, shown: int) -> Iterator[str]:
-    found = told.findings
-    yield f"## codebatch: {count_of(len(found), 'finding')}"
+def _lines(exported: ExportedFindings, shown: int) -> Iterator[str]:
+    findings = exported.findings
+    yield f"## codebatch: {count_of(len(findings), 'finding')}"
     yield ""
-    if told.incomplete:
-        yield f"**Incomplete:** {_escaped(told.incomplete)}"
+    if exported.incomplete:
+        yield f"**Incomplete:** {_escaped(exported.incomplete)}"
         yield ""
-    if not found:
+    if not findings:
         return
-    yield from _rules(found)
+    yield from _rules(findings)
     if not shown:
         return
     yield "| location | severity | rule | message |"
     yield "| --- | --- | --- | --- |"
-    for each in found[:shown]:
-        about = each.found
-        place = f"{text_of(each.path)}:{about.line}"
+    for finding in findings[:shown]:
+        about = finding.found
+        place = f"{text_of(finding.path)}:{about.line}"
         yield f"| {_escaped(place)} | {about.severity} | {_escaped(about.code)} | {_escaped(about.message)} |"
-    if len(found) > shown:
+    if len(findings) > shown:
         yield ""
-        yield f"{len(found) - shown:,} more are not listed."
+        yield f"{len(findings) - shown:,} more are not listed."
 
 
-def _rules(found: Sequence[Outgoing]) -> Iterator[str]:
-    counts = Counter((SEVERITIES.index(each.found.severity), each.found.code) for each in found)
+def _rules(findings: Sequence[Outgoing]) -> Iterator[str]:
+    counts = Counter((SEVERITIES.index(finding.found.severity), finding.found.code) for finding in findings)
     ranked = sorted(counts.items(), key=lambda row: (row[0][0], -row[1], row[0][1]))
     yield "| severity | rule | findings |"
     yield "| --- | --- | ---: |"
@@ -71,7 +71,7 @@ def _rules(found: Sequence[Outgoing]) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    """A text in a cell of a table, in which nothing is Markdown or HTML; of a long one the beginning."""
+    """Return a text for a table cell: no Markdown or HTML, on one line, cut to `_CHARACTERS` characters."""
     one_line = printable_text(" ".join(text.split()))
     cut = one_line if len(one_line) <= _CHARACTERS else one_line[:_CHARACTERS] + "…"
     return _MARKS.sub(r"\\\1", cut)

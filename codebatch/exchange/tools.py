@@ -1,4 +1,4 @@
-"""Which tools have looked at a batch, and what their rules find."""
+"""The tools that analysed a batch, and the summaries of their rules."""
 
 from __future__ import annotations
 
@@ -16,43 +16,45 @@ from codebatch.store.batches.batches import open_batch
 
 
 def tools_of(batch: Batch, task: str | None, wanted: Collection[str]) -> dict[str, str]:
-    """The tools that may have found something in a batch, each with its version, or nothing where that is not known.
+    """Return the tools that may have reported findings in a batch, mapped to their versions; empty if unknown.
 
-    Of one task alone, or those that are wanted, where any is named. What a task of the user's names besides itself is
-    known of what it has found, here or in the batches that this one started from; whose findings were imported is not.
-    Raises InvalidInput or StoreCorrupt.
+    `task` and `wanted` restrict the tools. Custom tasks may report findings of several tools. These tools are known
+    only from findings in this batch or in its bases; imported findings in the bases are not considered. Raises
+    InvalidInput or StoreCorrupt.
     """
     records = batch.question.records
-    planned = {each.name: each for each in records.plan.tasks}
+    planned = {planned_task.name: planned_task for planned_task in records.plan.tasks}
     imported = imports_in(planned.values())
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for name in tasks_that_give(batch.question.catalogue, records.choose_tasks(task), ("diagnostic",)):
         if name not in imported:
             tools = tools_of_task(records, name)
-            more = _named_before(batch, name) if name in tools else ()
-            found.update((tool, planned[name].tools.get(RUFF, "") if tool == RUFF else "") for tool in (*tools, *more))
-    return {tool: version for tool, version in sorted(found.items()) if not wanted or tool in wanted}
+            more = _tools_in_bases(batch, name) if name in tools else ()
+            versions.update(
+                (tool, planned[name].tools.get(RUFF, "") if tool == RUFF else "") for tool in (*tools, *more)
+            )
+    return {tool: version for tool, version in sorted(versions.items()) if not wanted or tool in wanted}
 
 
-def _named_before(batch: Batch, task: str) -> Collection[str]:
-    """The tools that findings of a task named in the batches that one started from, of those that there are still."""
+def _tools_in_bases(batch: Batch, task: str) -> Collection[str]:
+    """Return the tools of a task's findings in the bases of a batch. Bases that no longer exist are skipped."""
     store = batch.question.store
-    found: set[str] = set()
-    for each in batch.question.batch.about.bases:
+    names: set[str] = set()
+    for base in batch.question.batch.about.bases:
         with contextlib.suppress(StoreCorrupt, UnknownId):
-            records = BatchRecords(store, open_batch(store, each))
+            records = BatchRecords(store, open_batch(store, base))
             if task in records.task_names and task not in imports_in(records.plan.tasks):
-                found |= named_tools(records, task)
-    return found
+                names |= named_tools(records, task)
+    return names
 
 
 def summaries_of(tools: Collection[str]) -> dict[tuple[str, str], str]:
-    """What rules find, by tool and code, of those rules that this installation knows."""
-    found: dict[tuple[str, str], str] = {}
+    """Map tool and rule ID to the summary of the rule, for rules of this installation."""
+    summaries: dict[tuple[str, str], str] = {}
     if OURS in tools:
         rows = language_services().list_rules({})
-        found.update(((OURS, str(row["code"])), str(row["summary"])) for row in rows if row["summary"])
+        summaries.update(((OURS, str(row["code"])), str(row["summary"])) for row in rows if row["summary"])
     if RUFF in tools:
-        told = language_services().summaries()
-        found.update(((RUFF, code), summary) for code, summary in told.items())
-    return found
+        ruff_summaries = language_services().summaries()
+        summaries.update(((RUFF, code), summary) for code, summary in ruff_summaries.items())
+    return summaries

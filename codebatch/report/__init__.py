@@ -1,1 +1,1 @@
-"""A report: one HTML page of what a batch found, whole in itself. `making.py` makes it, `view.js` shows it."""
+"""The report: one self-contained HTML page about a batch. `report.py` makes it, `view.js` renders it in the browser."""

@@ -1,6 +1,6 @@
-"""What is in a report: what its page is given as JSON, and shows. Paths are as people are shown them.
+"""The contents of a report: the JSON data of its page. Paths are in their displayed form.
 
-Everything is bounded (limits.py), and says how much of it there is besides.
+Everything is bounded (limits.py); totals include what is omitted.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ import msgspec
 
 
 class Numbers(msgspec.Struct, frozen=True, kw_only=True):
-    """What there is in all.
+    """Totals of a batch.
 
-    `code` are lines, of code of the project's own, in `code_files`; `duplicated` are those of them that stand elsewhere
-    too. `findings` go by severity, `languages` by lines of code, most first. Of `left_out`, by class, no number is told
-    but these: files and lines.
+    `code` is the number of code lines of the project's own code, in `code_files` files; `duplicated` is the number of
+    these lines that also occur elsewhere. `findings` are counted by severity. `languages` maps each language to its
+    code lines, most first. `left_out` maps each class of other files to the numbers of files and lines, which no other
+    total includes.
     """
 
     files: int
@@ -30,12 +31,15 @@ class Numbers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportTree(msgspec.Struct, frozen=True, kw_only=True):
-    """The tree of the code, in columns: a row is a directory (`files` 0), a file (1) or what stands for several files
-    of one directory (their number). The first is the root; every other follows its `parents`. Numbers of directories
-    are 0: they are the sums of what is below. `hardest` is the greatest cognitive complexity of a function, `changes`
-    the commits of the last year that changed a file, None without a history. `categories` are 0 for production code, 1
-    for tests, 2 for vendored and generated code. `partial` is 1 if a file may have more dependents,
-    because others can use it without an import.
+    """The tree of the code, in columns.
+
+    - A row is a directory (`files` is 0), a file (1) or several files of one directory (their number).
+    - The first row is the root. Every other row follows its parent, whose index is in `parents`.
+    - The numbers of directories are 0. The page computes them as sums of the rows below.
+    - `hardest` is the largest cognitive complexity of a function.
+    - `changes` are the commits of the last year that changed a file, or None without a history.
+    - `categories` are 0 for production code, 1 for tests, 2 for vendored and generated code.
+    - `partial` is 1 if a file may have more dependents, because others can use it without an import.
     """
 
     names: list[str]
@@ -54,9 +58,10 @@ class ReportTree(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HardFunction(msgspec.Struct, frozen=True, kw_only=True):
-    """A function that is hard to change (operations/hotspots/hotspots.py). Numbers that are not known are None.
+    """A function that is hard to change (operations/hotspots/hotspots.py). Unknown numbers are None.
 
-    `category` is that of its file, as in Tree. `dependents_partial`: others may use its file without an import.
+    `category` is the category of its file, as in ReportTree. `dependents_partial`: other files may use its file without
+    an import.
     """
 
     name: str
@@ -71,15 +76,15 @@ class HardFunction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
-    """Lines of a file from `line` on, each cut where it is long. None of a file that is binary, or gone."""
+    """Lines of a file, starting at `line`. Long lines are cut. If a file is binary or missing, there are no lines."""
 
     path: str
     line: int
     text: list[str]
 
 
-class Copied(msgspec.Struct, frozen=True, kw_only=True):
-    """Equal code at several places, of which two are shown; of the `others` path and line."""
+class CopiedBlock(msgspec.Struct, frozen=True, kw_only=True):
+    """A duplicate block with the source of two locations. `others` are path and line of further locations."""
 
     lines: int
     copies: int
@@ -88,10 +93,10 @@ class Copied(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Matrix(msgspec.Struct, frozen=True, kw_only=True):
-    """Which directory imports which, in an order in which what imports stands before what it imports.
+    """The imports between directories, in an order in which an importer precedes what it imports.
 
-    Of `cells` each is the row of the importer, that of the imported, and the number of imports. `cycles` has for each
-    directory the number of the cycle that it is in, 0 where it is in none. `inside` are the imports within each.
+    Each of `cells` is the row of the importer, the row of the imported directory, and the number of imports. `cycles`
+    has for each directory the number of its cycle, or 0. `inside` are the numbers of imports within each directory.
     """
 
     directories: list[str]
@@ -102,16 +107,17 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileCycle(msgspec.Struct, frozen=True, kw_only=True):
-    """Files that import one another: how many, and the shortest way from the first back to it, of a long one the first
-    steps."""
+    """An import cycle: its number of files, and its shortest path. Only the first steps of a long path are included."""
 
     files: int
     shortest: list[str]
 
 
 class ReportRule(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found by one rule, `apart` of it in tests and the like, and an example; `width` is how many characters
-    of its line it marks.
+    """The findings of one rule, with an example.
+
+    `apart` of the findings are in non-production files. `width` is the number of marked characters in the line of the
+    example.
     """
 
     code: str
@@ -126,8 +132,8 @@ class ReportRule(msgspec.Struct, frozen=True, kw_only=True):
     example: Excerpt
 
 
-class Became(msgspec.Struct, frozen=True, kw_only=True):
-    """A finding that is `severity_raised`, `new`, `fixed` or `severity_lowered`, at its latest place."""
+class ChangedFinding(msgspec.Struct, frozen=True, kw_only=True):
+    """A finding that is `severity_raised`, `new`, `fixed` or `severity_lowered`, with its latest location."""
 
     state: str
     severity: str
@@ -137,8 +143,8 @@ class Became(msgspec.Struct, frozen=True, kw_only=True):
     line: int
 
 
-class Grown(msgspec.Struct, frozen=True, kw_only=True):
-    """A function of which the cognitive complexity is another than it was; 0 before is a function that is new."""
+class ChangedFunction(msgspec.Struct, frozen=True, kw_only=True):
+    """A function whose cognitive complexity has changed. For a new function, `before` is 0."""
 
     name: str
     path: str
@@ -147,25 +153,26 @@ class Grown(msgspec.Struct, frozen=True, kw_only=True):
     after: int
 
 
-class Since(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of an older batch, made at `made_at`: of findings how many are in each state, and the first of them.
+class ChangesSince(msgspec.Struct, frozen=True, kw_only=True):
+    """Changes since an older batch, which was made at `made_at`.
 
-    `functions` are those that became harder or easier, the greatest step first, of `functions_count` in all; without
-    hints, as everywhere.
+    `states` counts the findings in each state; `findings` are the first ones. `functions` are the functions whose
+    complexity changed, the largest change first; `functions_count` is their total. Hints are not included.
     """
 
     batch_id: str
     made_at: str
     states: dict[str, int]
-    findings: list[Became]
+    findings: list[ChangedFinding]
     findings_count: int
-    functions: list[Grown]
+    functions: list[ChangedFunction]
     functions_count: int
 
 
-class Cut(msgspec.Struct, frozen=True, kw_only=True):
-    """How many there are in all of what the page may show in part, and how many of what it leaves out: copies in tests
-    alone, functions of tests and of what others wrote, hints.
+class ReportTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """Totals of what the page shows only in part or omits.
+
+    Omitted are copies that occur only in tests, functions in tests and in vendored or generated code, and hints.
     """
 
     functions: int
@@ -178,11 +185,11 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportContents(msgspec.Struct, frozen=True, kw_only=True):
-    """All of a report. `made_at` is when its batch was made; `incomplete` says what lacks of the whole, if anything.
+    """All contents of a report.
 
-    `changes_told` is why it is not known how often files were changed, or what of that lacks.
-    `asked` are the kinds of records that the tasks of the batch give: nothing is known of others. `since` is there
-    where an older batch was named.
+    `made_at` is the time when the batch was made. `incomplete` describes missing results, or is empty. `changes_told`
+    describes missing or incomplete change frequencies, or is empty. `asked` are the kinds of records that the tasks of
+    the batch emit; nothing is known about other kinds. `since` is set if an older batch was given.
     """
 
     title: str
@@ -197,9 +204,9 @@ class ReportContents(msgspec.Struct, frozen=True, kw_only=True):
     numbers: Numbers
     tree: ReportTree
     functions: list[HardFunction]
-    copies: list[Copied]
+    copies: list[CopiedBlock]
     matrix: Matrix | None
     cycles: list[FileCycle]
     rules: list[ReportRule]
-    since: Since | None
-    in_all: Cut
+    since: ChangesSince | None
+    in_all: ReportTotals

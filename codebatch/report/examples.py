@@ -1,4 +1,4 @@
-"""What a report shows of source: copies side by side, and an example of each rule."""
+"""Source excerpts of a report: duplicate blocks side by side, and an example of each rule."""
 
 from __future__ import annotations
 
@@ -6,32 +6,34 @@ from codebatch.model.entry import display_path
 from codebatch.operations.queries.duplicate_blocks import DuplicateBlock
 from codebatch.operations.queries.findings import RuleFindings
 from codebatch.query.filters.filters import path_bytes
-from codebatch.report.contents import Copied, ReportRule
+from codebatch.report.contents import CopiedBlock, ReportRule
 from codebatch.report.excerpts import Excerpts
 from codebatch.report.limits import ReportLimits, cut, cut_path
 
 SIDES = 2
-"""As many copies are shown beside one another."""
+"""Number of locations that are shown side by side."""
 
 
-def show_copied(block: DuplicateBlock, excerpts: Excerpts, limits: ReportLimits) -> Copied:
-    """A copied block, with the source of its first places. Raises StoreCorrupt."""
-    whole = [(place, end) for place in block.locations if isinstance(end := place.end_line, int)]
+def show_copied(block: DuplicateBlock, excerpts: Excerpts, limits: ReportLimits) -> CopiedBlock:
+    """Return a duplicate block with the source of its first locations. Raises StoreCorrupt."""
+    complete = [(place, end) for place in block.locations if isinstance(end := place.end_line, int)]
     shown = [
         excerpts.read(place.path_bytes, place.line, min(end - 1, place.line + limits.copied_lines - 1))
-        for place, end in whole[:SIDES]
+        for place, end in complete[:SIDES]
     ]
-    others = [place for place in block.locations if place not in [place for place, _ in whole[:SIDES]]]
-    return Copied(
+    others = [place for place in block.locations if place not in [place for place, _ in complete[:SIDES]]]
+    return CopiedBlock(
         lines=block.lines,
         copies=block.copies,
         shown=shown,
-        others=[(cut_path(display_path(each.path_bytes), limits.text), each.line) for each in others[: limits.places]],
+        others=[
+            (cut_path(display_path(place.path_bytes), limits.text), place.line) for place in others[: limits.places]
+        ],
     )
 
 
 def show_rule(rule: RuleFindings, excerpts: Excerpts, limits: ReportLimits) -> ReportRule:
-    """What a rule found, with the first of it as an example. Raises StoreCorrupt."""
+    """Return the findings of a rule, with the first one as an example. Raises StoreCorrupt."""
     first = rule.findings[0]
     line, column, end_line, end_column = (
         value if isinstance(value := first.get(name), int) else 1

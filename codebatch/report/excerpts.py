@@ -1,4 +1,4 @@
-"""Lines of the files of a batch, as they were frozen."""
+"""Excerpts of files, with their content in the snapshot of the batch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codebatch.report.limits import cut, cut_path
 
 
 class Excerpts:
-    """Reads lines of files. `lost` are the files that could not be read."""
+    """A reader of lines of files. `lost` are the files whose content is missing."""
 
     def __init__(self, batch: Batch, text_max: int) -> None:
         self._question = batch.question
@@ -19,12 +19,12 @@ class Excerpts:
         self.lost: set[bytes] = set()
 
     def read(self, path: bytes, first: int, last: int) -> Excerpt:
-        """Some lines of a file, none where it cannot be read. Raises StoreCorrupt."""
+        """Return lines of a file, or no lines if it is not readable. Raises StoreCorrupt."""
         lines: tuple[SourceLine, ...] = ()
-        found = self._question.records.find_items([path])
-        if path in found and first > 0:
+        items = self._question.records.find_items([path])
+        if path in items and first > 0:
             try:
-                _, lines = read_lines(self._question, path, found[path], first, last)
+                _, lines = read_lines(self._question, path, items[path], first, last)
             except ObjectMissing:
                 self.lost.add(path)
         text = [cut(line.text.removesuffix("\r"), self._text_max) for line in lines]

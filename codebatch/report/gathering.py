@@ -1,4 +1,4 @@
-"""What a report needs to know of each file of a batch."""
+"""Metrics and findings of each file of a batch, for a report."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _OWN: frozenset[FileClass] = frozenset(("text", "test", "example"))
 _PROSE = frozenset(("csv", "diff", "log", "markdown", "rst", "text"))
 """Languages whose lines are not lines of code."""
 PRODUCTION, TEST, VENDORED = range(3)
-"""Categories of a file: vendored ones include generated and minified code."""
+"""Categories of files. VENDORED includes generated and minified code."""
 _IN_PART = ("partial", "errors")
 
 
 @dataclass(slots=True, kw_only=True)
 class FileSums:
-    """A file and its numbers. `path` is the path as it is displayed, `category` one of PRODUCTION, TEST, VENDORED."""
+    """A file and its metrics. `path` is in its displayed form, `category` is PRODUCTION, TEST or VENDORED."""
 
     key: bytes
     path: str
@@ -42,7 +42,7 @@ class FileSums:
 class ReportFiles:
     """The files of a batch: the project's `own` code, and `vendored` code.
 
-    `left_out` maps each class of files that are not the project's own code to the number of files and of their lines.
+    `left_out` maps each class of other files to the numbers of files and of their lines.
     """
 
     own: Mapping[bytes, FileSums]
@@ -52,31 +52,31 @@ class ReportFiles:
 
 
 def kinds_asked(batch: Batch) -> frozenset[str]:
-    """The kinds of which there can be records in a batch."""
+    """Return the kinds of records that the tasks of a batch can emit."""
     catalogue = batch.question.catalogue
     kinds = ("file", "metric", "diagnostic", "duplicate", "edge")
     return frozenset(kind for kind in kinds if tasks_that_give(catalogue, batch.tasks, (kind,)))
 
 
 def gather_files(batch: Batch, rules: Iterable[RuleFindings]) -> ReportFiles:
-    """The files of a batch, by path, with what was found in them. Raises StoreCorrupt."""
+    """Return the files of a batch by path, with their findings and metrics. Raises StoreCorrupt."""
     records = batch.question.records
     own: dict[bytes, FileSums] = {}
     vendored: dict[bytes, FileSums] = {}
     left_out: dict[str, tuple[int, int]] = {}
     partly_parsed = 0
-    apart = batch.question.apart
+    non_production = batch.question.apart
     for record in batch.files().found if "parse" in batch.tasks else ():
         partly_parsed += record.get("parse") in _IN_PART
         key, class_ = path_bytes(record), str(record.get("class"))
         language = str(record.get("lang"))
-        category = {None: PRODUCTION, "test": TEST, "foreign": VENDORED}[apart.of(key)]
-        made = FileSums(key=key, path=record_path(record), language=language, category=category)
+        category = {None: PRODUCTION, "test": TEST, "foreign": VENDORED}[non_production.of(key)]
+        file = FileSums(key=key, path=record_path(record), language=language, category=category)
         if class_ in _OWN and language not in _PROSE:
-            own[key] = made
+            own[key] = file
             continue
         if category == VENDORED and language not in _PROSE:
-            vendored[key] = made
+            vendored[key] = file
         reason = "text" if class_ in _OWN else class_
         files, lines = left_out.get(reason, (0, 0))
         left_out[reason] = files + 1, lines + _lines(record)

@@ -1,15 +1,15 @@
-"""How much a report holds."""
+"""Limits of a report."""
 
 from __future__ import annotations
 
 import msgspec
 
 PAGE_BYTES_MAX = 5_000_000
-"""Of the whole file. Where a page would be greater, it is made again with smaller limits."""
+"""Upper bound of the size of a page. If a page is larger, it is made again with smaller limits."""
 
 
 class ReportLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How many there are at most of each; characters of a text."""
+    """Maximum numbers of entries. `text` is the maximum number of characters of a text."""
 
     nodes: int = 50_000
     functions: int = 300
@@ -25,15 +25,15 @@ class ReportLimits(msgspec.Struct, frozen=True, kw_only=True):
     text: int = 240
 
     def halved(self) -> ReportLimits:
-        """Half as much of all, and at least one."""
+        """Return limits of half the size, each at least 1."""
         return ReportLimits(**{name: max(1, value // 2) for name, value in msgspec.structs.asdict(self).items()})
 
 
 def cut(text: str, length: int) -> str:
-    """A text, of a long one the beginning."""
+    """Return a text, cut at its end to `length` characters."""
     return text if len(text) <= length else text[:length] + "…"
 
 
 def cut_path(text: str, length: int) -> str:
-    """A path, of a long one the end, for there are the names of files."""
+    """Return a path, cut at its start to `length` characters, because its end has the file name."""
     return text if len(text) <= length else "…" + text[-length:]

@@ -1,7 +1,7 @@
-"""Which directory imports which: a matrix of few directories, in an order in which cycles are below its diagonal. Pure.
+"""A matrix of imports between a few directories, ordered so that only cycles have cells below the diagonal. No I/O.
 
-That is a design structure matrix (Steward 1981). Directories are split, the one of most files first, until there are
-as many as are wanted.
+It is a design structure matrix (Steward 1981). The directory with most files is split first, until the number of
+directories reaches the limit.
 """
 
 from __future__ import annotations
@@ -19,8 +19,12 @@ _Pair = tuple[str, str]
 
 
 def make_matrix(imports: Iterable[FileImport], directories_max: int, text: int) -> Matrix | None:
-    """The matrix of imports that surely lead to one file; None where there are none."""
-    pairs = {(each.source, each.target) for each in imports if each.resolution != "name" and each.source != each.target}
+    """Return the matrix of imports that resolve to one file, or None if there are none."""
+    pairs = {
+        (file_import.source, file_import.target)
+        for file_import in imports
+        if file_import.resolution != "name" and file_import.source != file_import.target
+    }
     if not pairs:
         return None
     directory_of = group_files({path for pair in pairs for path in pair}, directories_max)
@@ -39,9 +43,10 @@ def make_matrix(imports: Iterable[FileImport], directories_max: int, text: int) 
 
 
 def group_files(paths: Iterable[str], groups_max: int) -> dict[str, str]:
-    """The directory that stands for each file. Files of a directory that was split stand under its own name.
+    """Map each file to its directory in the matrix.
 
-    What splitting makes counts: a directory of more parts than there is room for stays whole.
+    If a directory was split, the files directly in it are in a group with its name. A directory is not split if its
+    parts would exceed `groups_max`.
     """
     groups: dict[str, list[str]] = {"": sorted(paths)}
     waiting = [(-len(groups[""]), "")]
@@ -62,7 +67,7 @@ def group_files(paths: Iterable[str], groups_max: int) -> dict[str, str]:
 
 
 def _in_order(directories: list[str], between: Mapping[_Pair, int]) -> tuple[list[str], dict[str, int]]:
-    """What imports before what is imported; and of those in a cycle its number."""
+    """Return the directories, importers first, and the cycle number of each directory in a cycle."""
     graph: dict[str, list[str]] = {directory: [] for directory in directories}
     for source, target in sorted(between):
         graph[source].append(target)
@@ -73,10 +78,10 @@ def _in_order(directories: list[str], between: Mapping[_Pair, int]) -> tuple[lis
         if len(component) > 1:
             number += 1
             cycles.update(dict.fromkeys(component, number))
-        ordered += sorted(component, key=lambda each: (-_weight(each, component, between), each))
+        ordered += sorted(component, key=lambda name: (-_weight(name, component, between), name))
     return ordered, cycles
 
 
 def _weight(directory: str, within: Iterable[str], between: Mapping[_Pair, int]) -> int:
-    """How many imports a directory has of some others, more than they have of it."""
-    return sum(between.get((directory, each), 0) - between.get((each, directory), 0) for each in within)
+    """Return the number of imports from a directory to others, minus the number of imports from them."""
+    return sum(between.get((directory, other), 0) - between.get((other, directory), 0) for other in within)

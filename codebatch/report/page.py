@@ -1,7 +1,7 @@
-"""The page of a report: one HTML file that asks nothing of a network, and in which text of a tree is data alone.
+"""The page of a report: one HTML file that makes no network requests and contains text of the tree only as data.
 
-What is found stands in it as JSON, in which no character can end the element that holds it, or begin markup. Its
-Content-Security-Policy lets no script or style run but the two that are here, by their hashes, and nothing be loaded.
+The data is JSON in which all characters that could end its element or start markup are escaped. The
+Content-Security-Policy allows only the script and style of the page, by their hashes, and no loading of resources.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import msgspec
 from codebatch.report.contents import ReportContents
 
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
-_ESCAPES = {each: f"\\u{ord(each):04x}".encode() for each in "<>&\u2028\u2029"}
+_ESCAPES = {character: f"\\u{ord(character):04x}".encode() for character in "<>&\u2028\u2029"}
 
 
 def encode_page(contents: ReportContents) -> bytes:
-    """The page. The same contents give the same bytes."""
+    """Return the page. The same contents give the same bytes."""
     style, script = _part("style.css"), _part("view.js")
     filled = {
         "style": style,
@@ -33,10 +33,12 @@ def encode_page(contents: ReportContents) -> bytes:
 
 
 def encode_data(contents: ReportContents) -> bytes:
-    """Contents as JSON that may stand in HTML: what could end its element, or begin markup, is escaped."""
+    """Return contents as JSON for an HTML element: characters that could end the element or start markup are
+    escaped.
+    """
     encoded = msgspec.json.encode(contents)
     for character, escape in _ESCAPES.items():
-        encoded = encoded.replace(character.encode(), escape)  # It stands within texts alone.
+        encoded = encoded.replace(character.encode(), escape)  # These characters occur only in JSON strings.
     return encoded
 
 

@@ -1,4 +1,4 @@
-"""Making the report of a batch."""
+"""Creation of the report of a batch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from codebatch.operations.queries.findings import FindingsByRule
 from codebatch.query.answers.dependencies import Cycle, FileImport
 from codebatch.query.completeness import Completeness, completeness
 from codebatch.report.changes import ReportComparison, show_since, utc
-from codebatch.report.contents import Cut, FileCycle, HardFunction, Numbers, ReportContents
+from codebatch.report.contents import FileCycle, HardFunction, Numbers, ReportContents, ReportTotals
 from codebatch.report.examples import show_copied, show_rule
 from codebatch.report.excerpts import Excerpts
 from codebatch.report.gathering import PRODUCTION, FileSums, ReportFiles, gather_files, kinds_asked
@@ -38,22 +38,22 @@ def make_report(batch: Batch, limits: ReportLimits | None = None, *, older: Batc
     the same bytes. Raises InvalidInput, BatchIncomplete or StoreCorrupt.
     """
     limits = limits or ReportLimits()
-    found = _find(batch, limits, None if older is None else batch.older(older))
+    inputs = _read_inputs(batch, limits, None if older is None else batch.older(older))
     while True:
         excerpts = Excerpts(batch, limits.text)
-        contents = _contents(batch, found, excerpts, limits)
+        contents = _contents(batch, inputs, excerpts, limits)
         page = encode_page(contents)
         if len(page) <= PAGE_BYTES_MAX or limits == limits.halved():
             break
         limits = limits.halved()
-    whole = _whole(batch, excerpts)
-    if whole.is_complete and found.compared is not None and not found.compared.is_complete:
-        whole = found.compared.findings.old.whole
-    return batch.check(Answer(question=batch.question, found=page, whole=whole))
+    report_completeness = _completeness_of(batch, excerpts)
+    if report_completeness.is_complete and inputs.compared is not None and not inputs.compared.is_complete:
+        report_completeness = inputs.compared.findings.old.whole
+    return batch.check(Answer(question=batch.question, found=page, whole=report_completeness))
 
 
 class _ReportInputs(NamedTuple):
-    """What a report is made of, before it is cut; None is what the batch was not asked for."""
+    """The data of a report before it is cut to limits. Data that the tasks of the batch do not emit is None."""
 
     files: ReportFiles
     findings: FindingsByRule | None
@@ -66,7 +66,7 @@ class _ReportInputs(NamedTuple):
     compared: ReportComparison | None
 
 
-def _find(batch: Batch, limits: ReportLimits, older: Batch | None) -> _ReportInputs:
+def _read_inputs(batch: Batch, limits: ReportLimits, older: Batch | None) -> _ReportInputs:
     has_imports, has_metrics = "dependencies" in batch.tasks, "analyze" in batch.tasks
     findings = batch.findings().found if "diagnostic" in kinds_asked(batch) else None
     return _ReportInputs(
@@ -84,20 +84,20 @@ def _find(batch: Batch, limits: ReportLimits, older: Batch | None) -> _ReportInp
     )
 
 
-def _whole(batch: Batch, excerpts: Excerpts) -> Completeness:
+def _completeness_of(batch: Batch, excerpts: Excerpts) -> Completeness:
     records = batch.question.records
-    whole = completeness(records, batch.tasks, lacks_files=bool(records.batch.about.paths))
-    return msgspec.structs.replace(whole, lost=len(excerpts.lost))
+    known_completeness = completeness(records, batch.tasks, lacks_files=bool(records.batch.about.paths))
+    return msgspec.structs.replace(known_completeness, lost=len(excerpts.lost))
 
 
-def _contents(batch: Batch, found: _ReportInputs, excerpts: Excerpts, limits: ReportLimits) -> ReportContents:
+def _contents(batch: Batch, inputs: _ReportInputs, excerpts: Excerpts, limits: ReportLimits) -> ReportContents:
     about = batch.question.batch.about
     text = limits.text
-    files = list(found.files.own.values())
-    rules = found.findings.rules if found.findings else ()
-    blocks = found.copies.blocks if found.copies else ()
-    copies = [show_copied(each, excerpts, limits) for each in blocks[: limits.copies]]
-    shown_rules = [show_rule(each, excerpts, limits) for each in rules[: limits.rules]]
+    files = list(inputs.files.own.values())
+    rules = inputs.findings.rules if inputs.findings else ()
+    blocks = inputs.copies.blocks if inputs.copies else ()
+    copies = [show_copied(item, excerpts, limits) for item in blocks[: limits.copies]]
+    shown_rules = [show_rule(item, excerpts, limits) for item in rules[: limits.rules]]
     names = (display_path(os.path.basename(source.rstrip(b"/"))) or "/" for source in about.sources)
     return ReportContents(
         title=cut(", ".join(names), text),
@@ -106,80 +106,80 @@ def _contents(batch: Batch, found: _ReportInputs, excerpts: Excerpts, limits: Re
         made_at=utc(about.created_at_ns),
         pipeline=about.pipeline,
         paths=[cut_path(path, text) for path in shown_paths(batch.question.batch)[: limits.places]],
-        incomplete=_whole(batch, excerpts).lacking,
-        changes_told=cut(found.history.told, text),
+        incomplete=_completeness_of(batch, excerpts).lacking,
+        changes_told=cut(inputs.history.told, text),
         asked=sorted(kinds_asked(batch)),
-        numbers=_numbers(batch, found.files, files, limits),
-        tree=cut_tree([*files, *found.files.vendored.values()], limits, found.history.changes),
-        functions=_functions(found, limits),
+        numbers=_numbers(batch, inputs.files, files, limits),
+        tree=cut_tree([*files, *inputs.files.vendored.values()], limits, inputs.history.changes),
+        functions=_functions(inputs, limits),
         copies=copies,
-        matrix=make_matrix(found.imports, limits.directories, text),
+        matrix=make_matrix(inputs.imports, limits.directories, text),
         cycles=[
             FileCycle(
-                files=len(each.files), shortest=[cut_path(path, text) for path in each.shortest[: limits.cycle_steps]]
+                files=len(item.files), shortest=[cut_path(path, text) for path in item.shortest[: limits.cycle_steps]]
             )
-            for each in found.cycles[: limits.cycles]
+            for item in inputs.cycles[: limits.cycles]
         ],
         rules=shown_rules,
-        since=None if found.compared is None else show_since(found.compared, limits),
-        in_all=Cut(
-            functions=sum(each["functions"] for each in files),
-            functions_left_out=sum(found.hotspots.excluded.values()) if found.hotspots else 0,
-            copies=found.copies.count if found.copies else 0,
-            copies_left_out=found.copies.excluded if found.copies else 0,
-            cycles=len(found.cycles),
+        since=None if inputs.compared is None else show_since(inputs.compared, limits),
+        in_all=ReportTotals(
+            functions=sum(item["functions"] for item in files),
+            functions_left_out=sum(inputs.hotspots.excluded.values()) if inputs.hotspots else 0,
+            copies=inputs.copies.count if inputs.copies else 0,
+            copies_left_out=inputs.copies.excluded if inputs.copies else 0,
+            cycles=len(inputs.cycles),
             rules=len(rules),
-            hints=found.findings.hints_hidden if found.findings else 0,
+            hints=inputs.findings.hints_hidden if inputs.findings else 0,
         ),
     )
 
 
-def _functions(found: _ReportInputs, limits: ReportLimits) -> list[HardFunction]:
-    """Return the hotspots of production code, then those of other code."""
-    production = found.hotspots.rows if found.hotspots else ()
-    others = found.all_hotspots.rows if found.all_hotspots else ()
-    functions = [_function(each, PRODUCTION, limits.text) for each in production[: limits.functions]]
-    for each in others[: limits.functions]:
-        path = path_from_fields(each.path, each.path_b64)
-        sums = found.files.own.get(path) or found.files.vendored.get(path)
+def _functions(inputs: _ReportInputs, limits: ReportLimits) -> list[HardFunction]:
+    """Return the hotspots of production code, followed by the hotspots of other code."""
+    production = inputs.hotspots.rows if inputs.hotspots else ()
+    all_functions = inputs.all_hotspots.rows if inputs.all_hotspots else ()
+    functions = [_function(hotspot, PRODUCTION, limits.text) for hotspot in production[: limits.functions]]
+    for hotspot in all_functions[: limits.functions]:
+        path = path_from_fields(hotspot.path, hotspot.path_b64)
+        sums = inputs.files.own.get(path) or inputs.files.vendored.get(path)
         if sums is not None and sums.category != PRODUCTION:
-            functions.append(_function(each, sums.category, limits.text))
+            functions.append(_function(hotspot, sums.category, limits.text))
     return functions
 
 
-def _function(found: Hotspot, category: int, text: int) -> HardFunction:
+def _function(hotspot: Hotspot, category: int, text: int) -> HardFunction:
     return HardFunction(
-        name=cut(str(found.symbol), text),
-        path=cut_path(display_path(path_from_fields(found.path, found.path_b64)), text),
-        line=found.line if isinstance(found.line, int) else 1,
-        score=found.score,
-        cognitive=found.cognitive if isinstance(found.cognitive, int) else 0,
-        changes=found.commits_per_year,
-        dependents=found.dependents,
+        name=cut(str(hotspot.symbol), text),
+        path=cut_path(display_path(path_from_fields(hotspot.path, hotspot.path_b64)), text),
+        line=hotspot.line if isinstance(hotspot.line, int) else 1,
+        score=hotspot.score,
+        cognitive=hotspot.cognitive if isinstance(hotspot.cognitive, int) else 0,
+        changes=hotspot.commits_per_year,
+        dependents=hotspot.dependents,
         category=category,
-        dependents_partial=found.dependents_partial is True,
+        dependents_partial=hotspot.dependents_partial is True,
     )
 
 
-def _numbers(batch: Batch, found: ReportFiles, files: Sequence[FileSums], limits: ReportLimits) -> Numbers:
+def _numbers(batch: Batch, files_of_report: ReportFiles, files: Sequence[FileSums], limits: ReportLimits) -> Numbers:
     summary = batch.summary().found
     languages = Counter[str]()
-    for each in files:
-        languages[each.language] += each["code"]
+    for sums in files:
+        languages[sums.language] += sums["code"]
     ordered = sorted(filter(lambda pair: pair[1], languages.items()), key=lambda pair: (-pair[1], pair[0]))
-    told = dict(ordered[: limits.languages])
-    if rest := sum(code for _, code in ordered[limits.languages :]):
-        told["others"] = rest
+    languages_shown = dict(ordered[: limits.languages])
+    if other_code := sum(code for _, code in ordered[limits.languages :]):
+        languages_shown["others"] = other_code
     return Numbers(
         files=summary.files,
-        code_files=sum(each["code"] > 0 for each in files),
-        code=sum(each["code"] for each in files),
-        functions=sum(each["functions"] for each in files),
-        cognitive=sum(each["cognitive"] for each in files),
-        duplicated=sum(each["duplicated_lines"] for each in files),
-        partly_parsed=found.partly_parsed,
+        code_files=sum(sums["code"] > 0 for sums in files),
+        code=sum(sums["code"] for sums in files),
+        functions=sum(sums["functions"] for sums in files),
+        cognitive=sum(sums["cognitive"] for sums in files),
+        duplicated=sum(sums["duplicated_lines"] for sums in files),
+        partly_parsed=files_of_report.partly_parsed,
         failures=summary.failures,
         findings=summary.severities,
-        languages=told,
-        left_out=dict(sorted(found.left_out.items())),
+        languages=languages_shown,
+        left_out=dict(sorted(files_of_report.left_out.items())),
     )

@@ -1,4 +1,4 @@
-"""The tree of a project's code, cut to the files in which most of it is. Pure."""
+"""The tree of a project's code, cut to the files with most code. No I/O."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codebatch.report.gathering import PRODUCTION, FileSums
 from codebatch.report.limits import ReportLimits, cut
 
 DEPTH_MAX = 40
-"""Directories below this are told in the name of what is in them."""
+"""Maximum depth of directories. Deeper directories are part of the names of their files."""
 _COLUMNS = {
     "code": "code",
     "cognitive": "cognitive",
@@ -19,25 +19,26 @@ _COLUMNS = {
 
 
 def cut_tree(files: Sequence[FileSums], limits: ReportLimits, changes: Mapping[bytes, int] | None) -> ReportTree:
-    """The tree of files that hold code. Those that are too many, the ones with least code, are one row of the nearest
-    directory that is kept.
+    """Return the tree of files with code. If there are too many, files with least code are merged.
+
+    Merged files are one row of their nearest directory in the tree.
     """
-    ordered = sorted((each for each in files if each["code"]), key=lambda each: (-each["code"], each.path))
+    ordered = sorted((file for file in files if file["code"]), key=lambda file: (-file["code"], file.path))
     directories: dict[tuple[str, ...], None] = {(): None}
-    kept: list[FileSums] = []
+    included: list[FileSums] = []
     dropped: list[FileSums] = []
-    for each in ordered:
-        above = _above(each.path)
+    for file in ordered:
+        above = _above(file.path)
         new = [directory for directory in above if directory not in directories]
-        # Each directory may need a row for what of it is left out.
-        if 2 * (len(directories) + len(new)) + len(kept) + 1 > limits.nodes:
-            dropped.append(each)
+        # Each directory may need another row for its merged files.
+        if 2 * (len(directories) + len(new)) + len(included) + 1 > limits.nodes:
+            dropped.append(file)
         else:
             directories.update(dict.fromkeys(new))
-            kept.append(each)
+            included.append(file)
     rows = _Rows(limits, changes)
-    for each in sorted(kept, key=lambda each: each.path):
-        rows.add_file(each)
+    for file in sorted(included, key=lambda file: file.path):
+        rows.add_file(file)
     rows.add_rest(dropped)
     return rows.tree
 
@@ -53,7 +54,7 @@ def _above(path: str) -> list[tuple[str, ...]]:
 
 
 class _Rows:
-    """Makes the rows of a tree."""
+    """A builder of the rows of a tree."""
 
     def __init__(self, limits: ReportLimits, changes: Mapping[bytes, int] | None) -> None:
         self._limits = limits
@@ -78,7 +79,7 @@ class _Rows:
         self._directories[()] = 0
 
     def add_file(self, file: FileSums) -> None:
-        """A row for a file, and one for each directory above it that has none."""
+        """Add a row for a file, and rows for its directories that have none."""
         parent = 0
         for directory in _above(file.path):
             if directory not in self._directories:
@@ -87,11 +88,11 @@ class _Rows:
         self._add(_parts(file.path)[-1], parent, (file,))
 
     def add_rest(self, files: Sequence[FileSums]) -> None:
-        """A row for those of some files that are in, or below, the same directory, and in none that has a row."""
+        """Add a row of merged files to each nearest existing directory."""
         rests: dict[int, list[FileSums]] = {}
-        for each in files:
-            known = [self._directories[above] for above in _above(each.path) if above in self._directories]
-            rests.setdefault(known[-1] if known else 0, []).append(each)
+        for file in files:
+            rows_above = [self._directories[above] for above in _above(file.path) if above in self._directories]
+            rests.setdefault(rows_above[-1] if rows_above else 0, []).append(file)
         for parent in sorted(rests):
             self._add("", parent, rests[parent])
 
@@ -103,12 +104,12 @@ class _Rows:
         tree.languages.append(files[0].language if len(files) == 1 else "")
         for column, metric in _COLUMNS.items():
             values: list[int] = getattr(tree, column)
-            values.append(sum(each[metric] for each in files))
-        tree.findings.append(sum(each.findings for each in files))
-        tree.categories.append(min((each.category for each in files), default=PRODUCTION))
-        tree.hardest.append(max((each["max_cognitive"] for each in files), default=0))
-        tree.dependents.append(max((each["dependents"] for each in files), default=0))
-        tree.partial.append(int(any(may_be_used_without_import(each.language, each.key) for each in files)))
+            values.append(sum(file[metric] for file in files))
+        tree.findings.append(sum(file.findings for file in files))
+        tree.categories.append(min((file.category for file in files), default=PRODUCTION))
+        tree.hardest.append(max((file["max_cognitive"] for file in files), default=0))
+        tree.dependents.append(max((file["dependents"] for file in files), default=0))
+        tree.partial.append(int(any(may_be_used_without_import(file.language, file.key) for file in files)))
         if tree.changes is not None and self._changes is not None:
-            tree.changes.append(sum(self._changes.get(each.key, 0) for each in files))
+            tree.changes.append(sum(self._changes.get(file.key, 0) for file in files))
         return len(tree.names) - 1

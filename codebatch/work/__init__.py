@@ -76,9 +76,9 @@ _NAMES = {
     "work.control.questions": "OpenQuestion",
     "work.control.run": "WorkRunResult",
 }
-"""By module."""
+"""Public names by module."""
 
-if not TYPE_CHECKING:  # Who checks types is to see a name that there is not.
+if not TYPE_CHECKING:  # Type checkers must report names that do not exist.
 
     def __getattr__(name: str) -> object:
         for module, names in _NAMES.items():

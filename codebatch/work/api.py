@@ -63,8 +63,8 @@ def start(
     - `parallel_batches`: run even if another batch runs in the same directory.
     - `trust`: run even if the store was not created on this machine.
 
-    If this process is killed, running tasks continue, and `resume` continues the batch. `WorkRan.shortfall` describes
-    tasks that are not done. Raises CodebatchError or OSError.
+    If this process is killed, running tasks continue, and `resume` continues the batch. `WorkRunResult.shortfall`
+    describes tasks that are not done. Raises CodebatchError or OSError.
     """
     options = WorkOptions(
         tasks=tuple(tasks),
@@ -121,9 +121,9 @@ def iter_events(
     opened = open_store(store)
     place = cursor_of(since)
     followed = followed_of(opened, resolve_batch(opened, batch, kind="any"), place)
-    for one in iter_followed(followed) if follow else followed.read():
-        if one is not None and not isinstance(one, Seen):
-            yield one
+    for event in iter_followed(followed) if follow else followed.read():
+        if event is not None and not isinstance(event, Seen):
+            yield event
 
 
 def resume(
@@ -147,18 +147,18 @@ def resume(
     - `blocked`: also rerun tasks that wait for an answer, without an answer.
     - `wait_answers`: keep running while a question is open.
     - `reload`: use the current definitions of tasks that are not done. Otherwise, the batch keeps its definitions.
-      `WorkRan.changes` describes how the task list has changed.
+      `WorkRunResult.changes` describes how the task list has changed.
     - `trust`: resume even if the store was not created on this machine.
 
     Raises the errors of `get` and `start`.
     """
     opened = open_store(store)
-    found = resolve_batch(opened, batch, kind="work")
+    batch_dir = resolve_batch(opened, batch, kind="work")
     if batch is None and store is not None:
-        refuse_unnamed(found)
+        refuse_unnamed(batch_dir)
     return resume_work(
         opened,
-        found,
+        batch_dir,
         is_forced=force,
         only=only,
         blocked=blocked,

@@ -12,7 +12,7 @@ import click
 import pytest
 
 from codebatch import __version__
-from codebatch.cli import LOW_LEVEL, MEANT, OLD_NAMES, SECTIONS, cli
+from codebatch.cli import EQUIVALENT_COMMANDS, LOW_LEVEL, OLD_NAMES, SECTIONS, cli
 from codebatch.cli.framework.commands import summary_of
 from codebatch.cli.framework.exit import run_to_exit_status
 from codebatch.cli.output.markdown import TOPICS
@@ -222,8 +222,8 @@ def test_on_a_terminal_a_long_list_of_names_is_wrapped_at_them(codebatch: Comman
 def test_what_is_not_near_is_not_suggested(codebatch: CommandLine) -> None:
     assert codebatch("frobnicate", status=2).notes.splitlines()[0] == "error: no such command 'frobnicate'"
     commands = {name for section in SECTIONS.values() for name in section}
-    assert {line.split()[0] for line in MEANT.values()} <= commands
-    assert not commands & MEANT.keys()
+    assert {line.split()[0] for line in EQUIVALENT_COMMANDS.values()} <= commands
+    assert not commands & EQUIVALENT_COMMANDS.keys()
 
 
 @pytest.mark.parametrize(

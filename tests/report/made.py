@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codebatch.report.contents import Cut, Numbers, ReportContents, ReportTree
+from codebatch.report.contents import Numbers, ReportContents, ReportTotals, ReportTree
 from codebatch.report.gathering import FileSums
 from codebatch.report.limits import ReportLimits
 from codebatch.report.tree import cut_tree
@@ -45,5 +45,5 @@ def contents(tree: ReportTree | None = None, title: str = "made", *, incomplete:
         cycles=[],
         rules=[],
         since=None,
-        in_all=Cut(functions=0, functions_left_out=0, copies=0, copies_left_out=0, cycles=0, rules=0, hints=0),
+        in_all=ReportTotals(functions=0, functions_left_out=0, copies=0, copies_left_out=0, cycles=0, rules=0, hints=0),
     )

@@ -1,1 +1,1 @@
-"""Answers of commands: their JSON types, and their text for people."""
+"""Answers of commands: their JSON types and their text."""

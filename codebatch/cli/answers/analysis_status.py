@@ -1,4 +1,4 @@
-"""Where an analysis stands: what `status` answers of one."""
+"""The status of an analysis: the answer of `status`."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ class StatusAnswer(msgspec.Struct, frozen=True, kw_only=True):
     tasks: tuple[TaskStatus, ...]
 
 
-def answer_standing(answering: CommandContext, store: StoreDir, batch: BatchDir, name: str = "status") -> bool:
-    """Answer with where an analysis stands; whether work is open that nobody does. `name` as in `Answering.print`."""
-    found = batches.status(store, batch)
-    stands, rows = found.standing, found.tasks
-    holders = tuple(map(holder_row, stands.holders))
-    tally = stands.tally
+def answer_analysis_status(context: CommandContext, store: StoreDir, batch: BatchDir, name: str = "status") -> bool:
+    """Print the status of an analysis. Return whether work is open and no process does it. `name` as for `print`."""
+    analysis = batches.status(store, batch)
+    state, rows = analysis.standing, analysis.tasks
+    holders = tuple(map(holder_row, state.holders))
+    tally = state.tally
     lines = [
         f"batch     {batch.id}",
         f"snapshot  {batch.about.snapshot_id}",
         f"pipeline  {batch.about.pipeline}",
         *([f"paths     {', '.join(shown_paths(batch))}"] if batch.about.paths else []),
-        f"status    {stands.state.value}{' (stalled: no process is running it)' if stands.is_stalled else ''}",
+        f"status    {state.state.value}{' (stalled: no process is running it)' if state.is_stalled else ''}",
         f"progress  {percent_of(tally.planned - tally.open, tally.planned)}% of {tally.planned:,} results",
         *(f"running   {h.role} {h.holder} pid {h.pid} on {h.host} since {h.since}" for h in holders),
         *table(
@@ -60,16 +60,16 @@ def answer_standing(answering: CommandContext, store: StoreDir, batch: BatchDir,
             ("task", "status", "done", "failed", "files"),
         ),
     ]
-    answering.print(
+    context.print(
         StatusAnswer(
             batch_id=batch.id,
             project=display_path(batch.about.project_root),
             snapshot_id=batch.about.snapshot_id,
             pipeline=batch.about.pipeline,
             paths=shown_paths(batch),
-            status=stands.state.value,
-            stalled=stands.is_stalled,
-            result_digest=stands.outputs.manifest.result_digest if stands.outputs and stands.state.is_final else None,
+            status=state.state.value,
+            stalled=state.is_stalled,
+            result_digest=state.outputs.manifest.result_digest if state.outputs and state.state.is_final else None,
             planned=tally.planned,
             results=tally.results,
             failed=tally.failed,
@@ -82,4 +82,4 @@ def answer_standing(answering: CommandContext, store: StoreDir, batch: BatchDir,
         lines,
         name=name,
     )
-    return stands.is_stalled
+    return state.is_stalled

@@ -1,4 +1,4 @@
-"""What became of findings, as JSON and as lines for people."""
+"""Differences of findings between two batches, as JSON and as lines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHOWN: tuple[State, ...] = (
     "added",
     "removed",
 )
-"""States whose rows people are shown, in that order."""
+"""States whose rows are shown, in this order."""
 COUNTED: tuple[State, ...] = ("moved", "unchanged", "suppressed", "not_comparable")
 """States that are only counted."""
 
@@ -68,8 +68,9 @@ class DifferenceSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ComparedBatches(msgspec.Struct, frozen=True, kw_only=True):
-    """Which batches were compared, or a snapshot in the place of one; of the less complete how much there is of what is
-    compared. `project` is that of the newer, whose tree is `stale` if it has changed since.
+    """Base of answers of comparisons: the compared batches, or snapshots in their place.
+
+    `complete` and `percent` describe the less complete batch. `project` and `stale` belong to the newer batch.
     """
 
     old_batch_id: str
@@ -121,62 +122,65 @@ class ImprovementsAnswer(ComparedBatches, frozen=True, kw_only=True):
 
 
 def word_of(state: State) -> str:
-    """Return a state as people read it."""
+    """Return a state as text."""
     return state.replace("_", " ")
 
 
-def row_of(each: Change, *, is_old: bool = False) -> JsonRecord:
-    """A difference as one record: as it is, or where it is gone, or `is_old`, as it was. The other one is in it."""
-    first, second, name = (each.old, each.new, "new") if is_old else (each.new, each.old, "old")
+def row_of(change: Change, *, is_old: bool = False) -> JsonRecord:
+    """Return a difference as one record: the newer record or, if it is missing or `is_old`, the older record.
+
+    The other record, if it exists, is the member `old` or `new`.
+    """
+    first, second, name = (change.old, change.new, "new") if is_old else (change.new, change.old, "old")
     if first is None:
         first, second = second, None
     assert first is not None, "it is in one of the two"
-    row: JsonRecord = {**_json(first), "state": each.state}
+    row: JsonRecord = {**_json(first), "state": change.state}
     if second is not None:
         row[name] = _json(second)
-    if each.reason is not None:
-        row["reason"] = each.reason
+    if change.reason is not None:
+        row["reason"] = change.reason
     return row
 
 
-def pair_of(each: Change) -> Changed:
-    """A difference of what is in both."""
-    assert each.old is not None
-    assert each.new is not None
-    return Changed(state=each.state, old=_json(each.old), new=_json(each.new), by=each.by)
+def pair_of(change: Change) -> Changed:
+    """Return a difference of a record that both batches have."""
+    assert change.old is not None
+    assert change.new is not None
+    return Changed(state=change.state, old=_json(change.old), new=_json(change.new), by=change.by)
 
 
-def difference_lines(found: Sequence[Change], states: Iterable[State], *, with_pass: bool) -> Iterator[str]:
-    """Differences for people, state by state; `with_pass` each with what paired it."""
+def difference_lines(changes: Sequence[Change], states: Iterable[State], *, with_pass: bool) -> Iterator[str]:
+    """Yield the lines of differences, grouped by state. `with_pass`: each with the rule that matched it."""
     for state in states:
-        of_state = [each for each in found if each.state == state]
-        if of_state:
-            yield f"{word_of(state)}, {len(of_state):,}"
-        for each in of_state:
-            yield f"  {difference_line(each)}" + (f" [matched by {each.by}]" if with_pass and each.by else "")
+        changes_in_state = [change for change in changes if change.state == state]
+        if changes_in_state:
+            yield f"{word_of(state)}, {len(changes_in_state):,}"
+        for change in changes_in_state:
+            yield f"  {difference_line(change)}" + (f" [matched by {change.by}]" if with_pass and change.by else "")
 
 
-def difference_line(each: Change) -> str:
-    """A difference on one line, as editors take it: the record as it is, and in brackets what it was, or why."""
-    record = each.new or each.old
+def difference_line(change: Change) -> str:
+    """Return a difference as one line in the format of editors, with its former value or reason in brackets."""
+    record = change.new or change.old
     assert record is not None, "it is in one of the two"
-    told = _was(each.old, each.new) if each.old is not None and each.new is not None else ""
-    told = told or _REASONS.get(each.reason or "", "")
-    return f"{record_line(_json(record))}{f' ({told})' if told else ''}"
+    remark = _former_value(change.old, change.new) if change.old is not None and change.new is not None else ""
+    remark = remark or _REASONS.get(change.reason or "", "")
+    return f"{record_line(_json(record))}{f' ({remark})' if remark else ''}"
 
 
 def counts_line(comparison: Comparison, states: Iterable[State]) -> str:
-    """How many there are of each state, and why some cannot be compared."""
+    """Return the number of differences in each state, and the reasons why findings are not comparable."""
     counts = comparison.counts
-    told = [f"{counts[state]:,} {word_of(state)}" for state in states if counts[state]]
-    apart = comparison.differences({"not_comparable"}) if counts["not_comparable"] else ()
-    reasons = Counter(each.reason for each in apart)
+    parts = [f"{counts[state]:,} {word_of(state)}" for state in states if counts[state]]
+    not_comparable = comparison.differences({"not_comparable"}) if counts["not_comparable"] else ()
+    reasons = Counter(change.reason for change in not_comparable)
     why = "; ".join(f"{_REASONS.get(str(reason), reason)} ({number:,})" for reason, number in reasons.most_common())
-    return ", ".join(told or ["nothing found in either batch"]) + (f": {why}" if why else "")
+    return ", ".join(parts or ["nothing found in either batch"]) + (f": {why}" if why else "")
 
 
-def _was(old: Thing, new: Thing) -> str:
-    """What is another thing than it was: the gravity, the message, the place."""
+def _former_value(old: Thing, new: Thing) -> str:
+    """Return the former severity, message, place or value, whichever differs first."""
     if isinstance(old, Diagnostic) and isinstance(new, Diagnostic):
         if old.severity != new.severity:
             return f"was {old.severity}"

@@ -1,4 +1,4 @@
-"""What a work list would do, for people."""
+"""The text of a dry run of a task list."""
 
 from __future__ import annotations
 
@@ -12,32 +12,36 @@ from codebatch.model.text.quantities import count_of, human_seconds
 from codebatch.work.control.dry_run import Rehearsal
 
 
-def answer_rehearsal(answering: CommandContext, found: Rehearsal) -> None:
-    """Say what would start when."""
-    for note in found.notes:
-        answering.note(note)
-    answering.print(found, _lines(found), name="work-dry-run")
-    answering.note("nothing was run")
+def answer_rehearsal(context: CommandContext, rehearsal: Rehearsal) -> None:
+    """Print the expected starts of tasks."""
+    for note in rehearsal.notes:
+        context.note(note)
+    context.print(rehearsal, _lines(rehearsal), name="work-dry-run")
+    context.note("nothing was run")
 
 
-def _lines(found: Rehearsal) -> Iterator[str]:
-    yield f"{tasks_at_once(found.strategy, found.max_parallel, len(found.tasks))}, from {found.source}"
+def _lines(rehearsal: Rehearsal) -> Iterator[str]:
+    yield f"{tasks_at_once(rehearsal.strategy, rehearsal.max_parallel, len(rehearsal.tasks))}, from {rehearsal.source}"
     rows = (
         (
-            human_seconds(each.start_seconds) if found.makespan_seconds is not None else str(place),
-            each.slot,
-            each.task,
-            "-" if each.seconds is None else human_seconds(each.seconds),
-            ", ".join((*each.needs, *each.after)) or "-",
+            human_seconds(task.start_seconds) if rehearsal.makespan_seconds is not None else str(place),
+            task.slot,
+            task.task,
+            "-" if task.seconds is None else human_seconds(task.seconds),
+            ", ".join((*task.needs, *task.after)) or "-",
         )
-        for place, each in enumerate(found.tasks, 1)
+        for place, task in enumerate(rehearsal.tasks, 1)
     )
     yield from table(
-        rows, ("start" if found.makespan_seconds is not None else "order", "slot", "task", "duration", "depends on")
+        rows, ("start" if rehearsal.makespan_seconds is not None else "order", "slot", "task", "duration", "depends on")
     )
-    if found.makespan_seconds is None:
+    if rehearsal.makespan_seconds is None:
         yield "no duration estimate: no task has run here before"
         return
-    more = f"; {count_of(found.without_estimate, 'task')} without a duration estimate" if found.without_estimate else ""
-    left = eta_text(found.range_seconds).removesuffix(" left")
-    yield f"Estimated duration: {human_seconds(found.makespan_seconds)} (likely {left}){more}"
+    more = (
+        f"; {count_of(rehearsal.without_estimate, 'task')} without a duration estimate"
+        if rehearsal.without_estimate
+        else ""
+    )
+    duration = eta_text(rehearsal.range_seconds).removesuffix(" left")
+    yield f"Estimated duration: {human_seconds(rehearsal.makespan_seconds)} (likely {duration}){more}"

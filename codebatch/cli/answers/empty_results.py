@@ -1,4 +1,4 @@
-"""What is said where nothing was found: of how much that holds."""
+"""Notes for empty results: how much was searched."""
 
 from __future__ import annotations
 
@@ -13,26 +13,29 @@ if TYPE_CHECKING:
 
 
 def none_found(batch: Batch, asked: RecordQuery) -> str:
-    """That no record of a noun was found, of how many. Empty where it was told that no file is of the language."""
+    """Return a note that no record was found, and how many were searched.
+
+    Empty if a note reports an unknown language.
+    """
     from codebatch.cli.framework.record_types import NOUNS
     from codebatch.query.filters.record_options import filter_of
 
-    wanted = filter_of(asked.filters)
-    if set(wanted.languages) - set(batch.question.records.languages.values() if wanted.languages else ()):
+    filter_ = filter_of(asked.filters)
+    if set(filter_.languages) - set(batch.question.records.languages.values() if filter_.languages else ()):
         return ""
     noun = asked.noun if NOUNS[asked.noun].kinds else "records"
-    there = batch.looked_at(wanted.possible_kinds, asked.filters.get("task"))
-    if not there.records:
-        return f"no {noun}{_in_files(there)}"
+    volume = batch.looked_at(filter_.possible_kinds, asked.filters.get("task"))
+    if not volume.records:
+        return f"no {noun}{_in_files(volume)}"
     behind = f" after the first {asked.offset:,}" if asked.offset else ""
-    return f"no matching {noun}{behind} (searched {there.records:,}{_in_files(there)})"
+    return f"no matching {noun}{behind} (searched {volume.records:,}{_in_files(volume)})"
 
 
-def told_of(batch: Batch, kind: str) -> str:
-    """How many records of a kind were looked at, in how many files."""
-    there = batch.looked_at((kind,))
-    return f"{count_of(there.records, kind)}{_in_files(there)}"
+def searched_text(batch: Batch, kind: str) -> str:
+    """Return how many records of a kind were searched, in how many files."""
+    volume = batch.looked_at((kind,))
+    return f"{count_of(volume.records, kind)}{_in_files(volume)}"
 
 
-def _in_files(there: SearchedVolume) -> str:
-    return "" if there.files is None else f" in {count_of(there.files, 'file')}"
+def _in_files(volume: SearchedVolume) -> str:
+    return "" if volume.files is None else f" in {count_of(volume.files, 'file')}"

@@ -1,4 +1,4 @@
-"""Events of a batch as lines for people: when, what, which task, why. Short, for they are read on narrow terminals."""
+"""Events of a batch as lines: time, event, task, reason. They are short, to fit narrow terminals."""
 
 from __future__ import annotations
 
@@ -17,42 +17,42 @@ _FOLLOWS = {
     "ask": "a question was asked",
     "none": "it is not restarted",
 }
-_QUIET = (events.TaskQueued, events.TaskStarted, events.BatchProgress)
-"""What `follow` has no line for: the line that moves says it."""
+_UNPRINTED = (events.TaskQueued, events.TaskStarted, events.BatchProgress)
+"""Events that `follow` does not print, because the progress line shows them."""
 
 
-def is_told(event: events.AnyEvent) -> bool:
-    """Whether `follow` has a line for an event."""
-    return not isinstance(event, _QUIET)
+def is_printed(event: events.AnyEvent) -> bool:
+    """Return whether `follow` prints an event."""
+    return not isinstance(event, _UNPRINTED)
 
 
 def event_line(event: events.AnyEvent) -> str:
-    """An event on one line, at the time of this place."""
+    """Return an event as one line, with the local time."""
     at = datetime.datetime.fromisoformat(event.at.replace("Z", "+00:00")).astimezone()
-    told = _of_task(event) if isinstance(event, events.TaskEvent) else _of_batch(event)
-    return f"{at:%H:%M:%S} {told}".rstrip()
+    text = _task_text(event) if isinstance(event, events.TaskEvent) else _batch_text(event)
+    return f"{at:%H:%M:%S} {text}".rstrip()
 
 
 def counts_text(counts: dict[str, int]) -> str:
-    """How many tasks are in which state: `14 done, 1 failed, 22 pending`."""
+    """Return the number of tasks in each state: `14 done, 1 failed, 22 pending`."""
     return ", ".join(f"{count:,} {state.lower()}" for state, count in counts.items())
 
 
-def _of_task(event: events.TaskEvent) -> str:
+def _task_text(event: events.TaskEvent) -> str:
     word = name_of(event).removeprefix("BATCH_TASK_").lower()
     more = f" (attempt {event.try_} of {event.tries_max})" if event.try_ > 1 and event.tries_max > 1 else ""
     match event:
         case events.TaskCompleted(seconds=seconds, marked_done=as_done):
             if as_done:
                 return f"{event.task} marked done by user"
-            return f"done {event.task}{more}{_took(seconds)}"
+            return f"done {event.task}{more}{_duration_text(seconds)}"
         case events.TaskFailed() | events.TaskRetrying():
             why = "marked failed by user" if event.reason == "answer" else why_failed(event.reason, event.exit_status)
             wait = event.wait_seconds if isinstance(event, events.TaskRetrying) else None
             again = f"; retry in {human_seconds(wait)}" if wait is not None else ""
             if isinstance(event, events.TaskRetrying) and event.until is not None:
                 again = f"; {wait_text(event.pools, instant_ns(event.until))}"
-            return f"{word} {event.task}{more}{_took(event.seconds)}: {why}{again}"
+            return f"{word} {event.task}{more}{_duration_text(event.seconds)}: {why}{again}"
         case events.TaskBlocked(question=question):
             choices = f" [{', '.join(question.choices)}]" if question.choices else ""
             return f"blocked {event.task}: {question.text}{choices}"
@@ -65,12 +65,12 @@ def _of_task(event: events.TaskEvent) -> str:
         case events.TaskStopped(cause=cause, detail=detail):
             return f"stopped {event.task}{why_stopped(cause, detail)}"
         case events.TaskCancelled(seconds=seconds):
-            return f"cancelled {event.task}{_took(seconds)}"
+            return f"cancelled {event.task}{_duration_text(seconds)}"
         case _:
             return f"{word} {event.task}{more}"
 
 
-def _of_batch(event: events.BatchEvent) -> str:
+def _batch_text(event: events.BatchEvent) -> str:
     match event:
         case events.BatchStarted(source=source, task_count=count):
             return f"started: {count_of(count, 'task')} from {source}"
@@ -97,11 +97,11 @@ def _of_batch(event: events.BatchEvent) -> str:
         case events.BatchEnded(seconds=seconds, total_seconds=in_all):
             state = name_of(event).removeprefix("BATCH_")
             is_more = in_all is not None and in_all >= seconds + 1
-            whole = f" ({human_seconds(in_all)} in total)" if in_all is not None and is_more else ""
-            return f"{state}: {counts_text(event.counts)}, in {human_seconds(seconds)}{whole}"
+            total = f" ({human_seconds(in_all)} in total)" if in_all is not None and is_more else ""
+            return f"{state}: {counts_text(event.counts)}, in {human_seconds(seconds)}{total}"
         case _:
             return name_of(event)
 
 
-def _took(seconds: float | None) -> str:
+def _duration_text(seconds: float | None) -> str:
     return "" if seconds is None else f" {human_seconds(seconds)}"

@@ -1,4 +1,4 @@
-"""`inspect FILE`: a file on one screen."""
+"""The overview of a file that `inspect FILE` prints."""
 
 from __future__ import annotations
 
@@ -14,70 +14,75 @@ _TAB_COLUMNS = 4
 _SOURCE_COLUMNS = 100
 
 
-def overview_lines(found: Overview) -> Iterator[str]:
-    """A file for people."""
-    yield "  ".join([display_path(found.path), *_about(found)])
-    standing = list(_standing(found))
-    if standing:
-        yield f"  {', '.join(standing)}"
-    if found.hardest:
-        yield "  hardest   " + "  ".join(f"{each.cognitive} {each.symbol}:{each.line}" for each in found.hardest)
-    if found.severities:
-        yield "  findings  " + ", ".join(count_of(count, severity) for severity, count in found.severities.items())
-    for each in found.findings:
-        yield from _finding(each)
-    left = sum(found.severities.values()) - len(found.findings)
-    if left > 0:
-        yield f"    {left:,} more: --kinds diagnostic"
-    kinds = ", ".join(f"{kind} ({count:,})" for kind, count in found.kinds.items())
+def overview_lines(overview: Overview) -> Iterator[str]:
+    """Yield the lines of an overview."""
+    yield "  ".join([display_path(overview.path), *_about(overview)])
+    ranks = list(_rank_texts(overview))
+    if ranks:
+        yield f"  {', '.join(ranks)}"
+    if overview.hardest:
+        yield "  hardest   " + "  ".join(
+            f"{function.cognitive} {function.symbol}:{function.line}" for function in overview.hardest
+        )
+    if overview.severities:
+        yield "  findings  " + ", ".join(count_of(count, severity) for severity, count in overview.severities.items())
+    for function in overview.findings:
+        yield from _finding(function)
+    remaining = sum(overview.severities.values()) - len(overview.findings)
+    if remaining > 0:
+        yield f"    {remaining:,} more: --kinds diagnostic"
+    kinds = ", ".join(f"{kind} ({count:,})" for kind, count in overview.kinds.items())
     if kinds:
         yield f"  show more with --all, or with --kinds and one of: {kinds}"
 
 
-def _about(found: Overview) -> Iterator[str]:
-    about: JsonRecord = found.about or {}
+def _about(overview: Overview) -> Iterator[str]:
+    about: JsonRecord = overview.about or {}
     if "lang" in about:
         yield str(about["lang"])
     if about.get("class") not in (None, "text"):
         yield str(about["class"])
-    if "code" in found.numbers:
-        yield count_of(found.numbers["code"], "code line")
+    if "code" in overview.numbers:
+        yield count_of(overview.numbers["code"], "code line")
     elif isinstance(lines := about.get("lines"), int):
         yield count_of(lines, "line")
-    if found.numbers.get("classes"):
-        yield count_of(found.numbers["classes"], "class", "classes")
-    if found.numbers.get("functions"):
-        yield count_of(found.numbers["functions"], "function")
+    if overview.numbers.get("classes"):
+        yield count_of(overview.numbers["classes"], "class", "classes")
+    if overview.numbers.get("functions"):
+        yield count_of(overview.numbers["functions"], "function")
     if about.get("parse") in ("errors", "partial"):
         yield "partially parsed"
 
 
-def _standing(found: Overview) -> Iterator[str]:
-    numbers = found.numbers
+def _rank_texts(overview: Overview) -> Iterator[str]:
+    numbers = overview.numbers
     if "cognitive" in numbers:
-        rank = f" ({_ordinal(found.rank)} of {(found.about or {}).get('lang')})" if found.rank else ""
+        rank = f" ({_ordinal(overview.rank)} of {(overview.about or {}).get('lang')})" if overview.rank else ""
         yield f"complexity {numbers['cognitive']:,}{rank}"
     if "duplicated_lines" in numbers:
         yield f"{count_of(numbers['duplicated_lines'], 'duplicated line')}"
-    if "dependents" in numbers or found.dependents_in_all:
-        more = "+" if found.dependents_partial else ""
-        in_all = "" if found.dependents_in_all is None else f" ({found.dependents_in_all:,}{more} including indirect)"
+    if "dependents" in numbers or overview.dependents_in_all:
+        more = "+" if overview.dependents_partial else ""
+        in_all = (
+            "" if overview.dependents_in_all is None else f" ({overview.dependents_in_all:,}{more} including indirect)"
+        )
         direct = numbers.get("dependents", 0)
         yield f"{direct:,}+ dependents{in_all}" if more else f"{count_of(direct, 'dependent')}{in_all}"
-    elif found.dependents_partial:
+    elif overview.dependents_partial:
         yield "dependents unknown"
     if "cycle" in numbers:
         yield f"in an import cycle of {numbers['cycle']:,} files"
 
 
-def _finding(found: OverviewFinding) -> Iterator[str]:
-    each = found.diagnostic
-    yield f"    {each['line']}:{each['column']} {each['severity']} {each['code']} {each['message']}"
-    if found.source is None:
+def _finding(finding: OverviewFinding) -> Iterator[str]:
+    diagnostic = finding.diagnostic
+    where = f"{diagnostic['line']}:{diagnostic['column']}"
+    yield f"    {where} {diagnostic['severity']} {diagnostic['code']} {diagnostic['message']}"
+    if finding.source is None:
         return
-    first, last = _columns(each, len(found.source.text))
+    first, last = _columns(diagnostic, len(finding.source.text))
     start = max(first - _SOURCE_COLUMNS // 2, 0) if first > _SOURCE_COLUMNS else 0
-    text = found.source.text.removesuffix("\r")[start : start + _SOURCE_COLUMNS]
+    text = finding.source.text.removesuffix("\r")[start : start + _SOURCE_COLUMNS]
     before, marked = text[: first - start], printable(text[first - start : last - start])
     shown = printable(before.expandtabs(_TAB_COLUMNS))
     indent = len(shown) - len(shown.lstrip())
@@ -86,7 +91,7 @@ def _finding(found: OverviewFinding) -> Iterator[str]:
 
 
 def _columns(diagnostic: JsonRecord, length: int) -> tuple[int, int]:
-    """From where to where of its line a finding is, from 0."""
+    """Return the start and the end of a finding in its line, counted from 0."""
     first, last = diagnostic["column"], diagnostic["end_column"]
     assert isinstance(first, int)
     assert isinstance(last, int)

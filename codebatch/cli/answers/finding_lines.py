@@ -1,4 +1,4 @@
-"""Findings as lines for people: location, source line and caret."""
+"""Findings as lines: location, source line and caret."""
 
 from __future__ import annotations
 
@@ -14,26 +14,31 @@ if TYPE_CHECKING:
 
 _TAB_COLUMNS = 4
 _WIDTH_OF_SOURCE = 160
-"""Width of a source line if standard output is no terminal. Minified lines are cut."""
+"""Width of a source line if standard output is no terminal. Long lines, such as minified code, are cut."""
 
 
 def place_of(record: JsonRecord) -> str:
-    """Return where a finding begins, as editors take it, and in a notebook the cell."""
+    """Return the start of a finding in the format of editors and, for a notebook, the cell."""
     return f"{record_path(record)}:{record['line']}:{record['column']}{cell_of(record)}"
 
 
-def source_lines(record: JsonRecord, found: SourceText | None, width: int | None) -> Iterator[str]:
-    """The line of a finding, and under it a caret, as far as there is room; nothing where it cannot be told."""
-    if found is None:
+def source_lines(record: JsonRecord, source: SourceText | None, width: int | None) -> Iterator[str]:
+    """Yield the source line of a finding, and a caret below it if it fits.
+
+    Yield nothing if the source is not available.
+    """
+    if source is None:
         return
     gutter = f"{record['line']:>8} | "
-    shown = found.text.expandtabs(_TAB_COLUMNS)
+    shown = source.text.expandtabs(_TAB_COLUMNS)
     margin = len(shown) - len(shown.lstrip())
-    whole = printable(gutter + shown.strip())
-    line = fitted(whole, width or _WIDTH_OF_SOURCE)
-    room = len(line) - len(gutter) - (len("…") if line != whole else 0)
-    start, end = (len(printable(found.text[:at].expandtabs(_TAB_COLUMNS))) - margin for at in (found.start, found.end))
+    complete_line = printable(gutter + shown.strip())
+    line = fitted(complete_line, width or _WIDTH_OF_SOURCE)
+    room = len(line) - len(gutter) - (len("…") if line != complete_line else 0)
+    start, end = (
+        len(printable(source.text[:at].expandtabs(_TAB_COLUMNS))) - margin for at in (source.start, source.end)
+    )
     yield line
-    if start < room or line == whole:
+    if start < room or line == complete_line:
         marked = "^" * max(min(end, room) - start, 1)
         yield f"{'|':>10} {' ' * max(start, 0)}{marked}"

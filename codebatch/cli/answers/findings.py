@@ -1,4 +1,4 @@
-"""What `findings`, `hotspots` and `duplicates` say under `--json`. The commands themselves do without."""
+"""JSON types of the answers of `findings`, `hotspots` and `duplicates`. The commands do not import this module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `run` says first, on one screen: likely bugs, what is hard to change, copies, import cycles; what is next."""
+"""The first screen of `run`: likely bugs, hotspots, duplicate blocks, import cycles, and the next command."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ UNPARSED = "codebatch files --parse skipped --parse unsupported"
 
 _UNPARSED_SHOWN = 3
 _SOURCES = 2
-"""So many findings are shown with their source."""
+"""Number of findings that are shown with their source."""
 
 
 class _Section(msgspec.Struct, frozen=True):
@@ -42,90 +42,92 @@ class _Section(msgspec.Struct, frozen=True):
 
 
 def headline_lines(
-    found: Headline, question: BatchQuery, suggest: Callable[[str], str], width: int | None
+    headline: Headline, question: BatchQuery, suggest: Callable[[str], str], width: int | None
 ) -> Iterator[str]:
-    """The headline for people; nothing where there is nothing to say. `suggest` has commands as they are typed here."""
+    """Yield the lines of the first screen; none if there is nothing to show. `suggest` completes suggested commands."""
 
-    def with_command(told: str, command: str) -> str:
-        """A line that ends with a command, where there is room for all of it."""
-        whole = suggest(f"{told}: {command}")
-        return fitted(told, width) if fitted(whole, width) != whole else whole
+    def with_command(text: str, command: str) -> str:
+        """Return a line that ends with a command. If it does not fit, omit the command."""
+        complete = suggest(f"{text}: {command}")
+        return fitted(text, width) if fitted(complete, width) != complete else complete
 
-    for section in _sections(found, question, width):
+    for section in _sections(headline, question, width):
         if section.number:
             yield with_command(section.title, section.command)
             yield from islice(section.lines, section.shown)
-    if found.partially_parsed:
-        yield with_command(f"{count_of(found.partially_parsed, 'file')} could only be parsed partially", PARTIAL)
-    if found.unparsed:
-        told = f"{count_of(sum(found.unparsed.values()), 'file')} not parsed"
-        whole = suggest(f"{told} ({_unparsed(found.unparsed)}): {UNPARSED}")
-        yield whole if fitted(whole, width) == whole else with_command(told, UNPARSED)
-    if found.minor_findings:
-        told = ", ".join(f"{count:,} {severity}" for severity, count in found.minor_findings.items())
+    if headline.partially_parsed:
+        yield with_command(f"{count_of(headline.partially_parsed, 'file')} could only be parsed partially", PARTIAL)
+    if headline.unparsed:
+        text = f"{count_of(sum(headline.unparsed.values()), 'file')} not parsed"
+        complete = suggest(f"{text} ({_unparsed(headline.unparsed)}): {UNPARSED}")
+        yield complete if fitted(complete, width) == complete else with_command(text, UNPARSED)
+    if headline.minor_findings:
+        text = ", ".join(f"{count:,} {severity}" for severity, count in headline.minor_findings.items())
         yield with_command(
-            f"{count_of(sum(found.minor_findings.values()), 'minor finding')} hidden ({told})", f"{FINDINGS} --all"
+            f"{count_of(sum(headline.minor_findings.values()), 'minor finding')} hidden ({text})", f"{FINDINGS} --all"
         )
 
 
-def next_command(found: Headline) -> str | None:
-    """The command that has most to say, None where none has."""
+def next_command(headline: Headline) -> str | None:
+    """Return the command for the first topic with results, or None."""
     counts = {
-        FINDINGS: found.findings_count,
-        _hotspots(found): len(found.hotspots),
-        COPIES: found.duplicates_count,
-        CYCLES: found.cycles_count,
-        f"{FINDINGS} --all": sum(found.minor_findings.values()),
+        FINDINGS: headline.findings_count,
+        _hotspots(headline): len(headline.hotspots),
+        COPIES: headline.duplicates_count,
+        CYCLES: headline.cycles_count,
+        f"{FINDINGS} --all": sum(headline.minor_findings.values()),
     }
     return next((command for command, count in counts.items() if count), None)
 
 
-def _sections(found: Headline, question: BatchQuery, width: int | None) -> tuple[_Section, ...]:
-    # What is not there leaves its room to the others.
-    free = not found.findings_count
+def _sections(headline: Headline, question: BatchQuery, width: int | None) -> tuple[_Section, ...]:
+    # If there are no findings, the other sections show more lines.
+    free = not headline.findings_count
     return (
         _Section(
-            f"Likely bugs ({found.findings_count:,})",
-            found.findings_count,
+            f"Likely bugs ({headline.findings_count:,})",
+            headline.findings_count,
             FINDINGS,
-            _bug_lines(found.findings, question, width),
+            _bug_lines(headline.findings, question, width),
             8,
         ),
         _Section(
             "Hard to change",
-            len(found.hotspots),
-            _hotspots(found),
-            _hard_lines(found.hotspots, width),
+            len(headline.hotspots),
+            _hotspots(headline),
+            _hotspot_lines(headline.hotspots, width),
             7 if free else 4,
         ),
         _Section(
-            f"Duplicate blocks ({found.duplicates_count:,})",
-            found.duplicates_count,
+            f"Duplicate blocks ({headline.duplicates_count:,})",
+            headline.duplicates_count,
             COPIES,
-            _copy_lines(found.duplicates, width),
+            _duplicate_lines(headline.duplicates, width),
             4 if free else 2,
         ),
         _Section(
-            f"Import cycles ({found.cycles_count:,})",
-            found.cycles_count,
+            f"Import cycles ({headline.cycles_count:,})",
+            headline.cycles_count,
             CYCLES,
-            _cycle_lines(found.cycles, width),
+            _cycle_lines(headline.cycles, width),
             3 if free else 1,
         ),
     )
 
 
 def _unparsed(counts: Mapping[str, int]) -> str:
-    """What was not parsed: what a person would have parsed first, then what there is most of."""
-    ranked = sorted(counts, key=lambda each: each not in ("huge", "minified"))
-    told = [f"{counts[each]:,} {each}" for each in ranked[:_UNPARSED_SHOWN]]
+    """Return the number of unparsed files by reason: first the avoidable reasons, then the most frequent."""
+    ranked = sorted(counts, key=lambda reason: reason not in ("huge", "minified"))
+    texts = [f"{counts[reason]:,} {reason}" for reason in ranked[:_UNPARSED_SHOWN]]
     more = len(ranked) - _UNPARSED_SHOWN
-    return ", ".join([*told, f"{sum(counts[each] for each in ranked[-more:]):,} of other kinds"] if more > 0 else told)
+    return ", ".join(
+        [*texts, f"{sum(counts[reason] for reason in ranked[-more:]):,} of other kinds"] if more > 0 else texts
+    )
 
 
-def _hotspots(found: Headline) -> str:
-    """The command that ranks functions as the headline does."""
-    is_cognitive = not found.hotspots or found.hotspots[0].cognitive is not UNSET
+def _hotspots(headline: Headline) -> str:
+    """Return the command that ranks functions in the same way as this screen."""
+    is_cognitive = not headline.hotspots or headline.hotspots[0].cognitive is not UNSET
     return HOTSPOTS if is_cognitive else f"{HOTSPOTS} --by complexity"
 
 
@@ -134,29 +136,31 @@ def _bug_lines(rules: Iterable[RuleFindings], question: BatchQuery, width: int |
     sources = source_texts(question, [rule.findings[0] for rule in rules[:_SOURCES]])
     for place, rule in enumerate(rules):
         first, more = rule.findings[0], rule.count - 1
-        told = f"{rule.severity} {rule.code} {first['message']}"
-        told = f": {told} (and {more:,} more)" if more else f": {told}"
-        yield fitted(f"  {fitted_path(place_of(first), width and width // 2, 2)}{told}", width)
+        text = f"{rule.severity} {rule.code} {first['message']}"
+        text = f": {text} (and {more:,} more)" if more else f": {text}"
+        yield fitted(f"  {fitted_path(place_of(first), width and width // 2, 2)}{text}", width)
         if place < _SOURCES:
             yield from source_lines(first, sources[place], width)
 
 
-def _hard_lines(functions: Iterable[Hotspot], width: int | None) -> Iterator[str]:
+def _hotspot_lines(functions: Iterable[Hotspot], width: int | None) -> Iterator[str]:
     functions = tuple(functions)
-    has_history = any(each.commits_per_year is not None for each in functions)
+    has_history = any(function.commits_per_year is not None for function in functions)
     yield fitted(f"  complexity  {'commits/yr  ' if has_history else ''}dependents", width)
-    for each in functions:
-        used = _users(each)
+    for function in functions:
+        used = _dependents_text(function)
         changes = (
-            f"{'?' if each.commits_per_year is None else f'{each.commits_per_year:,}':>10}  " if has_history else ""
+            f"{'?' if function.commits_per_year is None else f'{function.commits_per_year:,}':>10}  "
+            if has_history
+            else ""
         )
-        told = f"  {_complexity(each):>10,}  {changes}{used:>9}  {each.symbol} "
-        where = f"{record_path(msgspec.to_builtins(each))}:{each.line}"
-        yield fitted(f"{told}{fitted_path(where, width, len(told))}", width)
+        text = f"  {_complexity(function):>10,}  {changes}{used:>9}  {function.symbol} "
+        where = f"{record_path(msgspec.to_builtins(function))}:{function.line}"
+        yield fitted(f"{text}{fitted_path(where, width, len(text))}", width)
 
 
-def _users(function: Hotspot) -> str:
-    """Return how many files depend on that of a function; with a plus if others may use it without an import."""
+def _dependents_text(function: Hotspot) -> str:
+    """Return the number of files that depend on a function's file. A plus marks possible users without an import."""
     if not function.dependents:
         return "?" if function.dependents is None else "-"
     if function.dependents_partial is True:
@@ -168,20 +172,20 @@ def _complexity(function: Hotspot) -> int:
     return function.cognitive or function.complexity or 0
 
 
-def _copy_lines(copies: Iterable[DuplicateBlock], width: int | None) -> Iterator[str]:
-    for each in copies:
-        more = f" and {each.copies - 2:,} more" if each.copies > 2 else ""
-        places = [f"{display_path(place.path_bytes)}:{place.line}" for place in each.locations[:2]]
-        first, *others = without_same_directory(places)
-        told = f"  {each.lines:,} lines  "
-        half = None if width is None else (width + len(told)) // 2
-        told += fitted_path(first, half, len(told))
-        for other in others:
-            told += f" = {fitted_path(other, width, len(told) + 3)}"
-        yield fitted(f"{told}{more}", width)
+def _duplicate_lines(copies: Iterable[DuplicateBlock], width: int | None) -> Iterator[str]:
+    for block in copies:
+        more = f" and {block.copies - 2:,} more" if block.copies > 2 else ""
+        places = [f"{display_path(place.path_bytes)}:{place.line}" for place in block.locations[:2]]
+        first, *further = without_same_directory(places)
+        text = f"  {block.lines:,} lines  "
+        half = None if width is None else (width + len(text)) // 2
+        text += fitted_path(first, half, len(text))
+        for path in further:
+            text += f" = {fitted_path(path, width, len(text) + 3)}"
+        yield fitted(f"{text}{more}", width)
 
 
 def _cycle_lines(cycles: Iterable[Cycle], width: int | None) -> Iterator[str]:
-    for each in cycles:
-        way = " -> ".join(without_same_directory(list(each.shortest)))
-        yield fitted(f"  {len(each.files):,} files  {way}; cut at {each.cut.source}:{each.cut.line}", width)
+    for cycle in cycles:
+        way = " -> ".join(without_same_directory(list(cycle.shortest)))
+        yield fitted(f"  {len(cycle.files):,} files  {way}; cut at {cycle.cut.source}:{cycle.cut.line}", width)

@@ -1,4 +1,4 @@
-"""Who is at work on a batch, and since when, as rows of answers."""
+"""Processes that work on a batch, as rows of answers."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class HolderRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def instant(at_ns: int) -> str:
-    """A time in UTC, to the second."""
+    """Return a time in UTC, to the second."""
     return datetime.datetime.fromtimestamp(at_ns / 1e9, tz=datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def holder_row(holder: HolderFile) -> HolderRow:
-    """A process that may hold leases."""
+    """Return a process as a row."""
     return HolderRow(
         holder=holder.holder,
         role=holder.role,

@@ -1,4 +1,4 @@
-"""The answers of `rules`, as JSON has them."""
+"""JSON types of the answers of `rules`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a run went, for people: one line of what was done, then what was found."""
+"""The text of a run: one line about the run, then its findings."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ _FAILURES_SHOWN = 3
 _WITHOUT_CODE = ("binary", "text")
 
 
-def ran_lines(answering: CommandContext, ran: RunResult) -> Iterator[str]:
-    """What `run` says on standard output."""
+def run_lines(context: CommandContext, result: RunResult) -> Iterator[str]:
+    """Yield the lines that `run` prints on standard output."""
     width = terminal_width()
-    if not ran.is_complete:
-        yield fitted(f"{ran.standing.state.value}: batch {ran.batch.id}; results so far:", width)
-    yield fitted(_done(ran), width)
-    question = BatchQuery(ran.store, ran.batch, is_named=True, note=answering.note)
-    if ran.failures:
-        lines = failure_lines(ran.failures[:_FAILURES_SHOWN], ran.summary.failures)
+    if not result.is_complete:
+        yield fitted(f"{result.standing.state.value}: batch {result.batch.id}; results so far:", width)
+    yield fitted(_run_line(result), width)
+    question = BatchQuery(result.store, result.batch, is_named=True, note=context.note)
+    if result.failures:
+        lines = failure_lines(result.failures[:_FAILURES_SHOWN], result.summary.failures)
         yield from (fitted(line, width) for line in lines)
-    yield from headline_lines(ran.headline, question, answering.suggest, width)
-    if ran.batch.about.paths and (ran.headline.hotspots or ran.headline.duplicates or ran.headline.cycles):
+    yield from headline_lines(result.headline, question, context.suggest, width)
+    if result.batch.about.paths and (result.headline.hotspots or result.headline.duplicates or result.headline.cycles):
         yield fitted("Files outside these paths were not analysed: dependents and duplicates there are unknown", width)
 
 
-def _done(ran: RunResult) -> str:
-    """How many files of which languages were looked at, how long it took, what was reused."""
-    languages = ran.summary.languages
+def _run_line(result: RunResult) -> str:
+    """Return the numbers of analysed files by language, the duration, and the number of reused results."""
+    languages = result.summary.languages
     ranked = sorted(languages.items(), key=lambda pair: (pair[0] in _WITHOUT_CODE, -pair[1], pair[0]))
-    told = [f"{name} {count:,}" for name, count in ranked[:_LANGUAGES_SHOWN]]
-    told += [f"{len(ranked) - _LANGUAGES_SHOWN:,} more"] if len(ranked) > _LANGUAGES_SHOWN else []
-    of = f" in {', '.join(shown_paths(ran.batch))}" if ran.batch.about.paths else ""
-    work: list[str] = [] if ran.action == "new" else [ran.action]
-    if ran.executed.reused:
-        results = count_of(ran.executed.reused + ran.executed.executed, "result")
-        work.append(f"{ran.executed.reused:,} of {results} reused")
-    done = f"{count_of(ran.summary.files, 'file')}{of} in {ran.seconds:.1f} s"
+    languages_shown = [f"{name} {count:,}" for name, count in ranked[:_LANGUAGES_SHOWN]]
+    languages_shown += [f"{len(ranked) - _LANGUAGES_SHOWN:,} more"] if len(ranked) > _LANGUAGES_SHOWN else []
+    restriction = f" in {', '.join(shown_paths(result.batch))}" if result.batch.about.paths else ""
+    work: list[str] = [] if result.action == "new" else [result.action]
+    if result.executed.reused:
+        results = count_of(result.executed.reused + result.executed.executed, "result")
+        work.append(f"{result.executed.reused:,} of {results} reused")
+    done = f"{count_of(result.summary.files, 'file')}{restriction} in {result.seconds:.1f} s"
     done += f" ({', '.join(work)})" if work else ""
-    return f"{done}: {', '.join(told)}" if told else done
+    return f"{done}: {', '.join(languages_shown)}" if languages_shown else done

@@ -1,4 +1,4 @@
-"""What commands say under `--json`, where it is no type of another room. Schemas of them are in schemas/."""
+"""JSON types of answers that no other module defines. Their schemas are in schemas/."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`inspect FILE:LINE`: a line with those around it, and what is told of it."""
+"""The answer of `inspect FILE:LINE`: a line with the surrounding lines, and the records about it."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from codebatch.operations.queries.source_line import InspectedLine, SourceLine
 _TAB_COLUMNS = 4
 
 
-def answer_line(answering: CommandContext, answer: Answer[InspectedLine]) -> int:
-    """Tell what a batch says of a line; returns the exit status."""
-    found = answer.found
-    records = found.inspected.records
+def answer_line(context: CommandContext, answer: Answer[InspectedLine]) -> int:
+    """Emit the records about a line. Return the exit status."""
+    inspected = answer.found
+    records = inspected.inspected.records
     document = {
-        **path_row(found.inspected.path),
+        **path_row(inspected.inspected.path),
         "batch_id": answer.question.batch.id,
-        "line": found.line,
-        "source": [msgspec.structs.asdict(each) for each in found.source],
+        "line": inspected.line,
+        "source": [msgspec.structs.asdict(source_line) for source_line in inspected.source],
         "records": records,
     }
-    status = emit_document(answering, answer, document, _lines(found), name="inspect-line")
+    status = emit_document(context, answer, document, _lines(inspected), name="inspect-line")
     if not records and answer.whole.is_complete:
-        answering.note(f"no records at line {found.line:,} of {display_path(found.inspected.path)}")
+        context.note(f"no records at line {inspected.line:,} of {display_path(inspected.inspected.path)}")
     return status
 
 
-def _lines(found: InspectedLine) -> Iterator[str]:
-    yield from _source_lines(found.source, found.line)
-    for record in found.inspected.records:
-        told = record_line(record)
-        # A symbol is told by where it begins, and here it matters how far it goes.
-        yield f"{told}, ends at line {record['end_line']}" if record["kind"] == "symbol" else told
+def _lines(inspected: InspectedLine) -> Iterator[str]:
+    yield from _source_lines(inspected.source, inspected.line)
+    for record in inspected.inspected.records:
+        text = record_line(record)
+        # The line of a symbol has only its start, but its end shows whether it encloses the inspected line.
+        yield f"{text}, ends at line {record['end_line']}" if record["kind"] == "symbol" else text
 
 
 def _source_lines(source: Iterable[SourceLine], line: int) -> Iterator[str]:
-    for each in source:
-        mark = ">" if each.line == line else " "
-        text = each.text.removesuffix("\r").expandtabs(_TAB_COLUMNS) + ("…" if each.is_cut else "")
-        yield f"{mark} {each.line:>6}  {text}".rstrip()
+    for source_line in source:
+        mark = ">" if source_line.line == line else " "
+        text = source_line.text.removesuffix("\r").expandtabs(_TAB_COLUMNS) + ("…" if source_line.is_cut else "")
+        yield f"{mark} {source_line.line:>6}  {text}".rstrip()

@@ -1,4 +1,4 @@
-"""What is told where commands are not run, for somebody else wrote them."""
+"""The report of commands that are not run because the store is untrusted."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import TypeVar
 from codebatch.cli.framework.context import CommandContext
 from codebatch.work.control.trust import CommandsForeign
 
-Done = TypeVar("Done")
+Result = TypeVar("Result")
 
 
-def explaining_untrusted_commands(answering: CommandContext, do: Callable[[], Done]) -> Done:
-    """Do something; where it would run what somebody else wrote, tell what that is."""
+def explaining_untrusted_commands(context: CommandContext, function: Callable[[], Result]) -> Result:
+    """Call a function. If it raises CommandsForeign, first list the commands that it would run."""
     try:
-        return do()
+        return function()
     except CommandsForeign as error:
         for line in error.commands:
-            answering.tell(line)
+            context.report(line)
         if error.count > len(error.commands):
-            answering.tell(f"… and {error.count - len(error.commands):,} more")
+            context.report(f"… and {error.count - len(error.commands):,} more")
         raise

@@ -1,4 +1,4 @@
-"""What a list of tasks comes to, for people and for programs that draw graphs: `work analyze`."""
+"""The answer of `work analyze`: text, JSON, and graphs for Graphviz and Mermaid."""
 
 from __future__ import annotations
 
@@ -21,103 +21,103 @@ from codebatch.work.definition.work_list import WorkList
 Form = Literal["text", "json", "dot", "mermaid"]
 
 _PATH_SHOWN_MAX = 20
-_EDGES_TOLD_MAX = 100
+_EDGES_SHOWN_MAX = 100
 _MERMAID = str.maketrans(
     {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;", "\\": "#92;"}
 )
 
 
-def answer_listed(answering: CommandContext, listed: WorkList, form: Form, written: Path | None) -> None:
-    """Say what a list of tasks comes to; `written` is the file that gets what was inferred."""
+def answer_work_analysis(context: CommandContext, listed: WorkList, form: Form, written: Path | None) -> None:
+    """Print the analysis of a task list. If `written` is given, also write inferred dependencies to this file."""
     for text in listed.notes:
-        answering.note(text)
-    found = analyze(listed)
+        context.note(text)
+    analysis = analyze(listed)
     if written is not None:
-        _write_needs(written, found)
-        answering.note(f"wrote {written}")
-    _answer(msgspec.structs.replace(answering, as_json=True) if form == "json" else answering, found, form)
+        _write_needs(written, analysis)
+        context.note(f"wrote {written}")
+    _answer(msgspec.structs.replace(context, as_json=True) if form == "json" else context, analysis, form)
 
 
-def is_agreed(answering: CommandContext, work: Work, left_out: Sequence[RejectedEdge], *, is_sure: bool) -> bool:
-    """Tell what was inferred; on a terminal ask whether that is right, unless that is sure."""
-    if not (is_sure and answering.quiet):
-        _tell_inferred(answering, work.inferred, left_out)
+def confirm_inferred(context: CommandContext, work: Work, left_out: Sequence[RejectedEdge], *, is_sure: bool) -> bool:
+    """Print inferred dependencies. On a terminal, ask whether to run with them, unless `is_sure`."""
+    if not (is_sure and context.quiet):
+        _report_inferred(context, work.inferred, left_out)
     if is_sure or not work.inferred or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return True
-    with answering.display.aside():
+    with context.display.aside():
         return click.confirm("Run with these dependencies?", default=True, err=True)
 
 
-def _answer(answering: CommandContext, found: Analysis, form: Form) -> None:
+def _answer(context: CommandContext, analysis: Analysis, form: Form) -> None:
     if form == "dot":
-        answering.print(found, _dot(found))
+        context.print(analysis, _dot(analysis))
     elif form == "mermaid":
-        answering.print(found, _mermaid(found))
+        context.print(analysis, _mermaid(analysis))
     else:
-        answering.print(found, _lines(found))
+        context.print(analysis, _lines(analysis))
 
 
-def _write_needs(path: Path, found: Analysis) -> None:
-    """Write what was inferred to a file that there is not yet. Raises InvalidInput."""
+def _write_needs(path: Path, analysis: Analysis) -> None:
+    """Write inferred dependencies to a new file. Raises InvalidInput if it exists or cannot be written."""
     try:
         with path.open("x", encoding="utf-8") as file:
-            file.write(toml_of(found.edges))
+            file.write(toml_of(analysis.edges))
     except OSError as error:
         raise InvalidInput(f"cannot write {path}: {error.strerror}") from error
 
 
-def _tell_inferred(
-    answering: CommandContext, inferred: Sequence[InferredEdge], left_out: Sequence[RejectedEdge]
+def _report_inferred(
+    context: CommandContext, inferred: Sequence[InferredEdge], left_out: Sequence[RejectedEdge]
 ) -> None:
-    """Tell, before anything runs, which edges were inferred and why, and which are none."""
+    """Report accepted and rejected inferred dependencies before anything runs."""
     if inferred or left_out:
-        answering.tell(f"inferred: {count_of(len(inferred), 'dependency', 'dependencies')}")
-        rows = ((each.task, each.on, f"{each.confidence:.2f}", each.evidence) for each in inferred[:_EDGES_TOLD_MAX])
+        context.report(f"inferred: {count_of(len(inferred), 'dependency', 'dependencies')}")
+        rows = ((edge.task, edge.on, f"{edge.confidence:.2f}", edge.evidence) for edge in inferred[:_EDGES_SHOWN_MAX])
         for line in table(rows, ("task", "needs", "confidence", "why")) if inferred else ():
-            answering.tell(line)
-        if len(inferred) > _EDGES_TOLD_MAX:
-            answering.tell(
-                f"and {len(inferred) - _EDGES_TOLD_MAX:,} more; `work analyze` with the same options shows all"
+            context.report(line)
+        if len(inferred) > _EDGES_SHOWN_MAX:
+            context.report(
+                f"and {len(inferred) - _EDGES_SHOWN_MAX:,} more; `work analyze` with the same options shows all"
             )
-    for line in _left_out_lines(left_out[:_EDGES_TOLD_MAX]):
-        answering.tell(line)
+    for line in _rejection_lines(left_out[:_EDGES_SHOWN_MAX]):
+        context.report(line)
 
 
-def _left_out_lines(left_out: Sequence[RejectedEdge]) -> Iterator[str]:
-    for each in left_out:
-        why = f", {each.evidence}" if each.evidence else ""
-        yield f"rejected: {each.task} needs {each.on} ({each.confidence:.2f}{why}): {each.reason}"
+def _rejection_lines(left_out: Sequence[RejectedEdge]) -> Iterator[str]:
+    for edge in left_out:
+        why = f", {edge.evidence}" if edge.evidence else ""
+        yield f"rejected: {edge.task} needs {edge.on} ({edge.confidence:.2f}{why}): {edge.reason}"
 
 
-def _lines(found: Analysis) -> Iterator[str]:
-    at_once = f", {found.max_parallel} at once" if found.max_parallel > 1 else ""
-    yield f"source    {found.source}"
-    yield f"tasks     {len(found.tasks):,}, {count_of(len(found.edges), 'dependency', 'dependencies')}"
-    yield f"strategy  {found.strategy}{at_once}"
-    unit = "" if found.with_estimate else " (assuming one second per task: there are no estimates)"
-    yield f"duration  {human_seconds(found.seconds)}{unit}"
-    path = found.critical_path
+def _lines(analysis: Analysis) -> Iterator[str]:
+    at_once = f", {analysis.max_parallel} at once" if analysis.max_parallel > 1 else ""
+    yield f"source    {analysis.source}"
+    yield f"tasks     {len(analysis.tasks):,}, {count_of(len(analysis.edges), 'dependency', 'dependencies')}"
+    yield f"strategy  {analysis.strategy}{at_once}"
+    unit = "" if analysis.with_estimate else " (assuming one second per task: there are no estimates)"
+    yield f"duration  {human_seconds(analysis.seconds)}{unit}"
+    path = analysis.critical_path
     shown = [*path[:_PATH_SHOWN_MAX], *(["…"] if len(path) > _PATH_SHOWN_MAX else [])]
-    yield f"critical  {human_seconds(found.critical_seconds)}: {' → '.join(shown)}"
+    yield f"critical  {human_seconds(analysis.critical_seconds)}: {' → '.join(shown)}"
     yield ""
     yield from table(
-        ((f"-j {each.max_parallel}", human_seconds(each.seconds)) for each in found.makespans), ("slots", "duration")
+        ((f"-j {each.max_parallel}", human_seconds(each.seconds)) for each in analysis.makespans), ("slots", "duration")
     )
-    for pool in found.binding_pools:
+    for pool in analysis.binding_pools:
         size = count_of(pool.size, "token")
         unlimited = human_seconds(pool.seconds_without)
         yield f"pool {pool.pool} ({size}) is the bottleneck: without its limit, the estimated duration is {unlimited}"
     yield ""
     yield from table(
-        ((str(each.level), each.id, each.title or "-") for each in found.tasks), ("level", "task", "title")
+        ((str(each.level), each.id, each.title or "-") for each in analysis.tasks), ("level", "task", "title")
     )
-    if found.edges:
+    if analysis.edges:
         yield ""
         yield from table(
-            ((each.task, _kind(each), each.on, _source(each), each.evidence or "-") for each in found.edges),
+            ((each.task, _kind(each), each.on, _source(each), each.evidence or "-") for each in analysis.edges),
             ("task", "", "depends on", "source", "why"),
         )
-    yield from _left_out_lines(found.rejected_edges)
+    yield from _rejection_lines(analysis.rejected_edges)
 
 
 def _kind(edge: AnalyzedEdge) -> str:
@@ -128,15 +128,15 @@ def _source(edge: AnalyzedEdge) -> str:
     return "file" if edge.source == "file" else f"{edge.source} {edge.confidence:.2f}"
 
 
-def _dot(found: Analysis) -> Iterator[str]:
-    critical = set(found.critical_path)
+def _dot(analysis: Analysis) -> Iterator[str]:
+    critical = set(analysis.critical_path)
     yield "digraph work {"
     yield "  rankdir=LR; node [shape=box];"
-    for task in found.tasks:
+    for task in analysis.tasks:
         label = f"{task.id}\n{task.title}" if task.title else task.id
         bold = ", penwidth=2" if task.id in critical else ""
         yield f"  {_dot_text(task.id)} [label={_dot_text(label)}{bold}];"
-    for edge in found.edges:
+    for edge in analysis.edges:
         marks = [] if edge.kind == "needs" else ["arrowhead=odot"]
         if edge.source != "file":
             marks += ["style=dashed", f'label="{edge.confidence:.2f}"', f"tooltip={_dot_text(edge.evidence)}"]
@@ -146,19 +146,19 @@ def _dot(found: Analysis) -> Iterator[str]:
 
 
 def _dot_text(text: str) -> str:
-    """A text as Graphviz takes it in quotes: it looks at backslashes and quotes alone."""
+    """Return a text for a quoted string of Graphviz, where only backslashes and quotes are special."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    told = "\\n".join(_printable(line) for line in escaped.split("\n"))
-    return f'"{told}"'
+    text_lines = "\\n".join(_printable(line) for line in escaped.split("\n"))
+    return f'"{text_lines}"'
 
 
-def _mermaid(found: Analysis) -> Iterator[str]:
-    names = {task.id: f"t{place}" for place, task in enumerate(found.tasks)}
+def _mermaid(analysis: Analysis) -> Iterator[str]:
+    names = {task.id: f"t{place}" for place, task in enumerate(analysis.tasks)}
     yield "graph LR"
-    for task in found.tasks:
+    for task in analysis.tasks:
         label = f"{task.id}: {task.title}" if task.title else task.id
         yield f'  {names[task.id]}["{_mermaid_text(label)}"]'
-    for edge in found.edges:
+    for edge in analysis.edges:
         arrow = "-->" if edge.kind == "needs" else "--o"
         if edge.source != "file":
             arrow = f'-. "{edge.confidence:.2f}" .->'
@@ -166,9 +166,9 @@ def _mermaid(found: Analysis) -> Iterator[str]:
 
 
 def _mermaid_text(text: str) -> str:
-    """A text as Mermaid takes it in quotes, where it knows codes of characters."""
+    """Return a text for a quoted string of Mermaid, with special characters as codes."""
     return _printable(" ".join(text.split("\n"))).translate(_MERMAID)
 
 
 def _printable(text: str) -> str:
-    return "".join(each if each.isprintable() else " " for each in text)
+    return "".join(character if character.isprintable() else " " for character in text)

@@ -1,11 +1,11 @@
-"""How a batch of commands goes, told on standard error while it runs."""
+"""Progress of a batch of commands, reported on standard error while it runs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from codebatch.cli.answers.work_analysis import is_agreed
+from codebatch.cli.answers.work_analysis import confirm_inferred
 from codebatch.cli.answers.work_status import closed_texts, stop_reason, tasks_at_once, wait_text, why_failed
 from codebatch.cli.framework.context import CommandContext
 from codebatch.cli.framework.work_options import Output
@@ -28,47 +28,47 @@ _ID_WIDTH_MAX = 32
 
 
 class WorkProgressListener(WorkListener):
-    """Tells on standard error how a batch of commands goes."""
+    """Listener that reports the progress of a batch of commands on standard error."""
 
-    def __init__(self, answering: CommandContext, output: Output, *, is_sure: bool = False) -> None:
-        """`is_sure`: nobody is asked whether what was inferred is right."""
-        self._answering = answering
+    def __init__(self, context: CommandContext, output: Output, *, is_sure: bool = False) -> None:
+        """`is_sure`: run with inferred dependencies without a question."""
+        self._context = context
         self._output = output
-        self.wants_colors = answering.has_colored_notes
+        self.wants_colors = context.has_colored_notes
         self._is_sure = is_sure
         self._logs: dict[Path, tuple[LogReader, ProgramOutput]] = {}
         self._width = 0
 
     def note(self, text: str) -> None:
-        self._answering.note(text)
+        self._context.note(text)
 
     def warn(self, text: str) -> None:
-        self._answering.tell(text)
+        self._context.report(text)
 
     def agrees(self, work: Work, left_out: Sequence[RejectedEdge]) -> bool:
-        return is_agreed(self._answering, work, left_out, is_sure=self._is_sure)
+        return confirm_inferred(self._context, work, left_out, is_sure=self._is_sure)
 
     def chosen(self, batch: BatchDir, work: Work) -> None:
-        self._answering.use_store_of(batch)
+        self._context.use_store_of(batch)
         self._batch = batch
         self._width = min(_ID_WIDTH_MAX, max(map(len, work.order), default=0))
         how = tasks_at_once(work.strategy, work.max_parallel, len(work.order))
         self.note(f"batch {batch.id}: {how}, from {work.source}")
 
     def update(self, progress: WorkProgress) -> None:
-        shown = [f"{each.id} {human_seconds(each.seconds)}" for each in progress.running[:_RUNNING_SHOWN]]
+        shown = [f"{command.id} {human_seconds(command.seconds)}" for command in progress.running[:_RUNNING_SHOWN]]
         more = len(progress.running) - _RUNNING_SHOWN
         failed = [f"{progress.failed:,} failed"] if progress.failed else []
         blocked = [f"{progress.blocked:,} blocked"] if progress.blocked else []
         closed = closed_texts(progress.closed)
-        told = ", ".join([*failed, *blocked, *closed, *shown, *([f"{more} more"] if more > 0 else [])])
+        details = ", ".join([*failed, *blocked, *closed, *shown, *([f"{more} more"] if more > 0 else [])])
         eta = progress.eta
-        left = "" if eta is None else eta_text(eta.seconds, unknown=eta.unknown, blocked=progress.blocked)
-        stage = Stage("running", progress.ended, progress.planned, "tasks", told, is_even=False, left=left)
-        self._answering.display.tell(stage)
+        remaining = "" if eta is None else eta_text(eta.seconds, unknown=eta.unknown, blocked=progress.blocked)
+        stage = Stage("running", progress.ended, progress.planned, "tasks", details, is_even=False, left=remaining)
+        self._context.display.show_stage(stage)
         if self._output == "all":
-            for each in progress.running:
-                self._read_on(each.id, each.log)
+            for command in progress.running:
+                self._read_on(command.id, command.log)
 
     def ended(self, ended: CommandEnded) -> None:
         if self._output == "all":
@@ -86,19 +86,19 @@ class WorkProgressListener(WorkListener):
         if ended.state is CommandState.FAILED and ended.again_seconds is None and self._output == "failed":
             output = ProgramOutput(is_colored=self.wants_colors)
             for line in last_lines(self._batch.files, ended.log, _LINES_OF_FAILED):
-                self._answering.relay(f"        {output.line(shortened(line))}")
+                self._context.relay(f"        {output.line(shortened(line))}")
             self.note(f"        … codebatch work log {ended.id} --batch {self._batch.id}")
 
     def asking(self, id: CommandId) -> None:
         self.note(f"{id} waits for an answer: codebatch work questions --batch {self._batch.id}")
 
     def draining(self, running: int) -> None:
-        told = f"; waiting for {count_of(running, 'task')} (press Ctrl-C again to stop them)" if running else ""
-        self.note(f"no new tasks are started{told}")
+        suffix = f"; waiting for {count_of(running, 'task')} (press Ctrl-C again to stop them)" if running else ""
+        self.note(f"no new tasks are started{suffix}")
 
     def ending(self, running: int, *, is_killed: bool) -> None:
-        told = count_of(running, "task")
-        self.note(f"killing {told}" if is_killed else f"stopping {told} (press Ctrl-C again to kill)")
+        count = count_of(running, "task")
+        self.note(f"killing {count}" if is_killed else f"stopping {count} (press Ctrl-C again to kill)")
 
     def stopping(self, cause: StopCause, detail: str, running: int) -> None:
         self.note(f"{stop_reason(cause, detail)}: stopping {count_of(running, 'task')}")
@@ -113,6 +113,6 @@ class WorkProgressListener(WorkListener):
             self._logs[log] = LogReader(self._batch.files, log), ProgramOutput(is_colored=self.wants_colors)
         reader, output = self._logs[log]
         for line in reader.read(is_over=is_over):
-            self._answering.relay(f"[{command}] {output.line(line)}")
+            self._context.relay(f"[{command}] {output.line(line)}")
         if is_over:
             del self._logs[log]

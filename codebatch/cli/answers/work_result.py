@@ -1,4 +1,4 @@
-"""How it went when a batch of commands was conducted."""
+"""The result of a run of a batch of commands."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from codebatch.work.control.batches import load_work_batch
 from codebatch.work.control.run import WorkRunResult
 
 
-def answer_ran(answering: CommandContext, ran: WorkRunResult, name: str | None = None) -> int:
-    """Say how it went; returns the exit status."""
-    answer_work(answering, ran, [end_line(ran, ran.seconds)], name=name, changes=ran.changes)
-    if ran.signal_status:
-        if ran.standing.state is not BatchState.COMPLETED:
-            name = signal.Signals(ran.signal_status - 128).name
-            answering.note(f"stopped by {name}; resume with: codebatch resume --batch {ran.batch.id}")
-        return ran.signal_status
-    if ran.shortfall is not None:
-        raise ran.shortfall
+def answer_run(context: CommandContext, result: WorkRunResult, name: str | None = None) -> int:
+    """Print the result of a run, or raise its shortfall. Return the exit status."""
+    answer_work(context, result, [end_line(result, result.seconds)], name=name, changes=result.changes)
+    if result.signal_status:
+        if result.standing.state is not BatchState.COMPLETED:
+            name = signal.Signals(result.signal_status - 128).name
+            context.note(f"stopped by {name}; resume with: codebatch resume --batch {result.batch.id}")
+        return result.signal_status
+    if result.shortfall is not None:
+        raise result.shortfall
     return 0
 
 
-def answer_nothing_left(answering: CommandContext, left: NothingLeft) -> int:
-    """Report that all tasks that were chosen are done, with the latest batch of them. Return the exit status."""
-    store = answering.place.of_directory(Path(os.fsdecode(left.root))).open()
-    answer_work(answering, load_work_batch(store, open_batch(store, left.batch)), [])
-    answering.tell(left.message)
+def answer_nothing_left(context: CommandContext, nothing_left: NothingLeft) -> int:
+    """Report that all selected tasks are done, with their latest batch. Return the exit status."""
+    store = context.place.of_directory(Path(os.fsdecode(nothing_left.root))).open()
+    answer_work(context, load_work_batch(store, open_batch(store, nothing_left.batch)), [])
+    context.report(nothing_left.message)
     return 0

@@ -1,4 +1,4 @@
-"""Where a batch of commands stands, for people and as JSON."""
+"""The status of a batch of commands, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _STOPS = {
     "failure": "{} failed",
     "cancel": "the batch was cancelled",
 }
-_SAID_SHOWN_MAX = 80
+_LINE_CHARACTERS_MAX = 80
 _ENDED_FAILING = (CommandState.FAILED, CommandState.BLOCKED, CommandState.SKIPPED, CommandState.CANCELLED)
-_TOLD_LAST = (
+_STATES_SHOWN_LAST = (
     CommandState.FAILED,
     CommandState.BLOCKED,
     CommandState.SKIPPED,
@@ -127,78 +127,84 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def answer_work(
-    answering: CommandContext,
-    found: WorkBatch,
+    context: CommandContext,
+    work_batch: WorkBatch,
     lines: Iterable[str],
     name: str | None = None,
     changes: ListChanges | None = None,
 ) -> None:
-    """Answer with a batch of commands: as JSON where it stands, else some lines. `name` as in `Answering.print`."""
-    answering.batches.append(found.batch)
-    answering.print(_document(found, changes) if answering.as_json else None, lines, name=name)
+    """Print a batch of commands: its status as JSON, or lines. `name` as for `CommandContext.print`."""
+    context.batches.append(work_batch.batch)
+    context.print(_document(work_batch, changes) if context.as_json else None, lines, name=name)
 
 
-def answer_status(answering: CommandContext, found: WorkBatch) -> None:
-    """What `status` says of a batch of commands."""
-    answer_work(answering, found, status_lines(found), name="work-status")
-    unreadable = found.standing.unreadable
-    for each in unreadable[:NAMED_MAX]:
-        answering.tell(
-            f"damaged: the outcome of the last attempt of {each} cannot be read; the attempt is treated as interrupted"
+def answer_status(context: CommandContext, work_batch: WorkBatch) -> None:
+    """Print the status of a batch of commands."""
+    answer_work(context, work_batch, status_lines(work_batch), name="work-status")
+    unreadable = work_batch.standing.unreadable
+    for id_ in unreadable[:NAMED_MAX]:
+        context.report(
+            f"damaged: the outcome of the last attempt of {id_} cannot be read; the attempt is treated as interrupted"
         )
     if len(unreadable) > NAMED_MAX:
-        answering.tell(
+        context.report(
             f"damaged: the outcomes of {count_of(len(unreadable) - NAMED_MAX, 'more task')} cannot be read either"
         )
-    if found.standing.is_stalled:
-        answering.note(f"resume with: codebatch resume --batch {found.batch.id}")
+    if work_batch.standing.is_stalled:
+        context.note(f"resume with: codebatch resume --batch {work_batch.batch.id}")
 
 
-def status_lines(found: WorkBatch) -> Iterator[str]:
-    """Where a batch stands, for people."""
-    stands, work = found.standing, found.standing.work
-    stalled = " (stalled: no process is running it)" if stands.is_stalled else ""
-    expired = " (time limit reached)" if stands.is_expired else ""
-    paused = " (paused: no new tasks are started)" if stands.is_paused else ""
-    at_once = f", {stands.max_parallel} at once" if stands.max_parallel > 1 else ""
-    yield f"batch     {found.batch.id}"
+def status_lines(work_batch: WorkBatch) -> Iterator[str]:
+    """Yield the status of a batch as lines."""
+    status, work = work_batch.standing, work_batch.standing.work
+    stalled = " (stalled: no process is running it)" if status.is_stalled else ""
+    expired = " (time limit reached)" if status.is_expired else ""
+    paused = " (paused: no new tasks are started)" if status.is_paused else ""
+    at_once = f", {status.max_parallel} at once" if status.max_parallel > 1 else ""
+    yield f"batch     {work_batch.batch.id}"
     yield f"source    {work.source}"
-    yield f"status    {stands.state.value}{stalled}{expired}{paused}"
+    yield f"status    {status.state.value}{stalled}{expired}{paused}"
     yield f"strategy  {work.strategy}{at_once}"
-    yield f"started   {instant(found.batch.about.created_at_ns)}"
-    if found.ended_ns is not None:
-        yield f"ended     {instant(found.ended_ns)}"
-    if (eta := found.eta) is not None:
-        blocked = stands.counts.get(CommandState.BLOCKED.value, 0)
+    yield f"started   {instant(work_batch.batch.about.created_at_ns)}"
+    if work_batch.ended_ns is not None:
+        yield f"ended     {instant(work_batch.ended_ns)}"
+    if (eta := work_batch.eta) is not None:
+        blocked = status.counts.get(CommandState.BLOCKED.value, 0)
         yield f"left      {eta_text(eta.seconds, unknown=eta.unknown, blocked=blocked)}"
-    for told in closed_texts(stands.closed):
-        yield f"waits     {told}"
-    if stands.coordinator is not None:
-        yield f"runner    {_shown(stands.coordinator)}"
-    elif stands.workers:
+    for text in closed_texts(status.closed):
+        yield f"waits     {text}"
+    if status.coordinator is not None:
+        yield f"runner    {_shown(status.coordinator)}"
+    elif status.workers:
         yield "runner    none: running tasks will finish"
     titles = work.titles
-    cells = ((each.state.lower(), each.id, titles.get(each.id) or "-", why or "-") for each, why in _reasons(found))
+    cells = (
+        (each.state.lower(), each.id, titles.get(each.id) or "-", why or "-") for each, why in _reasons(work_batch)
+    )
     yield from table(cells, ("state", "task", "title", "reason"))
-    yield f"Summary: {summary(found)}"
+    yield f"Summary: {summary(work_batch)}"
 
 
-def end_line(found: WorkBatch, seconds: float) -> str:
-    """How a batch went: `PARTIAL: 2 of 3 done (67%), 1 failed, in 4m 18s`."""
-    return f"{found.standing.state.value}: {summary(found)}, in {human_seconds(seconds)}"
+def end_line(work_batch: WorkBatch, seconds: float) -> str:
+    """Return the result of a run: `PARTIAL: 2 of 3 done (67%), 1 failed, in 4m 18s`."""
+    return f"{work_batch.standing.state.value}: {summary(work_batch)}, in {human_seconds(seconds)}"
 
 
-def summary(found: WorkBatch) -> str:
-    """How much of a batch is done, and what became of the rest."""
-    counts, planned = found.standing.counts, len(found.standing.commands)
+def summary(work_batch: WorkBatch) -> str:
+    """Return the number of done tasks, and the numbers in other states."""
+    counts, planned = work_batch.standing.counts, len(work_batch.standing.commands)
     done = counts.get(CommandState.DONE.value, 0)
-    rest = [f"{counts[state.value]:,} {state.value.lower()}" for state in _TOLD_LAST if state.value in counts]
-    cost = [] if found.standing.cost is None else [f"cost {found.standing.cost:g}"]
-    return ", ".join([f"{done:,} of {planned:,} done ({100 * done // planned if planned else 100}%)", *rest, *cost])
+    other_states = [
+        f"{counts[state.value]:,} {state.value.lower()}" for state in _STATES_SHOWN_LAST if state.value in counts
+    ]
+    cost = [] if work_batch.standing.cost is None else [f"cost {work_batch.standing.cost:g}"]
+    return ", ".join(
+        [f"{done:,} of {planned:,} done ({100 * done // planned if planned else 100}%)", *other_states, *cost]
+    )
 
 
 def why_failed(reason: str | None, exit_status: int | None) -> str:
-    """Why an attempt did not come to its end, for people; empty where it did."""
+    """Return why an attempt failed, as text; empty if it succeeded."""
     if reason == "signal" and exit_status is not None and exit_status < 0:
         try:
             return f"signal {signal.Signals(-exit_status).name}"
@@ -217,108 +223,110 @@ def _closed_now(closed: Mapping[str, int]) -> dict[str, int]:
 
 
 def closed_texts(closed: Mapping[str, int]) -> list[str]:
-    """Describe the pools that are still closed, and until when."""
+    """Return the pools that are still closed because of a rate limit, with the time when it ends, as text."""
     return [f"{wait_text([pool], until_ns)}: rate limited" for pool, until_ns in _closed_now(closed).items()]
 
 
 def wait_text(pools: Sequence[str], until_ns: int) -> str:
-    """Describe what a rate limit keeps waiting, and until when."""
+    """Return the pools that wait for the end of a rate limit, and its time, as text."""
     closed = f"pool {', '.join(pools)} closed" if pools else "waiting"
     return f"{closed} until {clock_time(until_ns)}"
 
 
 def stop_reason(cause: str, detail: str) -> str:
-    """Why attempts are ended before their time, for people."""
+    """Return why attempts are stopped early, as text."""
     return _STOPS[cause].format(detail)
 
 
 def why_stopped(cause: str, detail: str) -> str:
-    """As `stop_reason`, to stand behind the word "stopped"."""
+    """Return the reason of `stop_reason` in a form that follows the word "stopped"."""
     return f"{' by ' if cause == 'signal' else ': '}{stop_reason(cause, detail)}"
 
 
-def _document(found: WorkBatch, changes: ListChanges | None) -> WorkStatus:
-    stands, work = found.standing, found.standing.work
+def _document(work_batch: WorkBatch, changes: ListChanges | None) -> WorkStatus:
+    status, work = work_batch.standing, work_batch.standing.work
     return WorkStatus(
-        batch_id=found.batch.id,
-        project=display_path(found.batch.about.project_root),
-        pipeline=found.batch.about.pipeline,
+        batch_id=work_batch.batch.id,
+        project=display_path(work_batch.batch.about.project_root),
+        pipeline=work_batch.batch.about.pipeline,
         source=work.source,
-        status=stands.state.value,
-        stalled=stands.is_stalled,
-        timed_out=stands.is_expired,
-        paused=stands.is_paused,
+        status=status.state.value,
+        stalled=status.is_stalled,
+        timed_out=status.is_expired,
+        paused=status.is_paused,
         strategy=work.strategy,
-        max_parallel=stands.max_parallel,
-        started_at=instant(found.batch.about.created_at_ns),
-        ended_at=None if found.ended_ns is None else instant(found.ended_ns),
-        counts=stands.counts,
-        eta_seconds=None if (eta := found.eta) is None else eta.seconds,
+        max_parallel=status.max_parallel,
+        started_at=instant(work_batch.batch.about.created_at_ns),
+        ended_at=None if work_batch.ended_ns is None else instant(work_batch.ended_ns),
+        counts=status.counts,
+        eta_seconds=None if (eta := work_batch.eta) is None else eta.seconds,
         closed_pools=tuple(
-            ClosedPoolRow(pool=pool, until=instant(until_ns)) for pool, until_ns in _closed_now(stands.closed).items()
+            ClosedPoolRow(pool=pool, until=instant(until_ns)) for pool, until_ns in _closed_now(status.closed).items()
         ),
-        cost=stands.cost,
-        coordinator=None if stands.coordinator is None else holder_row(stands.coordinator),
-        workers=tuple(map(holder_row, stands.workers)),
-        tasks=tuple(_rows(found)),
+        cost=status.cost,
+        coordinator=None if status.coordinator is None else holder_row(status.coordinator),
+        workers=tuple(map(holder_row, status.workers)),
+        tasks=tuple(_rows(work_batch)),
         list_changes=None if changes is None or changes.is_nothing else changes,
     )
 
 
-def _rows(found: WorkBatch) -> list[WorkTaskRow]:
-    work = found.standing.work
-    needed, awaited = _wanted(work, "needs"), _wanted(work, "after")
-    logs = found.batch.root / layout.LOGS
-    asked = {each.task: each for each in open_questions(found)}
+def _rows(work_batch: WorkBatch) -> list[WorkTaskRow]:
+    work = work_batch.standing.work
+    needed, awaited = _targets_by_source(work, "needs"), _targets_by_source(work, "after")
+    logs = work_batch.batch.root / layout.LOGS
+    asked = {status.task: status for status in open_questions(work_batch)}
     rows = []
-    for each, why in _reasons(found):
+    for status, why in _reasons(work_batch):
         rows.append(
             WorkTaskRow(
-                id=each.id,
-                title=work.titles.get(each.id, ""),
-                state=each.state.value,
-                needs=tuple(needed.get(each.id, ())),
-                after=tuple(awaited.get(each.id, ())),
+                id=status.id,
+                title=work.titles.get(status.id, ""),
+                state=status.state.value,
+                needs=tuple(needed.get(status.id, ())),
+                after=tuple(awaited.get(status.id, ())),
                 explanation=why,
-                round=each.round,
-                try_number=max(each.tried, 1) if each.state in _ENDED_FAILING else each.tried + 1,
-                tries_max=1 + work.policy(each.id).retries,
-                exit_status=each.exit_status,
-                reason=each.reason,
-                log=f"{logs}/{each.log}" if each.log else None,
-                question=each.question or None,
-                question_text=asked[each.id].text if each.id in asked else None,
-                result_text=each.said.text if each.said else "",
-                cost=each.said.cost if each.said else None,
+                round=status.round,
+                try_number=max(status.tried, 1) if status.state in _ENDED_FAILING else status.tried + 1,
+                tries_max=1 + work.policy(status.id).retries,
+                exit_status=status.exit_status,
+                reason=status.reason,
+                log=f"{logs}/{status.log}" if status.log else None,
+                question=status.question or None,
+                question_text=asked[status.id].text if status.id in asked else None,
+                result_text=status.said.text if status.said else "",
+                cost=status.said.cost if status.said else None,
             )
         )
     return rows
 
 
-def _reasons(found: WorkBatch) -> Iterator[tuple[CommandStatus, str]]:
-    """Each command, and why it stands as it does, for people."""
-    work, commands = found.standing.work, found.standing.commands
-    needed, awaited = _wanted(work, "needs"), _wanted(work, "after")
-    states = {each.id: each.state for each in commands}
-    closed = _closed_now(found.standing.closed)
-    asked = {each.task: each for each in open_questions(found)}
-    for each in commands:
-        wanted = (*needed.get(each.id, ()), *awaited.get(each.id, ())) if each.state is CommandState.PENDING else ()
-        waits = [on for on in wanted if not _has_ended(states[on])]
-        if each.state is CommandState.READY and each.round == each.ended and closed:
-            pools = {pool: closed[pool] for pool in work.policy(each.id).pools if pool in closed}
-            yield each, ", ".join(closed_texts(pools))
+def _reasons(work_batch: WorkBatch) -> Iterator[tuple[CommandStatus, str]]:
+    """Yield each command with the reason for its state, as text."""
+    work, commands = work_batch.standing.work, work_batch.standing.commands
+    needed, awaited = _targets_by_source(work, "needs"), _targets_by_source(work, "after")
+    states = {status.id: status.state for status in commands}
+    closed = _closed_now(work_batch.standing.closed)
+    open_by_task = {status.task: status for status in open_questions(work_batch)}
+    for status in commands:
+        predecessors = (
+            (*needed.get(status.id, ()), *awaited.get(status.id, ())) if status.state is CommandState.PENDING else ()
+        )
+        waits = [on for on in predecessors if not _has_ended(states[on])]
+        if status.state is CommandState.READY and status.round == status.ended and closed:
+            pools = {pool: closed[pool] for pool in work.policy(status.id).pools if pool in closed}
+            yield status, ", ".join(closed_texts(pools))
         else:
-            yield each, _why(each, waits, asked.get(each.id), is_expired=found.standing.is_expired)
+            yield status, _why(status, waits, open_by_task.get(status.id), is_expired=work_batch.standing.is_expired)
 
 
-def _wanted(work: Work, kind: EdgeKind) -> dict[CommandId, list[CommandId]]:
-    """What each command is to come after, by edges of a kind."""
-    found: dict[CommandId, list[CommandId]] = {}
+def _targets_by_source(work: Work, kind: EdgeKind) -> dict[CommandId, list[CommandId]]:
+    """Map each command to the commands that it waits for by edges of a kind."""
+    targets: dict[CommandId, list[CommandId]] = {}
     for edge in work.edges:
         if edge.kind == kind:
-            found.setdefault(edge.task, []).append(edge.on)
-    return found
+            targets.setdefault(edge.task, []).append(edge.on)
+    return targets
 
 
 def _has_ended(state: CommandState) -> bool:
@@ -357,9 +365,9 @@ def _why(command: CommandStatus, waits: list[str], asked: OpenQuestion | None, *
 
 
 def first_line(text: str) -> str:
-    """The first line of what a command says or asks, cut where it is long."""
+    """Return the first line of an output or a question, cut to `_LINE_CHARACTERS_MAX` characters."""
     text = text.partition("\n")[0]
-    return text if len(text) <= _SAID_SHOWN_MAX else f"{text[:_SAID_SHOWN_MAX]}…"
+    return text if len(text) <= _LINE_CHARACTERS_MAX else f"{text[:_LINE_CHARACTERS_MAX]}…"
 
 
 def _shown(holder: HolderFile) -> str:
@@ -367,6 +375,6 @@ def _shown(holder: HolderFile) -> str:
 
 
 def tasks_at_once(strategy: str, max_parallel: int, planned: int) -> str:
-    """How many there are, and how many run at once, for people."""
-    how = f"{strategy}, {max_parallel} at a time" if strategy != "serial" else "one at a time"
-    return f"{count_of(planned, 'task')}, {how}"
+    """Return the number of tasks, and how many run at once, as text."""
+    mode = f"{strategy}, {max_parallel} at a time" if strategy != "serial" else "one at a time"
+    return f"{count_of(planned, 'task')}, {mode}"

@@ -1,4 +1,4 @@
-"""`baseline`: a file of accepted findings, for CI that keeps no store."""
+"""The command `baseline`: a file of accepted findings, for CI jobs without a shared store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from codebatch.cli.framework.answers import AnswerScope, ask, emit_document
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.context import CommandContext, table, whole_batch_option, with_common_options
-from codebatch.cli.framework.groups import Group, answering_group
+from codebatch.cli.framework.groups import Group, group_with_common_options
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_of
 from codebatch.operations.gate.baselines import Update, counted_by_rule, create_baseline, read_baseline, update_baseline
@@ -52,7 +52,7 @@ class BaselineRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @click.group(cls=Group)
-@answering_group
+@group_with_common_options
 def baseline() -> None:
     """Manage a file of accepted findings.
 
@@ -65,18 +65,16 @@ def baseline() -> None:
 @_file
 @whole_batch_option
 @with_common_options
-def baseline_create(answering: CommandContext, file: Path, batch_reference: str | None) -> int:
+def baseline_create(context: CommandContext, file: Path, batch_reference: str | None) -> int:
     """Write all findings of a batch to a baseline file.
 
     FILE has one finding per line, sorted.
     """
-    batch = ask(answering, batch_reference)
+    batch = ask(context, batch_reference)
     answer = create_baseline(batch, file)
     document: dict[str, object] = {"batch_id": batch.id, "path": str(file), "findings": answer.found}
-    status = emit_document(answering, answer, document, [f"{_shown(file)}: {count_of(answer.found, 'finding')}"])
-    answering.note(
-        f"to let git merge baselines, add this line to .gitattributes: {_shown(Path(file.name))} merge=union"
-    )
+    status = emit_document(context, answer, document, [f"{_shown(file)}: {count_of(answer.found, 'finding')}"])
+    context.note(f"to let git merge baselines, add this line to .gitattributes: {_shown(Path(file.name))} merge=union")
     return status
 
 
@@ -85,39 +83,39 @@ def baseline_create(answering: CommandContext, file: Path, batch_reference: str 
 @whole_batch_option
 @option("--accept-new", is_flag=True, help="Also add new findings")
 @with_common_options
-def baseline_update(answering: CommandContext, file: Path, batch_reference: str | None, accept_new: bool) -> int:
+def baseline_update(context: CommandContext, file: Path, batch_reference: str | None, accept_new: bool) -> int:
     """Remove fixed findings from a baseline file.
 
     Findings that moved are written with their new location.
     """
-    batch = ask(answering, batch_reference)
+    batch = ask(context, batch_reference)
     answer = update_baseline(batch, file, accept_new=accept_new)
     update = answer.found
     document = {"batch_id": batch.id, "path": str(file), **msgspec.structs.asdict(update)}
-    told = {"removed": update.removed, "moved": update.moved, "added": update.added}
-    changes = ", ".join(f"{number:,} {word}" for word, number in told.items() if number) or "unchanged"
+    counts = {"removed": update.removed, "moved": update.moved, "added": update.added}
+    changes = ", ".join(f"{number:,} {word}" for word, number in counts.items() if number) or "unchanged"
     status = emit_document(
-        answering, answer, document, [f"{_shown(file)}: {count_of(update.findings, 'finding')}, {changes}"]
+        context, answer, document, [f"{_shown(file)}: {count_of(update.findings, 'finding')}, {changes}"]
     )
     if update.not_comparable:
-        answering.note(
+        context.note(
             f"kept: {count_of(update.not_comparable, 'finding')} that this batch cannot confirm as fixed "
             "(not checked in the same way)"
         )
     if update.excluded:
-        answering.note(f"not added: {count_of(update.excluded, 'new finding')}; to add, use --accept-new")
+        context.note(f"not added: {count_of(update.excluded, 'new finding')}; to add, use --accept-new")
     return status
 
 
 @command("show")
 @_file
 @with_common_options
-def baseline_show(answering: CommandContext, file: Path) -> None:
+def baseline_show(context: CommandContext, file: Path) -> None:
     """Count the findings in a baseline file by rule."""
     rows = counted_by_rule(read_baseline(file))
     rules = [BaselineRule(tool=tool, code=code, findings=found, files=files) for tool, code, found, files in rows]
     lines = table(rows, ("tool", "rule", "findings", "files")) if rows else []
-    answering.print(rules, lines, if_none="the baseline has no findings")
+    context.print(rules, lines, if_none="the baseline has no findings")
 
 
 for _command in (baseline_create, baseline_update, baseline_show):

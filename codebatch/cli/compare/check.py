@@ -1,4 +1,4 @@
-"""`check`: the quality gate, which compares a change with its base and judges the difference by conditions."""
+"""The command `check`: a quality gate that compares a change with its base and evaluates conditions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 
 from codebatch.cli.answers.differences import COUNTED, SHOWN, counts_line, difference_line, row_of, word_of
 from codebatch.cli.compare.diff import LINES_SHOWN
-from codebatch.cli.framework.answers import emit_document, tell_lost
+from codebatch.cli.framework.answers import emit_document, report_missing_contents
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import CommandContext, table, with_common_options
@@ -31,7 +31,7 @@ from codebatch.query.fields import JsonRecord
 
 EXIT_FAILED = 1
 _SHOWN_MAX = 50
-_OF_BASELINE: tuple[State, ...] = ("new", "unchanged", "fixed")
+_BASELINE_STATES: tuple[State, ...] = ("new", "unchanged", "fixed")
 
 
 class CheckedBatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,7 +110,7 @@ class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
 @common_option("jobs")
 @with_common_options
 def check(
-    answering: CommandContext,
+    context: CommandContext,
     base: str | None,
     head: str | None,
     fail_on: tuple[str, ...],
@@ -131,42 +131,42 @@ def check(
     """
     conditions = conditions_of(fail_on)
     execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
-    store = Store(answering.place.open(), answering.note, answering.tell)
-    checker = Checker(store, execution, RunListener(answering), os.environ, allow_incomparable)
+    store = Store(context.place.open(), context.note, context.report)
+    checker = Checker(store, execution, RunListener(context), os.environ, allow_incomparable)
     if baseline is None:
         checked = checker.check(conditions, base, head, changed_lines=changed_lines)
     elif changed_lines or head is not None:
         raise InvalidInput("--baseline replaces BASE and cannot be used with --changed-lines, which needs BASE")
     else:
         checked = checker.check_baseline(conditions, baseline, base)
-    answering.questions.append(checked.head.question)
-    answering.batches.append(checked.head.question.batch)
+    context.questions.append(checked.head.question)
+    context.batches.append(checked.head.question.batch)
     if isinstance(checked.base, NoBase):
-        _annotate(answering, checked.base)
+        _annotate(context, checked.base)
         if not (checked.base.is_first or no_base_ok):
             hint = "give a base: codebatch check BASE; or add --no-base-ok to let the check pass without a base"
             raise BatchIncomplete(f"no base to compare with: {checked.base.why}", hint=hint)
-    return _answer(answering, checked, baseline)
+    return _answer(context, checked, baseline)
 
 
-def _annotate(answering: CommandContext, base: NoBase) -> None:
-    """Have a job of GitHub show that nothing was compared. The runner reads both streams: JSON keeps its own."""
+def _annotate(context: CommandContext, base: NoBase) -> None:
+    """Print an annotation for GitHub Actions. With `--json`, it goes to standard error, which the runner reads too."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
-    from codebatch.exchange.github import workflow_command  # Other jobs do without.
+    from codebatch.exchange.github import workflow_command  # Other CI systems do not need this import.
 
-    line = workflow_command("warning", _nothing(base), {"title": "codebatch check"})
-    if answering.as_json:
-        answering.tell(line)
+    line = workflow_command("warning", _no_base_text(base), {"title": "codebatch check"})
+    if context.as_json:
+        context.report(line)
     else:
-        answering.print(None, (line,))
+        context.print(None, (line,))
 
 
-def _answer(answering: CommandContext, checked: CheckResult, baseline: Path | None) -> int:
+def _answer(context: CommandContext, checked: CheckResult, baseline: Path | None) -> int:
     compared = checked.comparison
-    command = _list_command(answering, checked, baseline)
+    command = _list_command(context, checked, baseline)
     if compared is not None and not compared.old.is_complete:
-        answering.tell(
+        context.report(
             f"the base {compared.old.question.batch.id} is incomplete: findings in files without a result in the "
             "base are reported as not comparable"
         )
@@ -186,21 +186,21 @@ def _answer(answering: CommandContext, checked: CheckResult, baseline: Path | No
         "list_command": command,
     }
     if isinstance(checked.base, ComparisonBase):
-        answering.note(f"compared with {checked.base.batch.id} ({checked.base.why})")
+        context.note(f"compared with {checked.base.batch.id} ({checked.base.why})")
     elif isinstance(checked.base, KeptBase):
-        answering.note(f"compared with {checked.base.why}")
-    elif answering.as_json:
-        answering.tell(_nothing(checked.base))
-    whole = checked.head.whole
+        context.note(f"compared with {checked.base.why}")
+    elif context.as_json:
+        context.report(_no_base_text(checked.base))
+    completeness = checked.head.whole
     if compared is not None:
-        whole = msgspec.structs.replace(whole, lost=whole.lost + len(compared.trees.lost))
-        tell_lost(answering, compared)
-    answer = Answer(question=checked.head.question, found=None, whole=whole)
-    status = emit_document(answering, answer, document, _lines(checked, command))
-    broken = [each for each in checked.judged if each.verdict == "failed"]
+        completeness = msgspec.structs.replace(completeness, lost=completeness.lost + len(compared.trees.lost))
+        report_missing_contents(context, compared)
+    answer = Answer(question=checked.head.question, found=None, whole=completeness)
+    status = emit_document(context, answer, document, _lines(checked, command))
+    broken = [judged for judged in checked.judged if judged.verdict == "failed"]
     if broken:
-        told = ", ".join(f"{each.condition} ({count_of(each.violations, 'time')})" for each in broken)
-        answering.tell(f"failed: {told}")
+        failed = ", ".join(f"{judged.condition} ({count_of(judged.violations, 'time')})" for judged in broken)
+        context.report(f"failed: {failed}")
     return status or (EXIT_FAILED if broken else 0)
 
 
@@ -208,8 +208,8 @@ def _batch_shown(about: object) -> CheckedBatch:
     return msgspec.convert(about, CheckedBatch, from_attributes=True)
 
 
-def _list_command(answering: CommandContext, checked: CheckResult, baseline: Path | None) -> str | None:
-    """Return the command that lists all regressions, None if nothing was compared."""
+def _list_command(context: CommandContext, checked: CheckResult, baseline: Path | None) -> str | None:
+    """Return the command that lists all regressions, or None if nothing was compared."""
     compared = checked.comparison
     if compared is not None:
         kinds = [word for kind in compared.kinds for word in ("--kind", kind)]
@@ -221,16 +221,16 @@ def _list_command(answering: CommandContext, checked: CheckResult, baseline: Pat
         words = ["check", "--baseline", str(baseline), "--fail-on", "new", "--json"]
     else:
         return None
-    return answering.suggest(f": codebatch {shlex.join(words)}").removeprefix(": ")
+    return context.suggest(f": codebatch {shlex.join(words)}").removeprefix(": ")
 
 
-def _nothing(base: NoBase) -> str:
+def _no_base_text(base: NoBase) -> str:
     return f"no base to compare with ({base.why}): no finding is treated as new"
 
 
 def _lines(checked: CheckResult, command: str | None) -> Iterator[str]:
     if isinstance(checked.base, NoBase):
-        yield _nothing(checked.base)
+        yield _no_base_text(checked.base)
     yield from (f"{difference_line(each)} [{word_of(each.state)}]" for each in checked.forbidden[:_SHOWN_MAX])
     if len(checked.forbidden) > _SHOWN_MAX:
         yield f"{len(checked.forbidden) - _SHOWN_MAX:,} more that fail the check; list all with --json"
@@ -243,17 +243,17 @@ def _lines(checked: CheckResult, command: str | None) -> Iterator[str]:
             for each in checked.judged
         ]
         yield from table(rows, ("condition", "value", "limit", "verdict"))
-        yield from _counted(checked)
+        yield from _count_texts(checked)
 
 
-def _counted(checked: CheckResult) -> Iterator[str]:
+def _count_texts(checked: CheckResult) -> Iterator[str]:
     if checked.comparison is not None:
         yield counts_line(checked.comparison, (*SHOWN, *COUNTED))
     else:
-        new, known, gone = (checked.counts[state] for state in _OF_BASELINE)
+        new, unchanged, fixed = (checked.counts[state] for state in _BASELINE_STATES)
         unknown = checked.counts.get("not_comparable", 0)
-        beside = f", {unknown:,} not comparable (not checked in the same way)" if unknown else ""
-        yield f"{new:,} new, {known:,} in the baseline, {gone:,} in the baseline but no longer found{beside}"
+        suffix = f", {unknown:,} not comparable (not checked in the same way)" if unknown else ""
+        yield f"{new:,} new, {unchanged:,} in the baseline, {fixed:,} in the baseline but no longer found{suffix}"
     if checked.outside_change:
         yield f"ignored: {count_of(checked.outside_change, 'regression')} on lines that this change did not touch"
     if checked.on_unchanged_lines:

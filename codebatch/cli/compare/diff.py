@@ -1,4 +1,4 @@
-"""`diff`, `regressions`, `improvements`: comparisons of two batches or commits."""
+"""The commands `diff`, `regressions` and `improvements`: comparisons of two batches or commits."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _CHANGED_IN_BOTH: tuple[State, ...] = ("changed", "severity_raised", "severity_l
 
 
 class DiffOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Which two batches are compared, what is told of it, and in what form."""
+    """Options of a comparison: the two batches, filters, and the output format."""
 
     old: str | None
     new: str | None
@@ -69,18 +69,18 @@ class DiffOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def comparing(function: F) -> F:
-    """Give a command what says which two batches are compared, as one `wanted` argument."""
+    """Add the options of comparisons to a command, as one argument `options`."""
 
     def wrapped(**arguments: object) -> object:
-        given = {name: arguments.pop(name) for name in DiffOptions.__struct_fields__ if name in arguments}
+        values = {name: arguments.pop(name) for name in DiffOptions.__struct_fields__ if name in arguments}
         filters = {name: value for name in OutputFilters.__annotations__ if (value := arguments.pop(name, None))}
-        wanted = msgspec.convert({**given, "filters": filters}, DiffOptions)
-        return function(wanted=wanted, **arguments)
+        options = msgspec.convert({**values, "filters": filters}, DiffOptions)
+        return function(options=options, **arguments)
 
     wrapped.__name__ = function.__name__
     wrapped.__doc__ = function.__doc__
-    for each in reversed(_OPTIONS):
-        wrapped = each(wrapped)
+    for decorator in reversed(_OPTIONS):
+        wrapped = decorator(wrapped)
     return wrapped  # type: ignore[return-value]
 
 
@@ -123,7 +123,7 @@ _OPTIONS: tuple[Callable[[Callable[..., object]], Callable[..., object]], ...] =
     details=f"States are {', '.join(CHANGED[:-1])} and {CHANGED[-1]}.",
 )
 @comparing
-def diff(answering: CommandContext, wanted: DiffOptions, states: tuple[State, ...]) -> int:
+def diff(context: CommandContext, options: DiffOptions, states: tuple[State, ...]) -> int:
     """Compare the findings of two batches or commits.
 
     BASE and HEAD are batches, @NAMEs, snapshots or git commits. A commit without a batch is run first. The default is
@@ -131,67 +131,70 @@ def diff(answering: CommandContext, wanted: DiffOptions, states: tuple[State, ..
 
     Findings that moved, are suppressed or cannot be compared are only counted. --state or --json lists them.
     """
-    comparison = _compare(answering, wanted)
-    for_programs = answering.as_json or wanted.form == "json"
-    found = [*comparison.differences(states or (CHANGED if for_programs else SHOWN))]
+    comparison = _compare(context, options)
+    for_programs = context.as_json or options.form == "json"
+    changes_found = [*comparison.differences(states or (CHANGED if for_programs else SHOWN))]
     document = partial(_diff_answer, comparison)
     first = counts_line(comparison, (*SHOWN, *COUNTED))
-    return _answer(answering, wanted, comparison, found, states or SHOWN, document, first=first)
+    return _answer(context, options, comparison, changes_found, states or SHOWN, document, first=first)
 
 
 @command()
 @with_common_options
 @comparing
-def regressions(answering: CommandContext, wanted: DiffOptions) -> int:
+def regressions(context: CommandContext, options: DiffOptions) -> int:
     """List new findings, raised severities and worsened metrics.
 
     BASE and HEAD are batches, @NAMEs, snapshots or git commits. A commit without a batch is run first.
     The default is latest~1 and latest.
     """
-    comparison = _compare(answering, wanted)
-    found = [*comparison.differences(REGRESSIONS)]
+    comparison = _compare(context, options)
+    changes_found = [*comparison.differences(REGRESSIONS)]
     document = partial(_regressions_answer, comparison)
-    return _answer(answering, wanted, comparison, found, REGRESSIONS, document)
+    return _answer(context, options, comparison, changes_found, REGRESSIONS, document)
 
 
 @command()
 @with_common_options
 @comparing
-def improvements(answering: CommandContext, wanted: DiffOptions) -> int:
+def improvements(context: CommandContext, options: DiffOptions) -> int:
     """List fixed findings, lowered severities and improved metrics.
 
     BASE and HEAD are batches, @NAMEs, snapshots or git commits. A commit without a batch is run first.
     The default is latest~1 and latest.
     """
-    comparison = _compare(answering, wanted)
-    found = [*comparison.differences(IMPROVEMENTS)]
+    comparison = _compare(context, options)
+    changes_found = [*comparison.differences(IMPROVEMENTS)]
     document = partial(_improvements_answer, comparison)
-    return _answer(answering, wanted, comparison, found, IMPROVEMENTS, document)
+    return _answer(context, options, comparison, changes_found, IMPROVEMENTS, document)
 
 
-def _compare(answering: CommandContext, wanted: DiffOptions) -> Comparison:
-    """The comparison of the two that are named, of which parts may be there alone: that is said with it."""
-    of_files = not wanted.rerun_base and of_files_alone(wanted.filters.get("kind") or ())
-    before, after = ask_sides(answering, wanted.old, wanted.new, wanted.base_store, of_files=of_files)
-    if wanted.rerun_base:
-        if wanted.base_store is not None:
+def _compare(context: CommandContext, options: DiffOptions) -> Comparison:
+    """Return the comparison of the two named batches, which may be incomplete."""
+    of_files = not options.rerun_base and of_files_alone(options.filters.get("kind") or ())
+    before, after = ask_sides(context, options.old, options.new, options.base_store, of_files=of_files)
+    if options.rerun_base:
+        if options.base_store is not None:
             raise InvalidInput("--rerun-base cannot be used with --base-store: the base is in another store")
-        before = _rerun(answering, before, after)
-    return after.compare(before, **wanted.filters)
+        before = _rerun(context, before, after)
+    return after.compare(before, **options.filters)
 
 
-def _rerun(answering: CommandContext, before: Batch, after: Batch) -> Batch:
-    """The older one's tree under the tasks of the newer one. Raises BatchIncomplete where these cannot be run here."""
+def _rerun(context: CommandContext, before: Batch, after: Batch) -> Batch:
+    """Run the tasks of the newer batch on the tree of the older batch.
+
+    Raises BatchIncomplete if this is not possible.
+    """
     from codebatch.cli.run.run import RunListener
-    from codebatch.operations.gate.base_runs import under_tasks_of  # A comparison that runs nothing does without.
+    from codebatch.operations.gate.base_runs import under_tasks_of  # Other comparisons do not need this import.
 
     store = after.question.store
     try:
-        batch = under_tasks_of(store, after.question.batch, before.question.batch, _execution(), RunListener(answering))
+        batch = under_tasks_of(store, after.question.batch, before.question.batch, _execution(), RunListener(context))
     except ToolMismatch as error:
         hint = "run the head again with this installation, or compare without --rerun-base"
         raise BatchIncomplete(error.message, hint=hint) from error
-    return Store(store, answering.note).batch(batch.id, partial=True)
+    return Store(store, context.note).batch(batch.id, partial=True)
 
 
 def _execution() -> ExecutionSettings:
@@ -202,18 +205,18 @@ def _execution() -> ExecutionSettings:
 
 
 def ask_sides(
-    answering: CommandContext,
+    context: CommandContext,
     old: str | None,
     new: str | None,
     base_store: str | None = None,
     *,
     of_files: bool = False,
 ) -> tuple[Batch, Batch]:
-    """Return the batches of two sides, each open in part. A commit without a batch is run, except in another store.
+    """Return the batches of both sides, opened even if incomplete.
 
-    `of_files`: snapshots without a batch will do.
+    A commit without a batch is run, except in another store. `of_files`: snapshots without a batch are accepted.
     """
-    from codebatch.operations.comparison.revisions import (  # Commands that may compare and do not, do without.
+    from codebatch.operations.comparison.revisions import (  # Commands without a comparison do not need these imports.
         NamedCommit,
     )
     from codebatch.operations.gate.revision_runs import find_revisions
@@ -222,65 +225,65 @@ def ask_sides(
         from codebatch.cli.run.run import RunListener
         from codebatch.operations.gate.base_runs import batch_of_commit
 
-        return batch_of_commit(store, head, commit, _execution(), RunListener(answering))
+        return batch_of_commit(store, head, commit, _execution(), RunListener(context))
 
-    store = Store(answering.place.open(), answering.note, answering.tell)
-    base = None if base_store is None else Store(StorePlace(path_of(base_store)).open(), answering.note)
+    store = Store(context.place.open(), context.note, context.report)
+    base = None if base_store is None else Store(StorePlace(path_of(base_store)).open(), context.note)
     sides = find_revisions(store, old, new, run_commit, base=base, of_files=of_files)
-    answering.questions.extend(side.question for side in sides)
-    answering.batches.extend(side.question.batch for side in sides)
+    context.questions.extend(side.question for side in sides)
+    context.batches.extend(side.question.batch for side in sides)
     return sides
 
 
 def _answer(
-    answering: CommandContext,
-    wanted: DiffOptions,
+    context: CommandContext,
+    options: DiffOptions,
     comparison: Comparison,
-    found: Sequence[Change],
-    told: Sequence[State],
+    changes_found: Sequence[Change],
+    states_shown: Sequence[State],
     document: Callable[[Sequence[Change]], ComparedBatches],
     *,
     first: str = "",
 ) -> int:
-    """Answer with what was found, of which people are shown what is `told`; returns the exit status."""
-    if answering.as_json and wanted.form not in (None, "json"):
-        raise InvalidInput(f"-o {wanted.form} cannot be used with --json")
-    form: Form = "json" if answering.as_json else wanted.form or "plain"
-    answering = msgspec.structs.replace(answering, as_json=form == "json")
-    shown = [each for state in told for each in found if each.state == state]
-    cut = shown[: wanted.limit or LINES_SHOWN] if wanted.form is None else shown[: wanted.limit]
+    """Emit a comparison. Text output shows only the states `states_shown`. Return the exit status."""
+    if context.as_json and options.form not in (None, "json"):
+        raise InvalidInput(f"-o {options.form} cannot be used with --json")
+    form: Form = "json" if context.as_json else options.form or "plain"
+    context = msgspec.structs.replace(context, as_json=form == "json")
+    shown = [change for state in states_shown for change in changes_found if change.state == state]
+    cut = shown[: options.limit or LINES_SHOWN] if options.form is None else shown[: options.limit]
     if form == "json":
-        emit_comparison(answering, comparison, lambda: answering.print(document(found[: wanted.limit]), ()))
-    elif wanted.form is None:
-        changes = difference_lines(cut, told, with_pass=answering.explain)
-        every = [first, *changes] if first else [*changes, *(_rest(comparison, shown, told) if shown else ())]
+        emit_comparison(context, comparison, lambda: context.print(document(changes_found[: options.limit]), ()))
+    elif options.form is None:
+        changes = difference_lines(cut, states_shown, with_pass=context.explain)
+        every = [first, *changes] if first else [*changes, *(_rest(comparison, shown, states_shown) if shown else ())]
         lines = [fitted(line, terminal_width()) for line in every]
-        emit_comparison(answering, comparison, lambda: answering.print(None, lines))
+        emit_comparison(context, comparison, lambda: context.print(None, lines))
     else:
         columns = ("state", *columns_of(form, comparison.kinds), *(("reason",) if form in FOR_PROGRAMS else ()))
         rows = map(row_of, cut)
-        emit_comparison(answering, comparison, lambda: write_rows(form, rows, columns, _value))
+        emit_comparison(context, comparison, lambda: write_rows(form, rows, columns, _value))
     if form != "json" and len(cut) < len(shown):
-        answering.note(f"{len(shown) - len(cut):,} more; show them with --limit {len(shown)}")
-    if not first and (wanted.form is not None or not shown):
-        for line in _rest(comparison, shown, told):
-            answering.note(line)
+        context.note(f"{len(shown) - len(cut):,} more; show them with --limit {len(shown)}")
+    if not first and (options.form is not None or not shown):
+        for line in _rest(comparison, shown, states_shown):
+            context.note(line)
     if not comparison.is_complete:
         return BatchIncomplete.exit_status
-    return 1 if wanted.exit_code and shown else 0
+    return 1 if options.exit_code and shown else 0
 
 
-def _rest(comparison: Comparison, shown: Sequence[Change], told: Sequence[State]) -> Iterator[str]:
-    """Yield a line that counts the differences in other states than `told`, and says if none is shown."""
-    rest = [state for state in (*SHOWN, *COUNTED) if state not in told and comparison.counts[state]]
-    parts = ["none"] * (not shown) + [f"not shown: {counts_line(comparison, rest)}"] * bool(rest)
+def _rest(comparison: Comparison, shown: Sequence[Change], states_shown: Sequence[State]) -> Iterator[str]:
+    """Yield a line with the counts of other states than `states_shown`. Also state whether no difference is shown."""
+    other_states = [state for state in (*SHOWN, *COUNTED) if state not in states_shown and comparison.counts[state]]
+    parts = ["none"] * (not shown) + [f"not shown: {counts_line(comparison, other_states)}"] * bool(other_states)
     if parts:
         yield "; ".join(parts)
 
 
-def _diff_answer(comparison: Comparison, found: Sequence[Change]) -> DiffAnswer:
+def _diff_answer(comparison: Comparison, changes_found: Sequence[Change]) -> DiffAnswer:
     def of(*states: State) -> list[Change]:
-        return [each for each in found if each.state in states]
+        return [change for change in changes_found if change.state in states]
 
     counts = comparison.counts
     added_count = counts["new"] + counts["added"]
@@ -304,20 +307,20 @@ def _diff_answer(comparison: Comparison, found: Sequence[Change]) -> DiffAnswer:
     )
 
 
-def _regressions_answer(comparison: Comparison, found: Sequence[Change]) -> RegressionsAnswer:
-    rows = tuple(map(row_of, found))
+def _regressions_answer(comparison: Comparison, changes_found: Sequence[Change]) -> RegressionsAnswer:
+    rows = tuple(map(row_of, changes_found))
     count = sum(comparison.counts[state] for state in REGRESSIONS)
     return RegressionsAnswer(**_head(comparison), regressions=rows, count=count, states=dict(comparison.counts))
 
 
-def _improvements_answer(comparison: Comparison, found: Sequence[Change]) -> ImprovementsAnswer:
-    rows = tuple(row_of(each, is_old=True) for each in found)
+def _improvements_answer(comparison: Comparison, changes_found: Sequence[Change]) -> ImprovementsAnswer:
+    rows = tuple(row_of(change, is_old=True) for change in changes_found)
     count = sum(comparison.counts[state] for state in IMPROVEMENTS)
     return ImprovementsAnswer(**_head(comparison), improvements=rows, count=count, states=dict(comparison.counts))
 
 
 class _Head(TypedDict):
-    """What says of which two batches an answer is, and how much of it is there."""
+    """Members of an answer that identify the batches and their completeness."""
 
     old_batch_id: str
     new_batch_id: str

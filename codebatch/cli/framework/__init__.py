@@ -1,1 +1,1 @@
-"""What all commands share: options, context, exit statuses."""
+"""Code shared by all commands: options, context, exit statuses."""

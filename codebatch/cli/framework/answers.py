@@ -1,7 +1,8 @@
-"""How answers go out: never part of one as if it were the whole, nor that of another project or tree as if of this.
+"""Output of answers, with reports of incomplete, stale and foreign answers.
 
-`emit_rows` and `emit_document` report on standard error of which project an answer is, how complete, and whether
-the tree has changed since; add the same to JSON; and return the exit status. `-q` hides none of it.
+`emit_rows` and `emit_document` report on standard error if the batch belongs to another project, if the answer is
+incomplete, and if the tree has changed. JSON answers contain the same facts. Both functions return the exit status.
+`-q` hides none of these reports.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
 
 
 class AnswerScope(msgspec.Struct, frozen=True, kw_only=True):
-    """The batch that an answer is of, and how true it is.
+    """The batch of an answer, and whether the answer is complete and current.
 
-    `project` is the root of the project that the batch is of. `percent` is how much of what the question needs is
-    there; `stale` whether the tree has changed since, null if that is not known; `paths` restrict the batch.
+    `project` is the root of the batch's project. `percent` is the percentage of the needed results that exist. `stale`:
+    the tree has changed since; null if unknown. `paths` restrict the batch.
     """
 
     batch_id: str
@@ -45,8 +46,8 @@ class AnswerScope(msgspec.Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...]
 
 
-def truth_of(answer: Answer[object]) -> dict[str, object]:
-    """Return the members of Answered for an answer, and its `notes` if it has any kind of these."""
+def scope_members(answer: Answer[object]) -> dict[str, object]:
+    """Return the members of AnswerScope for an answer, and its `notes` if it has notes."""
     batch = answer.question.batch
     notes = {} if answer.notes is None else {"notes": answer.notes}
     return {
@@ -60,19 +61,19 @@ def truth_of(answer: Answer[object]) -> dict[str, object]:
     }
 
 
-def ask(answering: CommandContext, reference: str | None) -> Batch:
-    """The batch that is asked, be it that of an answer a part is there: that is said with it."""
-    batch = Store(answering.place.open(), answering.note, answering.tell).batch(reference, partial=True)
-    batch.question.tell_phase = answering.phase
-    answering.questions.append(batch.question)
-    answering.batches.append(batch.question.batch)
-    if answering.files is None:  # What is counted is read here.
+def ask(context: CommandContext, reference: str | None) -> Batch:
+    """Return the batch that a command queries. It may be incomplete; the answer then reports this."""
+    batch = Store(context.place.open(), context.note, context.report).batch(reference, partial=True)
+    batch.question.tell_phase = context.phase
+    context.questions.append(batch.question)
+    context.batches.append(batch.question.batch)
+    if context.files is None:  # For `--explain`, reads are counted in this process, so there is no background read.
         batch.question.look_ahead()
     return batch
 
 
 def emit_rows(
-    answering: CommandContext,
+    context: CommandContext,
     answer: Answer[object],
     rows: object,
     lines: Iterable[str],
@@ -81,99 +82,99 @@ def emit_rows(
     name: str | None = None,
     members: Mapping[str, object] = {},
 ) -> int:
-    """Answer with rows, in JSON the member `records` of an object beside `members`; return the exit status.
+    """Emit rows and return the exit status. In JSON, they are the member `records`, next to `members`.
 
-    That there are none is a note, `if_none`, also with JSON. `name` is as in `Answering.print`.
+    If there are no rows, `if_none` is reported as a note, also for JSON. `name` as for `CommandContext.print`.
     """
-    question, whole = answer.question, answer.whole
-    _tell(answering, question, whole)
-    document = {**truth_of(answer), **members, "records": rows} if answering.as_json else None
-    if_none = _so_far(if_none, whole)
-    answering.print(document, lines, if_none=if_none, name=name)
-    if answering.as_json and if_none and not rows:
-        answering.note(if_none)
-    _tell_changes(answering, question)
-    return status_of(whole)
+    question, completeness = answer.question, answer.whole
+    _report_state(context, question, completeness)
+    document = {**scope_members(answer), **members, "records": rows} if context.as_json else None
+    if_none = _with_progress(if_none, completeness)
+    context.print(document, lines, if_none=if_none, name=name)
+    if context.as_json and if_none and not rows:
+        context.note(if_none)
+    _report_changes(context, question)
+    return status_of(completeness)
 
 
 def emit_formatted(
-    answering: CommandContext, answer: Answer[object], write: Callable[[], None], *, if_none: str = ""
+    context: CommandContext, answer: Answer[object], write: Callable[[], None], *, if_none: str = ""
 ) -> int:
-    """Answer in a form of its own, which `write` puts on standard output; returns the exit status.
+    """Emit an answer in a format of its own, which `write` writes to standard output. Return the exit status.
 
-    `if_none` says that nothing was found, where that is so.
+    `if_none` is a note that nothing was found; empty if something was found.
     """
-    _tell(answering, answer.question, answer.whole)
-    answering.display.make_way()
+    _report_state(context, answer.question, answer.whole)
+    context.display.make_way()
     write()
     sys.stdout.flush()
     if if_none:
-        answering.note(_so_far(if_none, answer.whole))
-    _tell_changes(answering, answer.question)
+        context.note(_with_progress(if_none, answer.whole))
+    _report_changes(context, answer.question)
     return status_of(answer.whole)
 
 
 def emit_document(
-    answering: CommandContext,
+    context: CommandContext,
     answer: Answer[object],
     document: dict[str, object],
     lines: Iterable[str],
     *,
     name: str | None = None,
 ) -> int:
-    """Answer with one document, to which JSON adds how true it is; return the exit status. `name` as in `print`."""
-    question, whole = answer.question, answer.whole
-    _tell(answering, question, whole)
-    if answering.as_json:
-        document = {**truth_of(answer), **document}
-    answering.print(document, lines, name=name)
-    _tell_changes(answering, question)
-    return status_of(whole)
+    """Emit one document and return the exit status. JSON adds the members of AnswerScope. `name` as for `print`."""
+    question, completeness = answer.question, answer.whole
+    _report_state(context, question, completeness)
+    if context.as_json:
+        document = {**scope_members(answer), **document}
+    context.print(document, lines, name=name)
+    _report_changes(context, question)
+    return status_of(completeness)
 
 
-def emit_comparison(answering: CommandContext, comparison: Comparison, write: Callable[[], None]) -> None:
-    """Answer with what two batches were compared for, which `write` puts on standard output.
+def emit_comparison(context: CommandContext, comparison: Comparison, write: Callable[[], None]) -> None:
+    """Emit a comparison of two batches, which `write` writes to standard output.
 
-    The older one is knowingly old: whether its tree has changed since is not asked.
+    The older batch is expected to be stale, so changes of its tree are not reported.
     """
     for answer in (comparison.old, comparison.new):
-        _tell(answering, answer.question, answer.whole)
-    answering.display.make_way()
+        _report_state(context, answer.question, answer.whole)
+    context.display.make_way()
     write()
     sys.stdout.flush()
-    tell_lost(answering, comparison)
-    _tell_changes(answering, comparison.new.question)
+    report_missing_contents(context, comparison)
+    _report_changes(context, comparison.new.question)
 
 
-def tell_lost(answering: CommandContext, comparison: Comparison) -> None:
-    """Say which files' content was wanted for a comparison and is lost."""
+def report_missing_contents(context: CommandContext, comparison: Comparison) -> None:
+    """Report files whose content is needed for a comparison and is missing."""
     if lost := sorted(comparison.trees.lost):
         more = f" and of {count_of(len(lost) - 1, 'other file')}" if len(lost) > 1 else ""
         where = f"{display_path(lost[0][1])} in {comparison.trees.batch(lost[0][0]).batch.id}{more}"
-        answering.tell(f"incomplete: the content of {where} is missing; findings there are matched by message only")
+        context.report(f"incomplete: the content of {where} is missing; findings there are matched by message only")
 
 
 def rerun(store: StoreDir, batch: BatchDir, changes: Changes | None = None, *, of_all: bool = False) -> str:
-    """The command that looks at a batch's tree again, or at all `of_all`, by the same patterns where they are known.
+    """Return the command that runs the same batch again. `of_all`: without path restrictions.
 
-    They are those of `changes`, of which whoever did not look at the tree has none.
+    `changes` contains the source patterns; None if the caller did not read the tree.
     """
-    # Only those who are told a command pay for it.
+    # These imports are needed only if a command is suggested.
     import shlex
 
     from codebatch.operations.project.configuration import ProjectSettings, load_configuration
     from codebatch.snapshotting.staleness import rules_of
 
     about = batch.about
-    found = (
+    sources = (
         [os.path.join(about.sources[0], path) for path in about.paths] if about.paths and not of_all else about.sources
     )
-    roots = [os.fsdecode(root) for root in found]
+    roots = [os.fsdecode(root) for root in sources]
     can_be_typed = bool(roots) and all(map(str.isprintable, roots))
     words = ["codebatch", "run", *(roots if can_be_typed else ["PATH"])]
     try:
         settings = load_configuration(Path.cwd()).settings
-    except (InvalidConfiguration, FileNotFoundError):  # To be said by the command, when it is run.
+    except (InvalidConfiguration, FileNotFoundError):  # The suggested command itself will report this error.
         settings = ProjectSettings()
     if batch.about.pipeline != settings.pipeline:
         words += ["--pipeline", batch.about.pipeline]
@@ -187,64 +188,71 @@ def rerun(store: StoreDir, batch: BatchDir, changes: Changes | None = None, *, o
     return shlex.join(words)
 
 
-def tell_lacking(answering: CommandContext, store: StoreDir, batch: BatchDir, whole: Completeness) -> None:
-    """Say what an answer lacks of the whole one."""
-    for line in _reasons(store, batch, whole):
-        answering.tell(f"incomplete: {line}")
+def report_missing_results(
+    context: CommandContext, store: StoreDir, batch: BatchDir, completeness: Completeness
+) -> None:
+    """Report why an answer is incomplete."""
+    for line in _reasons(store, batch, completeness):
+        context.report(f"incomplete: {line}")
 
 
-def status_of(whole: Completeness) -> int:
-    """The exit status of an answer."""
-    return 0 if whole.is_complete else BatchIncomplete.exit_status
+def status_of(completeness: Completeness) -> int:
+    """Return the exit status of an answer."""
+    return 0 if completeness.is_complete else BatchIncomplete.exit_status
 
 
-def _tell(answering: CommandContext, question: BatchQuery, whole: Completeness) -> None:
+def _report_state(context: CommandContext, question: BatchQuery, completeness: Completeness) -> None:
     batch = question.batch
-    tell_lacking(answering, question.store, batch, whole)
-    answering.tell_other_project(question.store, batch)
-    if batch.about.paths and not whole.lacks_files:
-        answering.note(f"batch {batch.id} is restricted to {', '.join(shown_paths(batch))}")
+    report_missing_results(context, question.store, batch, completeness)
+    context.report_other_project(question.store, batch)
+    if batch.about.paths and not completeness.lacks_files:
+        context.note(f"batch {batch.id} is restricted to {', '.join(shown_paths(batch))}")
 
 
-def _tell_changes(answering: CommandContext, question: BatchQuery) -> None:
+def _report_changes(context: CommandContext, question: BatchQuery) -> None:
     changes = question.changes
     if changes is None or changes.is_stale is False:
         return
     if changes.is_stale is None:
-        answering.note("did not check whether files have changed since this batch: checking takes too long here")
+        context.note("did not check whether files have changed since this batch: checking takes too long here")
         return
     if not changes.paths:
-        found = question.find_batch_of(changes.frozen_since)
-        if found is not None:
-            answering.tell(
+        newer = question.find_batch_of(changes.frozen_since)
+        if newer is not None:
+            context.report(
                 "results are out of date (another batch has the current files); "
-                f"query that batch with --batch {found.id}"
+                f"query that batch with --batch {newer.id}"
             )
             return
     first = display_path(changes.paths[0]) if changes.paths else "files"
     more = len(changes.paths) - 1
-    others = " and more" if changes.is_cut else f" and {more} more" if more > 0 else ""
+    suffix = " and more" if changes.is_cut else f" and {more} more" if more > 0 else ""
     again = rerun(question.store, question.batch, changes)
-    answering.tell(f"results are out of date ({first}{others} changed); update them with: {again}")
+    context.report(f"results are out of date ({first}{suffix} changed); update them with: {again}")
 
 
-def _so_far(if_none: str, whole: Completeness) -> str:
-    return f"{if_none} so far ({whole.percent}% done)" if if_none and whole.done < whole.planned else if_none
+def _with_progress(if_none: str, completeness: Completeness) -> str:
+    return (
+        f"{if_none} so far ({completeness.percent}% done)"
+        if if_none and completeness.done < completeness.planned
+        else if_none
+    )
 
 
-def _reasons(store: StoreDir, batch: BatchDir, whole: Completeness) -> Iterable[str]:
-    if whole.done < whole.planned:
-        counts = f"({whole.done:,} of {whole.planned:,} results)"
-        told = f"batch {batch.id} is {whole.percent}% done {counts}"
-        yield f"{', '.join(filter(None, (whole.progress, told)))}; resume it with: codebatch run --batch {batch.id}"
-    if whole.failed:
-        counts = f"{whole.failed:,} of {whole.planned:,} results of batch {batch.id} failed"
-        yield f"{counts} ({', '.join(whole.failed_tasks)}); see: codebatch errors --batch {batch.id}"
-    if whole.lost:
-        yield f"{count_of(whole.lost, 'file')} could not be read"
-    if whole.lacks_files:
-        of = ", ".join(shown_paths(batch))
-        unknown = f"batch {batch.id} is restricted to {of}; other files are not covered"
+def _reasons(store: StoreDir, batch: BatchDir, completeness: Completeness) -> Iterable[str]:
+    if completeness.done < completeness.planned:
+        counts = f"({completeness.done:,} of {completeness.planned:,} results)"
+        reason = f"batch {batch.id} is {completeness.percent}% done {counts}"
+        reasons = ", ".join(filter(None, (completeness.progress, reason)))
+        yield f"{reasons}; resume it with: codebatch run --batch {batch.id}"
+    if completeness.failed:
+        counts = f"{completeness.failed:,} of {completeness.planned:,} results of batch {batch.id} failed"
+        yield f"{counts} ({', '.join(completeness.failed_tasks)}); see: codebatch errors --batch {batch.id}"
+    if completeness.lost:
+        yield f"{count_of(completeness.lost, 'file')} could not be read"
+    if completeness.lacks_files:
+        scope = ", ".join(shown_paths(batch))
+        unknown = f"batch {batch.id} is restricted to {scope}; other files are not covered"
         yield f"{unknown}; analyse all files with: {rerun(store, batch, of_all=True)}"
-    if whole.unfollowed:
-        yield whole.unfollowed
+    if completeness.unfollowed:
+        yield completeness.unfollowed

@@ -1,7 +1,7 @@
-"""Commands and options whose help is made from one definition each. Imports click alone.
+"""Commands and options whose help is made from one definition each. This module imports only click.
 
-An option has a text of a few words and, if that is not enough, details. Help shows the details of a command's own
-options. Common options, which many commands have, come last and in short: `codebatch help options` has their details.
+An option has a short text and, if needed, details. Help shows the details of a command's own options. Common options,
+which many commands have, come last and without details: `codebatch help options` describes them.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ DETAILS_NOTE = "Details of common options: codebatch help options"
 
 
 class HelpfulOption(click.Option):
-    """An option with a short text, `help`, and more `details` if needed, which are whole sentences.
+    """An option with a short text, `help`, and optional `details` in full sentences.
 
-    `default_text` is the default as users read it, if the value alone does not tell. Help lists common options last,
-    and of these the global ones, which every command has, after the others.
+    `default_text` is the displayed default, if the value alone is unclear. Help lists common options after the other
+    options, and global options, which every command has, at the end.
     """
 
     def __init__(
@@ -48,7 +48,10 @@ class HelpfulOption(click.Option):
             self.shown_default = str(attributes.get("default"))
 
     def text(self, *, is_detailed: bool = False) -> str:
-        """Return the short text or all of it, with whether the option is required or repeatable, and its default."""
+        """Return the short text or, if `is_detailed`, the whole text.
+
+        Add whether it is required or repeatable, and its default.
+        """
         marks = " (required)" * self.required + " (repeatable)" * self.multiple
         details = f". {self.details}" if self.details and is_detailed else ""
         default = f" [default: {self.shown_default}]" if self.shown_default else ""
@@ -60,12 +63,12 @@ class HelpfulOption(click.Option):
 
 
 def option(*declarations: str, **attributes: Any) -> Callable[[F], F]:
-    """Return the decorator that gives a command an `HelpfulOption`."""
+    """Return a decorator that adds a HelpfulOption to a command."""
     return click.option(*declarations, cls=HelpfulOption, **attributes)
 
 
 class HelpfulCommand(click.Command):
-    """A command whose help lists its own options first, then the common ones."""
+    """A command whose help lists common options after its own options."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         write_options(self, ctx, formatter)
@@ -74,16 +77,16 @@ class HelpfulCommand(click.Command):
 command: Callable[..., Callable[[Callable[..., object]], click.Command]] = functools.partial(
     click.command, cls=HelpfulCommand
 )
-"""`click.command`, for a `HelpfulCommand` unless another class is given."""
+"""Variant of `click.command` that creates a HelpfulCommand by default."""
 
 
-def write_options(of: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-    """Write the sections of a command's help that list its options."""
+def write_options(of_command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    """Write the help sections that list the options of a command."""
     sections: dict[str, list[Row]] = {OWN_TITLE: [], COMMON_TITLE: []}
-    options = [each for each in of.get_params(ctx) if isinstance(each, click.Option)]
-    for each in sorted(options, key=_rank):
-        if (row := help_row(ctx, each)) is not None:
-            sections[OWN_TITLE if _rank(each) == 0 else COMMON_TITLE].append(row)
+    options = [parameter for parameter in of_command.get_params(ctx) if isinstance(parameter, click.Option)]
+    for parameter in sorted(options, key=_rank):
+        if (row := help_row(ctx, parameter)) is not None:
+            sections[OWN_TITLE if _rank(parameter) == 0 else COMMON_TITLE].append(row)
     for title, rows in sections.items():
         if rows:
             with formatter.section(title):
@@ -94,17 +97,17 @@ def write_options(of: click.Command, ctx: click.Context, formatter: click.HelpFo
 
 
 def help_row(ctx: click.Context, option: click.Option) -> Row | None:
-    """Return how help lists an option, or None if it is hidden."""
+    """Return the help row of an option, or None if the option is hidden."""
     row = option.get_help_record(ctx)
     return (row[0], HELP_TEXT) if row is not None and not isinstance(option, HelpfulOption) else row
 
 
 def _rank(option: click.Option) -> int:
-    """Return the place of an option in help: own ones, common ones, global ones, and click's own `--help`."""
+    """Return the order of an option in help: own options, common options, global options, and `--help` of click."""
     return option.is_common + option.is_global if isinstance(option, HelpfulOption) else 3
 
 
-def summary_of(of: click.Command) -> str:
+def summary_of(of_command: click.Command) -> str:
     """Return the first paragraph of a command's help on one line, without its full stop."""
-    first = (of.help or "").replace("\b", "").strip().partition("\n\n")[0]
+    first = (of_command.help or "").replace("\b", "").strip().partition("\n\n")[0]
     return " ".join(first.split()).removesuffix(".")

@@ -1,4 +1,4 @@
-"""Options that several commands have: one definition each. Only defaults depend on the command."""
+"""Options that several commands have. Each has one definition; only defaults depend on the command."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from codebatch.cli.framework.completion import complete_batch
 F = TypeVar("F", bound=Callable[..., object])
 
 Form = Literal["table", "json", "jsonl", "csv", "md", "plain"]
-"""The formats in which records can be written (formats.py)."""
+"""The output formats of records (formats.py)."""
 
 
 class OptionDefinition(NamedTuple):
-    """An option that several commands have. Arguments are those of `HelpfulOption`."""
+    """An option that several commands have. The arguments are those of HelpfulOption."""
 
     declarations: tuple[str, ...]
     arguments: Mapping[str, Any]
@@ -133,16 +133,16 @@ COMMON = {
         help="Set of tasks to run: parse, analyze or full",
     ),
 }
-"""By their names, in the order in which help lists them."""
+"""Options by name, in the order in which help lists them."""
 
 
 def common_option(name: str, **arguments: Any) -> Callable[[F], F]:
-    """Return the decorator that gives a command a common option, with some arguments of its own."""
+    """Return a decorator that adds a common option to a command. `arguments` override its definition."""
     definition = COMMON[name]
     return option(*definition.declarations, **{**definition.arguments, **arguments})
 
 
 def common_options() -> list[HelpfulOption]:
-    """Return those options that help lists as common, as a command without defaults of its own has them."""
-    made = (HelpfulOption(each.declarations, **each.arguments) for each in COMMON.values())
-    return [each for each in made if each.is_common]
+    """Return the options that help lists as common, with their general defaults."""
+    options = (HelpfulOption(definition.declarations, **definition.arguments) for definition in COMMON.values())
+    return [definition for definition in options if definition.is_common]

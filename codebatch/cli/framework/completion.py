@@ -1,4 +1,4 @@
-"""What shells are offered for words that name a batch, or a file of one. Asked for what cannot be told, nothing is."""
+"""Shell completion of words that name a batch, or a file or command of a batch. On an error, nothing is suggested."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from codebatch.store.batches.store import StoreDir
 
 _TYPED = re.compile(r"[\w./+@][\w./+@-]*")
-"""What stands for itself in every shell: a path of a tree that nobody vouches for is put into a command line."""
+"""Words that need no quoting in any shell. Paths of a tree are untrusted and become part of a command line."""
 
 
 def complete_batch(ctx: click.Context, _: click.Parameter, word: str) -> list[str]:
-    """The batches whose names or ids begin so."""
+    """Return the names and IDs of batches that start with a word."""
     from codebatch.operations.queries.completion import batches_beginning
 
     try:
@@ -30,7 +30,7 @@ def complete_batch(ctx: click.Context, _: click.Parameter, word: str) -> list[st
 
 
 def complete_file(ctx: click.Context, _: click.Parameter, word: str) -> list[str]:
-    """The files of the batch that is asked whose paths begin so, or the directories they are in."""
+    """Return the files of the queried batch whose paths start with a word, or the directories that contain them."""
     from codebatch.operations.queries.completion import files_beginning
 
     reference = ctx.params.get("batch_reference")
@@ -41,7 +41,7 @@ def complete_file(ctx: click.Context, _: click.Parameter, word: str) -> list[str
 
 
 def complete_command(ctx: click.Context, _: click.Parameter, word: str) -> list[str]:
-    """The commands of the batch that is asked, or of the latest that has any, whose ids begin so."""
+    """Return the command IDs that start with a word, of the queried batch or the latest batch of commands."""
     from codebatch.store.batches.resolution import resolve_batch
     from codebatch.store.work.work_batches import read_work
 
@@ -53,9 +53,9 @@ def complete_command(ctx: click.Context, _: click.Parameter, word: str) -> list[
 
 
 def _store(ctx: click.Context) -> StoreDir:
-    """The store that a command line names so far, or the one that would be asked."""
+    """Return the store that the command line names so far, or the default store."""
     from codebatch.operations.project.stores import StorePlace
 
-    told = (each.params.get("store") for each in (ctx, ctx.parent, ctx.find_root()) if each is not None)
-    named = next(filter(None, told), None) or os.environ.get(STORE_VARIABLE)
+    options = (context.params.get("store") for context in (ctx, ctx.parent, ctx.find_root()) if context is not None)
+    named = next(filter(None, options), None) or os.environ.get(STORE_VARIABLE)
     return StorePlace(Path(str(named)) if named else None).open()

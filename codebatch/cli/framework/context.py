@@ -1,4 +1,4 @@
-"""What commands share: the store, `--json`, `-v`, `--batch`, and how answers are printed."""
+"""The context of a command: the store, global options, and the output of answers and notes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,24 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 import msgspec
 
-from codebatch.cli.framework.common_options import Form as Form  # as `table`
+from codebatch.cli.framework.common_options import Form as Form  # Re-exported for commands, like `table` below.
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.groups import FLAGS, STORE_VARIABLE, Given, answer_options, given_of, schema_of, words_of
+from codebatch.cli.framework.groups import (
+    FLAGS,
+    STORE_VARIABLE,
+    GlobalOptions,
+    add_global_options,
+    global_options_of,
+    schema_of,
+    words_of,
+)
 from codebatch.cli.framework.read_report import EXPLAIN, explain_option, explained
 from codebatch.cli.output.colors import Color, Painter, is_colored, is_linked
 from codebatch.cli.output.progress import Display, Stage, display_of
 from codebatch.cli.output.streams import write_own
-from codebatch.cli.output.tables import table as table  # its home; commands have it with what else they share
+
+# Re-exported, so that commands import it together with the context.
+from codebatch.cli.output.tables import table as table
 from codebatch.cli.output.terminal import printable
 from codebatch.errors import CodebatchError, InvalidInput
 from codebatch.model.entry import display_path
@@ -37,7 +47,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., object])
 
-# In a hint: a whole command line, after a colon or between backquotes.
+# A complete command line in a hint: after a colon or between backquotes.
 _COMMAND = re.compile(r"(?<=: )codebatch [^;`]*[^;` ]|(?<=`)codebatch [^`]+(?=`)")
 _WITH_TRUST = (
     "codebatch resume",
@@ -50,12 +60,14 @@ _WITHOUT_STORE = ("codebatch init", "codebatch pipeline", "codebatch config")
 
 
 class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
-    """How a command, whose words are `command`, was asked to answer, and which store it was told.
+    """The options, the store and the output of a command, whose words are `command`.
 
-    `files` count what is read of it, for `-v` and `--explain`, under which the `questions` that were asked say at the
-    end what was read for them. `display` shows how far the command is; `batches` are those whose files may be named in
-    what is printed; `other_stores` those that no command here finds unless it names them. `is_trusted`: it was told to
-    run commands of a store that was not made here.
+    - `files` counts what is read, for `-v` and `--explain`. `questions` are the queries whose reads `--explain`
+      reports.
+    - `display` shows the progress of the command.
+    - `batches` are the batches whose files may be named in the output.
+    - `other_stores` are stores that a suggested command must name.
+    - `is_trusted`: `--trust` was given, so commands of a store that was created elsewhere may run.
     """
 
     store_path: str | None
@@ -74,7 +86,7 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def place(self) -> StorePlace:
-        """Where the store is. Raises InvalidInput."""
+        """The location of the store. Raises InvalidInput."""
         if self.store_path == "":
             raise InvalidInput("--store is empty", hint="check whether a shell variable in the command is empty")
         named = self.store_path or os.environ.get(STORE_VARIABLE)
@@ -82,78 +94,84 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def painter(self) -> Painter | None:
-        """What gives lines on standard output their colours, None where they are to have none."""
+        """The painter of lines on standard output, or None if they have no colours."""
         if not is_colored(self.color):
             return None
         sources = self.batches[-1].about.sources if self.batches else ()
         return Painter(sources[0] if len(sources) == 1 else None, has_links=is_linked())
 
     def batch(self, reference: str | None, kind: BatchKind = "analysis") -> tuple[StoreDir, BatchDir]:
-        """The store and the batch of a kind that was named, by default the latest."""
+        """Return the store and the named batch of a kind, by default the latest batch."""
         store = self.place.open()
-        batch = resolve_batch(store, reference, self.tell, kind=kind)
+        batch = resolve_batch(store, reference, self.report, kind=kind)
         self.batches.append(batch)
-        self.tell_other_project(store, batch)
+        self.report_other_project(store, batch)
         return store, batch
 
-    def tell_other_project(self, store: StoreDir, batch: BatchDir) -> None:
-        """Report that a batch is of another project than the current one, if it is."""
+    def report_other_project(self, store: StoreDir, batch: BatchDir) -> None:
+        """Report that a batch belongs to another project than the current one, if this is so."""
         if store.project is not None and is_of_other_project(store, batch):
             project, current = map(display_path, (batch.about.project_root, store.project.root))
-            self.tell(f"batch {batch.id} belongs to project {project}, not to the current project {current}")
+            self.report(f"batch {batch.id} belongs to project {project}, not to the current project {current}")
 
     def use_store_of(self, batch: BatchDir) -> None:
-        """Have commands that are suggested from now on name the store of a batch, if it is not the one found here."""
+        """Make suggested commands name the store of a batch, unless it is the default store."""
         root = batch.root.parent.parent
         if self.place.named is None and self.place.root() != root:
             self.other_stores.append(root)
 
     def note(self, text: str) -> None:
-        """Something worth knowing that is no data; commands in it name the store as `suggest` has it."""
+        """Print a note on standard error unless `-q` was given.
+
+        Commands in it name the store, as `suggest` describes.
+        """
         if not self.quiet:
-            self.tell(text)
+            self.report(text)
 
     def detail(self, text: str) -> None:
-        """Print a note that only -v shows."""
+        """Print a note that only `-v` shows."""
         if self.verbose:
             self.note(text)
 
-    def tell(self, text: str) -> None:
-        """Something without which the answer would be false: as a note, and whoever wants no notes is told too."""
+    def report(self, text: str) -> None:
+        """Print a message on standard error, even with `-q`: without the message, the answer would be misleading."""
         with self.display.aside():
             print(printable(self.suggest(text)), file=sys.stderr, flush=True)
 
     @property
     def has_colored_notes(self) -> bool:
-        """Whether standard error has colours."""
+        """True if notes on standard error are coloured."""
         return is_colored(self.color, sys.stderr)
 
     def relay(self, line: str) -> None:
-        """Show a line that `ProgramOutput` made, unchanged."""
+        """Print a line of ProgramOutput unchanged, unless `-q` was given."""
         if not self.quiet:
             with self.display.aside():
                 write_own(sys.stderr, f"{line}\n")
 
-    def tell_reading(self) -> None:
-        """Under `-v`: which store was asked, and how much of it was read until now; under `--explain` for what, too."""
+    def report_reading(self) -> None:
+        """Report which store was used and how much was read, if `-v` was given.
+
+        With `--explain`, the numbers are also reported for each query.
+        """
         if self.files is None:
             return
-        tell = self.tell if self.explain else self.note
+        emit = self.report if self.explain else self.note
         if self.files.root is None:
-            tell("store: not used")
+            emit("store: not used")
             return
-        tell(f"store: {self.files.root}")
-        tell(f"read: {count_of(len(self.files.paths), 'file')} of it, {human_bytes(self.files.read_bytes)}")
+        emit(f"store: {self.files.root}")
+        emit(f"read: {count_of(len(self.files.paths), 'file')} of it, {human_bytes(self.files.read_bytes)}")
         for question in self.questions if self.explain else ():
             for line in explained(question):
-                tell(line)
+                emit(line)
 
     def phase(self, phase: str, done: int = 0, planned: int = 0, things: str = "files") -> None:
-        """This is done now, of so many things where that is known: shown while it lasts."""
-        self.display.tell(Stage(phase, done, planned, things))
+        """Update the progress display. `planned` is 0 if it is unknown."""
+        self.display.show_stage(Stage(phase, done, planned, things))
 
     def suggest(self, hint: str) -> str:
-        """A hint whose commands work as they stand: they name the store if it must be named, and trust it so."""
+        """Return a hint whose commands can be executed as they are: `--store` and `--trust` are added if needed."""
         named = self.store_path or next(map(str, self.other_stores), None)
         if not (named or self.is_trusted):
             return hint
@@ -171,41 +189,41 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
         return _COMMAND.sub(complete, hint)
 
     def print(self, document: object, lines: Iterable[str], *, if_none: str = "", name: str | None = None) -> None:
-        """The answer: the document as JSON, or the lines. That nothing is there is a note, `if_none`, and no data.
+        """Print the answer: the document as JSON, or the lines. If there are no lines, print the note `if_none`.
 
-        An object says in its member `schema` what answer it is: that of the command, or `name`. Without a name (empty)
-        it says nothing, for its members are names themselves.
+        A JSON object names its schema in the member `schema`: the schema of the command, or of `name`. If `name` is
+        empty, the member is omitted, because the other members are names of data.
         """
         if self.as_json:
-            told = _json(_titled(document, self.command if name is None else name)) + b"\n"
+            encoded = _json(_titled(document, self.command if name is None else name)) + b"\n"
             self.display.make_way()
-            sys.stdout.buffer.write(told)
+            sys.stdout.buffer.write(encoded)
         else:
             if isinstance(sys.stdout, io.TextIOWrapper):
                 sys.stdout.reconfigure(errors="backslashreplace")
-            is_none = True
+            is_empty = True
             paint = self.painter or str
             for line in lines:
-                if is_none:
+                if is_empty:
                     self.display.make_way()
                 write_own(sys.stdout, f"{paint(printable(line))}\n")
-                is_none = False
-            if is_none and if_none:
+                is_empty = False
+            if is_empty and if_none:
                 self.note(if_none)
         sys.stdout.flush()
 
 
 def with_common_options(function: F) -> F:
-    """Give a command the common options, before or after its name, as one argument `answering`."""
+    """Add the common options to a command, before and after its name, as one argument `context`."""
 
-    @answer_options
+    @add_global_options
     @click.pass_context
     def wrapped(ctx: click.Context, /, store: str | None, color: str | None, **arguments: object) -> object:
-        given = given_of(ctx)
+        given = global_options_of(ctx)
         given.take(store, color, {name: bool(arguments.pop(name)) for name in FLAGS})
         chosen = given.get("store")
         command, is_quiet = words_of(ctx), bool(given["quiet"])
-        answering = CommandContext(
+        context = CommandContext(
             store_path=None if chosen is None else str(chosen),
             as_json=bool(given["as_json"]),
             quiet=is_quiet,
@@ -218,13 +236,13 @@ def with_common_options(function: F) -> F:
             is_trusted=bool(arguments.get("is_trusted")),
         )
         try:
-            return ctx.invoke(function, answering=answering, **arguments)
+            return ctx.invoke(function, context=context, **arguments)
         except CodebatchError as error:
-            error.hint = error.hint and answering.suggest(error.hint)
+            error.hint = error.hint and context.suggest(error.hint)
             raise
         finally:
-            answering.display.close()
-            answering.tell_reading()
+            context.display.close()
+            context.report_reading()
 
     wrapped.__name__ = function.__name__
     wrapped.__doc__ = function.__doc__
@@ -233,29 +251,30 @@ def with_common_options(function: F) -> F:
     return wrapped  # type: ignore[return-value]
 
 
-def _color(given: Given) -> Color:
-    """What was said of colours: the last `--color`, else `--no-color`."""
+def _color(given: GlobalOptions) -> Color:
+    """Return the colour mode: the last `--color`, otherwise `--no-color`."""
     match given.get("color"):
-        case "always" | "never" | "auto" as told:
-            return told
+        case "always" | "never" | "auto" as mode:
+            return mode
         case _:
             return "never" if given["no_color"] else "auto"
 
 
 class SourcePath(click.Path):
-    """A path to take files from. The empty one is refused: it is an unset variable, not the current directory.
+    """A path argument of source files.
 
-    Where nothing has that name, it is what people are shown so (model/text/displayed_paths.py).
+    An empty path is rejected, because it usually is an unset variable. If no file has that name, the path is decoded
+    from its displayed form (model/text/displayed_paths.py).
     """
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
 
     def convert(self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        given = os.fspath(value)  # A default is a path already.
-        if not given:
+        text = os.fspath(value)  # The default is already a path.
+        if not text:
             self.fail("must not be empty", param, ctx)
-        return Path(next(filter(os.path.lexists, (given, *paths_shown_as(given))), given))
+        return Path(next(filter(os.path.lexists, (text, *paths_shown_as(text))), text))
 
 
 batch_option = common_option("batch", default_text="latest of this project")
@@ -263,8 +282,8 @@ work_batch_option = common_option("batch", default_text="latest task list of thi
 whole_batch_option = common_option("batch", default_text="latest of the whole project")
 
 
-def asked_batch_option(function: F) -> F:
-    """Give a command that answers questions (`ask`) the options `--batch` and `--explain`."""
+def query_batch_option(function: F) -> F:
+    """Add the options `--batch` and `--explain` to a command that queries a batch."""
     return whole_batch_option(explain_option(function))
 
 
@@ -272,7 +291,7 @@ path_option = common_option("path")
 
 
 def _titled(document: object, name: str) -> object:
-    """An object with what says of which schema it is, its members sorted; anything else as it is."""
+    """Add the member `schema` to an object and sort its members. Return any other value unchanged."""
     members = msgspec.to_builtins(document) if isinstance(document, msgspec.Struct) else document
     if not isinstance(members, dict) or not name:
         return document
@@ -282,7 +301,8 @@ def _titled(document: object, name: str) -> object:
 def _json(document: object) -> bytes:
     try:
         return msgspec.json.format(msgspec.json.encode(document), indent=2)
-    except UnicodeEncodeError:  # A path of this machine that is no UTF-8: escapes, which Python reads as it was.
+    # A path is not valid UTF-8. Python's json escapes it as a lone surrogate, which Python decodes again.
+    except UnicodeEncodeError:
         import json
 
         return json.dumps(msgspec.to_builtins(document), indent=2).encode("ascii")

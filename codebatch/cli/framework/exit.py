@@ -1,4 +1,4 @@
-"""How a command ends: every error becomes `error:` and `hint:` on standard error, or JSON, and an exit status."""
+"""The end of a command: each error becomes `error:` and `hint:` on standard error, or JSON, and an exit status."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NO_LONGER = {
     "--id": "ids cannot be chosen; name the batch instead: codebatch run PATH --name NAME; then use @NAME",
     "--metadata": "snapshots have no metadata; name the batch instead: codebatch run PATH --name NAME",
 }
-"""Options of CodeBatch 1 that there are not any more, and what to do instead."""
+"""Removed options of CodeBatch 1, with the alternatives."""
 _OTHER_OPTIONS = {
     "--format": ("--output",),
     "--language": ("--lang", "--language"),
@@ -44,11 +44,11 @@ _OTHER_OPTIONS = {
     "--top": ("--limit",),
     "--workers": ("--jobs",),
 }
-"""Options of other programs, and what commands have for them. A command that has none of these has nothing like it."""
+"""Options of other programs, with the equivalents of commands. If a command has no equivalent, nothing is suggested."""
 
 
 def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
-    """Run a command line to its end. Whatever happens becomes a message and a status."""
+    """Run a command line and return its exit status. Every exception becomes a message and an exit status."""
     as_json = wants_json(arguments)
     try:
         refuse_completing_nothing(os.environ)
@@ -56,13 +56,13 @@ def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
         result = command.main(args=list(arguments), prog_name="codebatch", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
-    except (click.exceptions.Exit, SystemExit) as ended:  # With the latter click ends when it has completed a word.
+    except (click.exceptions.Exit, SystemExit) as ended:  # After completing a word, click raises SystemExit.
         return ended.exit_code if isinstance(ended, click.exceptions.Exit) else int(ended.code or 0)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.ctx.get_help(), err=True)
         return 2
     except click.ClickException as error:
-        message, hint = _told(error)
+        message, hint = _usage_message(error)
         return _report("usage", message, hint, error.exit_code, as_json=as_json)
     except (click.Abort, KeyboardInterrupt):
         return _report("interrupted", "interrupted", None, EXIT_INTERRUPTED, as_json=as_json)
@@ -71,10 +71,16 @@ def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
     except CodebatchError as error:
         return _report(error.code, error.message, error.hint, error.exit_status, as_json=as_json, lines=error.lines)
     except OSError as error:
-        known = _of_the_world(error)
-        if known is None:
+        environment_error = _as_environment_error(error)
+        if environment_error is None:
             return _report_bug(error, as_json=as_json)
-        return _report(known.code, known.message, known.hint, known.exit_status, as_json=as_json)
+        return _report(
+            environment_error.code,
+            environment_error.message,
+            environment_error.hint,
+            environment_error.exit_status,
+            as_json=as_json,
+        )
     except UnicodeEncodeError as error:
         strange = next((argument for argument in arguments if not _is_text(argument)), None)
         if strange is None:
@@ -86,13 +92,13 @@ def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
 
 
 def wants_json(arguments: Sequence[str]) -> bool:
-    """Whether a command line, which may be wrong, asks for JSON: by `--json`, or by `-o json` in any spelling."""
+    """Return whether a command line, which may be invalid, requests JSON: `--json`, or any spelling of `-o json`."""
     pairs = pairwise(arguments)
-    return any(map(_JSON.match, arguments)) or any(_OUTPUT.match(one) and other == "json" for one, other in pairs)
+    return any(map(_JSON.match, arguments)) or any(_OUTPUT.match(option) and value == "json" for option, value in pairs)
 
 
 def refuse_completing_nothing(environment: Mapping[str, str]) -> None:
-    """Raise InvalidInput where a shell is to be completed for (`completion`) and does not say what."""
+    """Raise InvalidInput if the environment requests shell completion and does not contain the words to complete."""
     if not environment.get(COMPLETE_VARIABLE, "").endswith("_complete"):
         return
     for name, form in (("COMP_WORDS", ""), ("COMP_CWORD", r"-?[0-9]{1,9}")):
@@ -106,7 +112,7 @@ def refuse_completing_nothing(environment: Mapping[str, str]) -> None:
 
 
 def join_names(environment: MutableMapping[str, str]) -> None:
-    """Have `@NAME` be one word where bash completes it, to which `@` is one of its own."""
+    """Join `@` and NAME to one word for bash, which treats `@` as a word break."""
     if environment.get(COMPLETE_VARIABLE) != "bash_complete":
         return
     current = int(environment["COMP_CWORD"])
@@ -120,35 +126,35 @@ def join_names(environment: MutableMapping[str, str]) -> None:
     environment.update(COMP_WORDS="\n".join(words), COMP_CWORD=str(current))
 
 
-def _told(error: click.ClickException) -> tuple[str, str | None]:
-    """What is wrong with the command line, and a hint."""
+def _usage_message(error: click.ClickException) -> tuple[str, str | None]:
+    """Return the error message and the hint for an invalid command line."""
     if isinstance(error, click.NoSuchOption) and error.option_name in _NO_LONGER:
         return f"{error.option_name} is an option of CodeBatch 1", _NO_LONGER[error.option_name]
     context = error.ctx if isinstance(error, click.UsageError) else None
     if isinstance(error, click.NoSuchOption) and context is not None:
-        meant = _meant_option(error.option_name, context.command)
-        hint = f"did you mean {meant!r}?" if meant else f"see: {context.command_path} --help"
+        suggestion = _similar_option(error.option_name, context.command)
+        hint = f"did you mean {suggestion!r}?" if suggestion else f"see: {context.command_path} --help"
         return _plain(error.message), hint
     if isinstance(error, click.BadParameter) and (chosen := _NO_CHOICE.match(error.message)):
-        meant = closest(chosen[1], re.findall(r"[\w:.-]+", chosen[2]))
-        if meant is not None:
-            return _plain(error.format_message()), f"did you mean {meant!r}?"
+        suggestion = closest(chosen[1], re.findall(r"[\w:.-]+", chosen[2]))
+        if suggestion is not None:
+            return _plain(error.format_message()), f"did you mean {suggestion!r}?"
     return _plain(error.format_message()), f"see: {context.command_path} --help" if context else None
 
 
-def _meant_option(name: str, command: click.Command) -> str | None:
-    """Return the option of a command that is meant by one that it has not, or None."""
-    options = [each for option in command.params if isinstance(option, click.Option) for each in option.opts]
+def _similar_option(name: str, command: click.Command) -> str | None:
+    """Return the option of a command that is similar or equivalent to an unknown option, or None."""
+    options = [name for option in command.params if isinstance(option, click.Option) for name in option.opts]
     if name in _OTHER_OPTIONS:
-        return next((each for each in _OTHER_OPTIONS[name] if each in options), None)
-    return closest(name, [each for each in options if each.startswith("--")]) if name.startswith("--") else None
+        return next((name for name in _OTHER_OPTIONS[name] if name in options), None)
+    return closest(name, [name for name in options if name.startswith("--")]) if name.startswith("--") else None
 
 
-def _of_the_world(error: OSError) -> CodebatchError | None:
-    """What the system refused or does not have, as an error that nobody but the world is to blame for; else None."""
+def _as_environment_error(error: OSError) -> CodebatchError | None:
+    """Return an OSError as a CodebatchError if the cause is the environment, otherwise None."""
     if isinstance(error, FileNotFoundError) and error.filename is None and not _has_directory():
         return InvalidInput("the current directory no longer exists", hint="change to a directory that exists")
-    # A call that is given a descriptor names that, which says nothing.
+    # If a system call receives a file descriptor, the file name of the error is a number.
     name = error.filename if isinstance(error.filename, str | bytes) else b""
     is_process = isinstance(error, ProcessRefused)
     place = "cannot start a process" if is_process else os.fsdecode(name) or "the disk"
@@ -173,29 +179,29 @@ def _has_directory() -> bool:
 
 
 def _plain(message: str) -> str:
-    """Return a message of click on one line, without a capital and a full stop, as the other messages are."""
+    """Return a message of click on one line, in lower case and without a full stop, like all other messages."""
     message = re.sub(r"\s*\n\s*", " ", message)
     lowered = message[:1].lower() + message[1:] if message[1:2].islower() else message
     return lowered.removesuffix(".")
 
 
 def _report(code: str, message: str, hint: str | None, status: int, *, as_json: bool, lines: Sequence[str] = ()) -> int:
-    """Tell of an error, the message by its lines where it has several."""
+    """Print an error. `lines` are the lines of a long message."""
     if as_json:
-        import json  # costs each command that ends well a millisecond
+        import json  # Only JSON errors need this import.
 
         body = {"code": code, "message": message, "hint": hint, "exit": status}
         print(json.dumps({"error": body, "schema": schema_of("error")}), file=sys.stderr)
     else:
-        first, *others = lines or [message]
-        print("\n".join(map(printable, [f"error: {first}", *(f"  {line}" for line in others)])), file=sys.stderr)
+        first, *further = lines or [message]
+        print("\n".join(map(printable, [f"error: {first}", *(f"  {line}" for line in further)])), file=sys.stderr)
         if hint:
             print("\n".join(_fitted_hint(printable(f"hint: {hint}"))), file=sys.stderr)
     return status
 
 
 def _fitted_hint(hint: str) -> Sequence[str]:
-    """A hint in lines as wide as the terminal, where there is one; a command to copy is not broken."""
+    """Wrap a hint to the terminal width, if there is a terminal. A command is not wrapped, so that it can be copied."""
     from codebatch.cli.output.tables import wrapped
     from codebatch.cli.output.widths import terminal_width
 
@@ -204,8 +210,8 @@ def _fitted_hint(hint: str) -> Sequence[str]:
 
 
 def _report_bug(error: BaseException, *, as_json: bool) -> int:
-    """A bug of ours: the traceback goes to a file that the message names."""
-    import tempfile  # 5 ms of every command that has no bug, with what they import
+    """Report an internal error. The traceback is written to a file that the message names."""
+    import tempfile  # Only internal errors need these imports.
     import traceback
 
     try:
@@ -216,5 +222,5 @@ def _report_bug(error: BaseException, *, as_json: bool) -> int:
             hint = f"please report this bug; the traceback is in {file.name}"
     except OSError:
         hint = "please report this bug"
-    told = traceback.format_exception_only(error)[-1].strip()
-    return _report(InternalError.code, f"internal error: {told}", hint, InternalError.exit_status, as_json=as_json)
+    summary = traceback.format_exception_only(error)[-1].strip()
+    return _report(InternalError.code, f"internal error: {summary}", hint, InternalError.exit_status, as_json=as_json)

@@ -1,4 +1,4 @@
-"""What reading commands read, and from where: `explain`. Imports nothing that reads."""
+"""The answer of `explain`: the files that each reading command reads. This module imports no code that reads."""
 
 from __future__ import annotations
 
@@ -138,11 +138,11 @@ _READS: dict[str, tuple[str, ...]] = {
 }
 
 EXPLAINED = frozenset(_READS)
-"""The commands that `explain` tells of, their words joined by `-`."""
+"""The names of the commands that `explain` supports, with words joined by `-`."""
 
 
 def explain(command: str) -> ExplainedCommand:
-    """What a command reads. Raises InvalidInput where it is none that only reads."""
+    """Return the files that a command reads. Raises InvalidInput unless the command only reads."""
     name = command.replace(" ", "-")
     if name not in _READS:
         raise InvalidInput(
@@ -151,5 +151,5 @@ def explain(command: str) -> ExplainedCommand:
     return ExplainedCommand(
         command=name,
         answer=schema_of(name),
-        reads=tuple(_SOURCES[each] for each in _SOURCES if each in _READS[name]),
+        reads=tuple(_SOURCES[source] for source in _SOURCES if source in _READS[name]),
     )

@@ -1,4 +1,4 @@
-"""The options that filter records and set the order and format of the output, by name."""
+"""Options that filter records, and options that set the order and format of the output, by name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Option = Callable[[F], F]
 
 def _refuse_empty(ctx: click.Context, param: click.Parameter, value: str) -> str:
     if not value and ctx.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE:
-        raise click.BadParameter("must not be empty", ctx, param)  # An unset variable, which asks for nothing.
+        raise click.BadParameter("must not be empty", ctx, param)  # An empty value comes from an unset variable.
     return value
 
 
@@ -96,7 +96,7 @@ OPTIONS.update(OF_SHAPE)
 
 
 def filter_options(*names: str) -> Callable[[F], F]:
-    """Give a command some of the options of `query`, by name."""
+    """Return a decorator that adds the named options of `query` to a command."""
 
     def decorate(function: F) -> F:
         for name in reversed(names):

@@ -1,4 +1,4 @@
-"""`-o` and `--escape-formulas`: the form in which rows are written."""
+"""The options `-o` and `--escape-formulas`: the output format of rows."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Callable
 import click
 
 from codebatch.cli.framework.common_options import Form, common_option
-from codebatch.cli.framework.groups import given_of
+from codebatch.cli.framework.groups import global_options_of
 from codebatch.errors import InvalidInput
 
 ESCAPE_FORMULAS = "escape_formulas"
 
 
 def form_option(function: Callable[..., object]) -> Callable[..., object]:
-    """Give a command `-o`, as its `form` argument, and `--escape-formulas`, which `escapes_formulas` reads."""
+    """Add `-o`, as the argument `form`, and `--escape-formulas`, which `escapes_formulas` returns."""
 
     @common_option("output")
     @common_option("escape-formulas")
@@ -23,13 +23,13 @@ def form_option(function: Callable[..., object]) -> Callable[..., object]:
     def wrapped(*arguments: object, form: Form | None, escape_formulas: bool, **options: object) -> object:
         if escape_formulas and form != "csv":
             raise InvalidInput("--escape-formulas needs -o csv", hint="add -o csv: -o csv --escape-formulas")
-        given_of(click.get_current_context())[ESCAPE_FORMULAS] = escape_formulas
+        global_options_of(click.get_current_context())[ESCAPE_FORMULAS] = escape_formulas
         return function(*arguments, form=form, **options)
 
     return wrapped
 
 
 def escapes_formulas() -> bool:
-    """Whether the command that runs was given `--escape-formulas`."""
+    """Return whether `--escape-formulas` was given to the current command."""
     context = click.get_current_context(silent=True)
-    return context is not None and bool(given_of(context).get(ESCAPE_FORMULAS))
+    return context is not None and bool(global_options_of(context).get(ESCAPE_FORMULAS))

@@ -1,4 +1,4 @@
-"""Records in the form that was asked for: a table, JSON, a line of JSON each, CSV, Markdown, or plain lines."""
+"""Output of records in a format: table, JSON, JSON lines, CSV, Markdown, or plain lines."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from codebatch.query.fields import DERIVED, JsonRecord, fields_of
 from codebatch.query.filters.shaping import cell
 
 FOR_PROGRAMS = ("json", "jsonl", "csv")
-"""Forms that leave out nothing and change nothing."""
+"""Formats with complete and unchanged values."""
 STREAMED = ("jsonl", "csv", "md")
-"""Forms whose first row goes out before the last is read."""
+"""Formats whose rows are written before all records are read."""
 
 _ANY_WIDTH = 1 << 30
-"""Whoever asks for a table is given one in a pipe too."""
+"""The width of a table that is requested explicitly for output to a pipe."""
 
-_OF_FORMULAS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
-"""First characters of a formula in a spreadsheet (OWASP, "CSV Injection")."""
-_OF_PATHS = ("path", "other_path", "dir")
-"""Columns of which a terminal that is too narrow is shown the last parts."""
+_FORMULA_STARTS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
+"""Characters that start a formula in a spreadsheet (OWASP, "CSV Injection")."""
+_PATH_COLUMNS = ("path", "other_path", "dir")
+"""Columns with paths. In a narrow terminal, only the last parts of a path are shown."""
 
 _COLUMNS = {
     "file": ("path", "lang", "lines", "class", "parse"),
@@ -47,7 +47,7 @@ _COLUMNS = {
 
 
 def columns_of(form: Form, kinds: Iterable[str]) -> tuple[str, ...]:
-    """The columns of records of some kinds where no fields are named: for programs all, for people those to read."""
+    """Return the default columns for records of some kinds: all for programs, a selection for people."""
     ordered = [kind for kind in KINDS if kind in frozenset(kinds)]
     if form in FOR_PROGRAMS:
         written = (field for field in fields_of(ordered) if not field.endswith("_b64"))
@@ -62,9 +62,9 @@ def write_rows(
     columns: Sequence[str],
     value: Callable[[JsonRecord, str], Json],
 ) -> None:
-    """Write rows to standard output, in any form but JSON as a whole.
+    """Write rows to standard output in any format except JSON.
 
-    Text that would steer a terminal is shown as escapes, but in what is for programs and goes to none.
+    Control characters are escaped, except in JSON lines and in CSV that is not written to a terminal.
     """
     if form == "jsonl":
         for row in rows:
@@ -88,16 +88,16 @@ def write_rows(
             sys.stdout.writelines(f"{_md(row)}\n" for row in cells)
         case "table":
             width = terminal_width() or _ANY_WIDTH
-            sys.stdout.writelines(f"{line}\n" for line in table(cells, columns, paths=_OF_PATHS, columns=width))
+            sys.stdout.writelines(f"{line}\n" for line in table(cells, columns, paths=_PATH_COLUMNS, columns=width))
         case _:
             sys.stdout.writelines("\t".join(row) + "\n" for row in cells)
 
 
 def write_painted(records: Iterable[JsonRecord], paint: Painter) -> None:
-    """Write records as plain lines, their severities, names and paths in colour."""
+    """Write records as plain lines with coloured severities, names and paths."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    from codebatch.cli.output.records import record_parts  # which other forms do without
+    from codebatch.cli.output.records import record_parts  # Other formats do not need this import.
 
     for record in records:
         before, named, after = map(printable, record_parts(record))
@@ -105,10 +105,13 @@ def write_painted(records: Iterable[JsonRecord], paint: Painter) -> None:
 
 
 def escaped_formula(value: Json) -> str:
-    """Return a value as text that no spreadsheet takes for a formula. Numbers stay numbers, also negative ones."""
+    """Return a value as text that spreadsheets do not interpret as a formula.
+
+    Numbers, also negative ones, are unchanged.
+    """
     text = cell(value)
     is_number = isinstance(value, int | float)
-    return f"'{text}" if text[:1] in _OF_FORMULAS and text and not is_number else text
+    return f"'{text}" if text[:1] in _FORMULA_STARTS and text and not is_number else text
 
 
 def _md(cells: Iterable[str]) -> str:

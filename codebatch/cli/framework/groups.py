@@ -1,4 +1,7 @@
-"""Groups of commands, and the options that may stand before or after a command's name. Imports little but click."""
+"""Command groups, and the options that may precede or follow a command's name.
+
+This module imports little except click.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +22,19 @@ FLAGS = {
     "verbose": (("-v", "--verbose"), "Report which store was used and how much of it was read"),
     "no_color": (("--no-color",), "Same as --color never"),
 }
-"""The flags that every command has."""
+"""Flags that every command has."""
 
 
 def schema_of(name: str) -> str:
-    """What the member `schema` of an answer says; its schema is schemas/NAME-answer.json."""
+    """Return the value of the member `schema` of an answer. The schema is schemas/NAME-answer.json."""
     return f"codebatch.{name}/1"
 
 
-class Given(dict[str, object]):
-    """What was told so far on a command line, under `store`, `color` and the names of FLAGS."""
+class GlobalOptions(dict[str, object]):
+    """Values of global options given so far on the command line: `store`, `color` and the names of FLAGS."""
 
     def take(self, store: str | None, color: str | None, flags: Mapping[str, bool]) -> None:
-        """The last word on the store and on colours holds; a flag that was given stays."""
+        """Merge options. The last store and colour apply; a flag that was given once stays set."""
         for name, value in (("store", store), ("color", color)):
             if value is not None:
                 self[name] = value
@@ -39,20 +42,20 @@ class Given(dict[str, object]):
             self[name] = is_given or bool(self.get(name))
 
 
-def given_of(ctx: click.Context) -> Given:
-    """What was given so far on this command line."""
+def global_options_of(ctx: click.Context) -> GlobalOptions:
+    """Return the global options given so far on this command line."""
     root = ctx.find_root()
-    if not isinstance(root.obj, Given):
-        root.obj = Given()
+    if not isinstance(root.obj, GlobalOptions):
+        root.obj = GlobalOptions()
     return root.obj
 
 
 def words_of(ctx: click.Context) -> str:
-    """The words of the command that runs, without the program's own."""
+    """Return the words of the current command, without the program name."""
     return ctx.command_path.removeprefix(ctx.find_root().command_path).strip()
 
 
-def answer_options(function: F) -> F:
+def add_global_options(function: F) -> F:
     """Add `--store`, `--color` and the options of FLAGS to a command or group."""
     for name, (words, text) in reversed(FLAGS.items()):
         function = option(*words, name, is_flag=True, is_global=True, help=text)(function)
@@ -76,19 +79,22 @@ def answer_options(function: F) -> F:
 
 
 class Group(click.Group):
-    """A group that takes the options every command has, and suggests a command for one that there is not."""
+    """A group that accepts the global options and suggests a command for an unknown name."""
 
     command_class = HelpfulCommand
     other_words: Mapping[str, str] = {}
-    """What other programs call what we have under another name, with that name."""
+    """Names of commands in other programs, mapped to the names here."""
 
-    def meant(self, ctx: click.Context, word: str, others: Collection[str] = ()) -> str | None:
-        """Return what is meant by a word that is no command: a command, or one of some other words; None if unknown."""
+    def find_similar(self, ctx: click.Context, word: str, others: Collection[str] = ()) -> str | None:
+        """Return a similar or equivalent command for an unknown word, or a word of `others`.
+
+        Return None if there is none.
+        """
         word = self.other_words.get(word, word)
         if word in self.other_words.values():
             return word
-        found = closest(word, [*others, *self.list_commands(ctx), *self.other_words])
-        return self.other_words.get(found or "", found)
+        similar = closest(word, [*others, *self.list_commands(ctx), *self.other_words])
+        return self.other_words.get(similar or "", similar)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_commands(ctx, formatter)
@@ -97,24 +103,26 @@ class Group(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
         with formatter.section("Commands"):
-            formatter.write_dl([(name, summary_of(each)) for name, each in commands.items() if each is not None])
+            formatter.write_dl(
+                [(name, summary_of(command)) for name, command in commands.items() if command is not None]
+            )
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            meant = self.meant(ctx, args[0])
-            ctx.fail(f"no such command {args[0]!r}" + (f"; did you mean {meant!r}?" if meant else ""))
+            suggestion = self.find_similar(ctx, args[0])
+            ctx.fail(f"no such command {args[0]!r}" + (f"; did you mean {suggestion!r}?" if suggestion else ""))
         return super().resolve_command(ctx, args)
 
 
-def answering_group(function: Callable[[], None]) -> Callable[..., None]:
-    """Give a group the options that every command has, for the one that follows."""
+def group_with_common_options(function: Callable[[], None]) -> Callable[..., None]:
+    """Add the global options to a group. They apply to the command that follows."""
 
-    @answer_options
+    @add_global_options
     @click.pass_context
     def wrapped(ctx: click.Context, /, store: str | None, color: str | None, **flags: bool) -> None:
-        given_of(ctx).take(store, color, flags)
+        global_options_of(ctx).take(store, color, flags)
 
     wrapped.__name__ = function.__name__
     wrapped.__doc__ = function.__doc__

@@ -1,4 +1,4 @@
-"""`--explain`: what was read for an answer, from counters of that very run."""
+"""The option `--explain`: a report of the reads of this run, from its counters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.groups import given_of
+from codebatch.cli.framework.groups import global_options_of
 from codebatch.model.text.quantities import count_of, human_bytes
 
 if TYPE_CHECKING:
@@ -18,15 +18,15 @@ EXPLAIN = "explain"
 
 
 def _take(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-    given_of(ctx).take(None, None, {EXPLAIN: value})
+    global_options_of(ctx).take(None, None, {EXPLAIN: value})
 
 
 explain_option = common_option("explain", expose_value=False, callback=_take)
-"""Of every reading command, below or above `answering`'s."""
+"""Option of every reading command. The order relative to `with_common_options` does not matter."""
 
 
 def explained(question: BatchQuery) -> Iterator[str]:
-    """What was read of the shards of the batch that a question is for; nothing where none was in question."""
+    """Yield how many shards and records a query has read. Yield nothing if the query read no shards."""
     records = question.records_asked
     if records is None or not records.reading.shards:
         return

@@ -1,4 +1,4 @@
-"""The record types of `query`: one parser of their options, of which each type has those that apply to it."""
+"""The record types of `query`. One parser handles their options; each type has the options that apply to it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OF_OUTPUTS = ("--kind", "--severity", "--code", "--tool", "--name", "--symbol-t
 
 
 class RecordType(msgspec.Struct, frozen=True):
-    """A record type of `query`: the kinds of its records, none if it has every kind, and its options."""
+    """A record type of `query`: the kinds of its records (empty: all kinds) and its options."""
 
     kinds: tuple[str, ...]
     options: tuple[str, ...]
@@ -44,7 +44,7 @@ NOUNS = {
 
 
 class RecordQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """What the options of a noun ask for: which records, in what order and form; or how many."""
+    """The options of a `query` command: filters, order, columns and format, or a count."""
 
     noun: str
     filters: OutputFilters
@@ -58,7 +58,7 @@ class RecordQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecordTypeCommand(HelpfulCommand):
-    """A record type of `query`. An option that only other types have is refused with their names."""
+    """The command of a record type. An option of other types is rejected with the names of these types."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
@@ -67,13 +67,13 @@ class RecordTypeCommand(HelpfulCommand):
             able = [noun for noun, about in NOUNS.items() if error.option_name in about.options]
             if not able:
                 raise
-            told = f"{error.option_name} cannot be used with {self.name}"
+            message = f"{error.option_name} cannot be used with {self.name}"
             hint = f"available in: {', '.join(f'query {noun}' for noun in able)}"
-            raise InvalidInput(told, hint=hint) from error
+            raise InvalidInput(message, hint=hint) from error
 
 
 def filtering(noun: str) -> Callable[[F], F]:
-    """Give a command the options of a record type, as one `asked` argument."""
+    """Return a decorator that adds the options of a record type to a command, as one argument `asked`."""
 
     def decorate(function: F) -> F:
         def wrapped(**arguments: object) -> object:
@@ -81,8 +81,8 @@ def filtering(noun: str) -> Callable[[F], F]:
             asked = {name: arguments.pop(name) for name in RecordQuery.__struct_fields__ if name in arguments}
             asked["fields"] = _names(asked.get("fields"))
             filters |= {"kind": NOUNS[noun].kinds} if NOUNS[noun].kinds else {}
-            found = msgspec.convert({**asked, "noun": noun, "filters": filters}, RecordQuery)
-            return function(asked=_checked(found), **arguments)
+            query = msgspec.convert({**asked, "noun": noun, "filters": filters}, RecordQuery)
+            return function(asked=_check_combinations(query), **arguments)
 
         wrapped.__name__ = function.__name__
         wrapped.__doc__ = function.__doc__
@@ -93,22 +93,22 @@ def filtering(noun: str) -> Callable[[F], F]:
     return decorate
 
 
-def _names(given: object) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(str(given).split(","))) if given else ()
+def _names(names: object) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(str(names).split(","))) if names else ()
 
 
-def _checked(asked: RecordQuery) -> RecordQuery:
-    """The same. Raises InvalidInput for options of which one makes the other mean nothing."""
-    given = {"--group-by": asked.group_by, "--sort": asked.sort, "--fields": asked.fields}
-    taken = {"--limit": asked.limit, "--offset": asked.offset}
+def _check_combinations(asked: RecordQuery) -> RecordQuery:
+    """Return the query unchanged. Raises InvalidInput if one option makes another ineffective."""
+    ordering = {"--group-by": asked.group_by, "--sort": asked.sort, "--fields": asked.fields}
+    paging = {"--limit": asked.limit, "--offset": asked.offset}
     if asked.is_count:
-        _refuse_beside("--count", {**given, **taken})
+        _refuse_combination("--count", {**ordering, **paging})
     if asked.group_by:
-        _refuse_beside("--group-by", {"--sort": asked.sort, "--fields": asked.fields})
+        _refuse_combination("--group-by", {"--sort": asked.sort, "--fields": asked.fields})
     return asked
 
 
-def _refuse_beside(option: str, others: Mapping[str, object]) -> None:
-    for other, value in others.items():
+def _refuse_combination(option: str, values: Mapping[str, object]) -> None:
+    for name, value in values.items():
         if value:
-            raise InvalidInput(f"{other} cannot be used with {option}")
+            raise InvalidInput(f"{name} cannot be used with {option}")

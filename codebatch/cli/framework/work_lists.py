@@ -1,4 +1,4 @@
-"""Options of commands that read task lists: the files, and the choice of tasks."""
+"""Options of commands that read task lists: the files, and the selection of tasks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 class Listing(TypedDict):
-    """What these options say, as `WorkOptions` has it."""
+    """Values of these options, with the names of WorkOptions."""
 
     only: bool
     tags: tuple[str, ...]
@@ -85,12 +85,12 @@ _NAMES = tuple(Listing.__annotations__)
 
 
 def list_options(function: F) -> F:
-    """Give a command these options, as its arguments `paths` and `listing`."""
+    """Add these options to a command, as its arguments `paths` and `listing`."""
 
     @functools.wraps(function)
-    def wrapped(*given: object, paths: tuple[Path, ...], **options: object) -> object:
+    def wrapped(*arguments: object, paths: tuple[Path, ...], **options: object) -> object:
         listing = {name: options.pop(name) for name in _NAMES}
-        return function(*given, paths=paths, listing=listing, **options)
+        return function(*arguments, paths=paths, listing=listing, **options)
 
     for each in reversed(_OPTIONS):
         wrapped = each(wrapped)

@@ -1,4 +1,4 @@
-"""Options that the commands of task lists share with others. Imports no module that runs batches."""
+"""Options of task-list commands that other commands have too. This module imports no code that runs batches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codebatch.cli.framework.common_options import common_option
 
 Output = Literal["failed", "all", "none"]
 OUTPUTS: tuple[Output, ...] = get_args(Output)
-"""Which output of tasks is shown: the last lines of failed ones, every line, or nothing."""
+"""Displayed output of tasks: the last lines of failed tasks, all lines, or nothing."""
 
 trust_option = option(
     "--trust",
@@ -43,7 +43,7 @@ reload_option = option(
 
 
 class ResumeOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Options of `resume` for a batch of commands, as `resume_work` has them."""
+    """Options of `resume` for a batch of commands, with the names of `resume_work`."""
 
     is_forced: bool
     only: tuple[str, ...]

@@ -1,1 +1,1 @@
-"""Text on terminals: tables, colors, widths, progress."""
+"""Terminal output: tables, colours, widths, progress."""

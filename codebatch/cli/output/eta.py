@@ -1,4 +1,4 @@
-"""How long something takes yet, as people say it: a range; and when something is over."""
+"""Estimates of the remaining time as text, and the pace of a phase."""
 
 from __future__ import annotations
 
@@ -14,37 +14,38 @@ _UNITS = (("h", 3600), ("m", 60), ("s", 1))
 
 
 def eta_text(eta: tuple[float, float, float] | None, *, unknown: int = 0, blocked: int = 0, past: float = 0.0) -> str:
-    """How long it takes yet, so many seconds after that was said: `12-19 m left`; empty where nobody knows.
+    """Return the remaining time as text, `past` seconds after the estimate: `12-19 m left`. Empty if unknown.
 
-    Where some are `blocked` nobody knows when they are answered: it is `12-19 m left after an answer`.
+    With `blocked` tasks, the time until an answer is unknown, so it is `12-19 m left once questions are answered`.
     """
     if eta is None:
         return ""
-    left = "left once questions are answered" if blocked else "left"
-    low, _, high = (max(0.0, each - past) for each in eta)
+    suffix = "left once questions are answered" if blocked else "left"
+    low, _, high = (max(0.0, bound - past) for bound in eta)
     if unknown:
-        return f"at least {_rounded(low)} {left}"
-    unit, seconds = next(each for each in _UNITS if high >= each[1] * 2 or each[1] == 1)
+        return f"at least {_rounded(low)} {suffix}"
+    unit, seconds = next(bound for bound in _UNITS if high >= bound[1] * 2 or bound[1] == 1)
     first, last = round(low / seconds), max(1, round(high / seconds))
-    return f"{first}-{last} {unit} {left}" if first < last else f"about {last} {unit} {left}"
+    return f"{first}-{last} {unit} {suffix}" if first < last else f"about {last} {unit} {suffix}"
 
 
 def clock_time(at_ns: int) -> str:
-    """A time by the clock of this place: `14:05:30`, of another day `2026-07-01 14:05:30`."""
+    """Return a local time: `14:05:30`, or `2026-07-01 14:05:30` if it is not today."""
     at = datetime.datetime.fromtimestamp(at_ns / 1e9).astimezone()
     is_today = at.date() == datetime.datetime.now(at.tzinfo).date()
     return f"{at:%H:%M:%S}" if is_today else f"{at:%Y-%m-%d %H:%M:%S}"
 
 
 def _rounded(seconds: float) -> str:
-    unit, size = next(each for each in _UNITS if seconds >= each[1] * 2 or each[1] == 1)
+    unit, size = next(unit_size for unit_size in _UNITS if seconds >= unit_size[1] * 2 or unit_size[1] == 1)
     return f"{round(seconds / size)} {unit}"
 
 
 class Pace:
-    """The pace of a phase: samples of the share of its work that was done, since the phase began.
+    """The pace of a phase: samples of the share of its work that is done, since the phase began.
 
-    One thread adds samples while another reads them. A sample is one object, and a thinned list is a new list.
+    One thread adds samples while another reads them. This is safe without a lock: a sample is one object, and a thinned
+    list is a new list.
     """
 
     def __init__(self) -> None:
@@ -55,7 +56,7 @@ class Pace:
         return len(self._samples)
 
     def note(self, now: float, share: float) -> None:
-        """Note how much is done. Samples are kept so far apart that there are at most `SAMPLES_MAX`."""
+        """Record a share. At most `SAMPLES_MAX` samples are kept, at about equal intervals."""
         if self._samples and now - self._samples[-1][0] < self._gap:
             return
         self._samples.append((now, share))
@@ -64,10 +65,10 @@ class Pace:
             self._gap = (now - self._samples[0][0]) / len(self._samples)
 
     def seconds_left(self, now: float) -> float | None:
-        """Return how long the rest takes, or None if that is not known within a factor of two.
+        """Return the remaining seconds, or None if they are not known within a factor of two.
 
-        It is known if both halves of the time so far went at about the same pace: neither was more than
-        PACE_RATIO_MAX times as fast as the other.
+        They are known if both halves of the elapsed time had about the same pace: neither was more than PACE_RATIO_MAX
+        times as fast as the other.
         """
         samples = self._samples
         if not samples or now - samples[0][0] < PACE_SECONDS_MIN:

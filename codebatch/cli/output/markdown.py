@@ -1,4 +1,4 @@
-"""The pages of `codebatch help`: Markdown files that come with the package, and how a terminal shows them."""
+"""The pages of `codebatch help`: Markdown files of the package, and their rendering on a terminal."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TOPICS = (
     "exit-statuses",
     "from-codebatch-1",
 )
-"""In the order in which users need them."""
+"""Topics in the order in which users need them."""
 
 _LINK = re.compile(r"\[([^]]+)\]\(([^)]+)\)")
 _ITEM = re.compile(r"(- |\d+\. )")
@@ -37,17 +37,19 @@ _WIDEST_PROSE = 100
 
 
 def page(topic: str) -> str:
-    """The page of a topic, one of TOPICS, as it is written."""
+    """Return the Markdown text of a page. `topic` is one of TOPICS."""
     return (resources.files("codebatch") / "help" / f"{topic}.md").read_text(encoding="utf-8")
 
 
 def title(topic: str) -> str:
-    """What the page of a topic is called."""
+    """Return the title of a page."""
     return page(topic).partition("\n")[0].removeprefix("# ")
 
 
 def page_lines(text: str, columns: int) -> Iterator[str]:
-    """A page as a terminal so wide shows it: paragraphs filled, tables aligned, code as it is and indented."""
+    """Yield the lines of a page for a terminal width: paragraphs filled, tables aligned, code unchanged and
+    indented.
+    """
     columns = min(columns, _WIDEST_PROSE)
     for block in _blocks(text.splitlines()):
         first = block[0]
@@ -67,7 +69,7 @@ def page_lines(text: str, columns: int) -> Iterator[str]:
 
 
 def _blocks(lines: list[str]) -> Iterator[list[str]]:
-    """Paragraphs, items, tables and headings; of code what stands between the fences, with the one before."""
+    """Yield blocks: paragraphs, items, tables and headings. A code block contains its first fence and its lines."""
     block: list[str] = []
     for line in lines:
         is_code = bool(block) and block[0].startswith(_FENCE)

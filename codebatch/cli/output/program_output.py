@@ -1,4 +1,4 @@
-"""Output of the user's programs on a terminal: colours pass, all other control characters are shown as escapes."""
+"""Output of the user's programs on a terminal: colours pass, all other control characters are escaped."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _OPEN_MAX = 16
 class ProgramOutput:
     """The output of one program, line by line.
 
-    A colour that a line leaves on is turned off at its end, so that other lines do not have it. It is on again in the
-    next line of the program.
+    A colour that a line leaves on is turned off at the end of the line, and on again in the program's next line. So it
+    does not affect other lines.
     """
 
     def __init__(self, *, is_colored: bool) -> None:
@@ -25,7 +25,7 @@ class ProgramOutput:
         self._open: list[str] = []
 
     def line(self, text: str) -> str:
-        """Return a line that is safe on a terminal. Tabs become as many spaces as a terminal would show."""
+        """Return a line that is safe on a terminal. Tabs are expanded to spaces."""
         text = text.removesuffix("\r")
         shown = [*self._open]
         columns = at = 0
@@ -39,7 +39,7 @@ class ProgramOutput:
         return "".join([*shown, _RESET] if self._open else shown)
 
     def _note(self, sequence: str) -> None:
-        """Keep the colours that are on after a sequence. A first parameter of 0, or an empty one, resets all."""
+        """Update the colours that are on after a sequence. A first parameter of 0, or an empty one, resets all."""
         parameters = sequence[2:-1]
         if not parameters.partition(";")[0].strip("0"):
             self._open = []
@@ -48,16 +48,16 @@ class ProgramOutput:
 
 
 def shortened(text: str) -> str:
-    """Return at most LINE_CHARACTERS_MAX characters of a line, and the number of the others."""
-    left = len(text) - LINE_CHARACTERS_MAX
-    if left <= 0:
+    """Return at most LINE_CHARACTERS_MAX characters of a line, and the number of omitted characters."""
+    omitted = len(text) - LINE_CHARACTERS_MAX
+    if omitted <= 0:
         return text
     begin = _BEGUN_SEQUENCE.sub("", text[:LINE_CHARACTERS_MAX])
-    return f"{begin}… ({left:,} more characters)"
+    return f"{begin}… ({omitted:,} more characters)"
 
 
 def _show(shown: list[str], text: str, columns: int) -> int:
-    """Add text after a number of columns. Return the number of columns with it."""
+    """Append text that starts at a column to `shown`. Return the column of its end."""
     before = columns % 8
     spaced = (" " * before + text).expandtabs()[before:] if "\t" in text else text
     shown.append(printable(spaced))

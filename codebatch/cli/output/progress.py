@@ -1,8 +1,7 @@
-"""How far a command is, on standard error: one line on a terminal, a plain line now and then elsewhere.
+"""Progress display on standard error: one live line on a terminal, otherwise a plain line at intervals.
 
-A thread of its own draws the line, so that it lives whatever the command waits for: nobody looks at nothing for longer
-than a second. It is shown once a command takes a moment, written over, and gone at the end. Whoever writes anything
-else on the terminal does so while the line is `aside`.
+A thread draws the line, so it also moves while the command waits. The line appears after PATIENCE_SECONDS and is erased
+at the end. Other output to the terminal must be written within `aside`.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ _BETWEEN = "  "
 
 
 class Stage(msgspec.Struct, frozen=True):
-    """What is being done, and how far that is: `done` of `planned` things, both 0 where that is not known.
+    """A phase and its progress: `done` of `planned` things, both 0 if unknown.
 
-    `share` is the share of the work that is done, if the caller can weigh the things; by default each weighs the same.
-    Things that are not `is_even` take so different times that those done do not tell how long the others take; `left`
-    is told where somebody knows.
+    `share` is the share of the work that is done, if the caller can weigh the things; by default, all have equal
+    weight. If `is_even` is False, things differ so much that the remaining time is not estimated. `left` is the
+    remaining time as text, if the caller knows it.
     """
 
     phase: str
@@ -59,9 +58,9 @@ class Stage(msgspec.Struct, frozen=True):
 
 
 def advance(shown: Stage, reported: Stage) -> Stage:
-    """Return the stage to show after `shown`. Within a phase neither its counts nor its share go back.
+    """Return the stage to show after `shown`. Within a phase, neither counts nor share decrease.
 
-    A command that is tried again, or a worker that dies, makes counts smaller: the bar waits for them.
+    A retry or a dead worker makes counts smaller. The display then waits until the counts are reached again.
     """
     if reported.phase != shown.phase:
         return reported
@@ -74,7 +73,7 @@ def advance(shown: Stage, reported: Stage) -> Stage:
 
 
 class Display:
-    """How far a command is. One that is never started says nothing (`--quiet`)."""
+    """The progress display of a command. If it is never started (`--quiet`), it shows nothing."""
 
     def __init__(self, stream: TextIO, *, is_live: bool) -> None:
         """`is_live`: the stream is a terminal that can move its cursor."""
@@ -88,13 +87,13 @@ class Display:
         self._pace = Pace()
 
     def start(self, command: str) -> None:
-        """Show, from a moment after now until it is closed, how far a command is; nothing where there is no thread."""
+        """Start the display, which appears after a delay. If no thread can be started, nothing is shown."""
         self._stage = Stage(command)
         with contextlib.suppress(RuntimeError):
             threading.Thread(target=self._draw_until_over, name="progress", daemon=True).start()
 
-    def tell(self, stage: Stage) -> None:
-        """This is done now, and so far."""
+    def show_stage(self, stage: Stage) -> None:
+        """Set the current stage."""
         if stage.phase != self._stage.phase:
             self._pace = Pace()
         self._stage = advance(self._stage, stage)
@@ -102,28 +101,28 @@ class Display:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """While the terminal is somebody else's to write on."""
+        """Erase the line while other output is written to the terminal."""
         with self._lock:
             self._erase()
             yield
 
     def make_way(self) -> None:
-        """An answer begins: where that goes to a terminal, no line is to be in it."""
+        """Close the display before an answer is written to the terminal."""
         if self._has_terminal_for_answers:
             self.close()
 
     @cached_property
     def _has_terminal_for_answers(self) -> bool:
-        return sys.stdout.isatty()  # A system call, and an answer may have many lines.
+        return sys.stdout.isatty()  # Cached, because an answer may have many lines and each check is a system call.
 
     def close(self) -> None:
-        """Leave the terminal as it was. Once is enough, more does no harm."""
+        """Erase the line and stop the display. Idempotent."""
         self._is_over.set()
         with self._lock:
             self._erase()
 
     def draw(self) -> None:
-        """Show how far the command is now."""
+        """Draw the current progress."""
         now = running_ns()
         with self._lock:
             if self._is_over.is_set():
@@ -144,11 +143,11 @@ class Display:
 
     @property
     def _marks(self) -> str:
-        """What is done and what is left, as a bar has them."""
+        """The characters of the done and the remaining part of a bar."""
         return "━─" if (self._stream.encoding or "").lower().replace("-", "") == "utf8" else "#-"
 
     def _left(self, now: float) -> str:
-        """Return the time that the phase still takes, by its pace; empty if that is not known."""
+        """Return the remaining time of the phase as text, by its pace; empty if unknown."""
         if self._stage.left or not self._stage.is_even:
             return self._stage.left
         seconds = self._pace.seconds_left(now)
@@ -165,14 +164,14 @@ class Display:
 
 
 def live_line(stage: Stage, seconds: float, left: str, columns: int, marks: str) -> str:
-    """What a terminal of so many columns shows: as much as fits into one line, the bar in what is left of it."""
+    """Return a line of at most `columns` - 1 columns: the parts that fit, and a bar in the remaining space."""
     parts = [stage.phase]
-    room = columns - 1 - len(stage.phase)  # The last column would have some terminals begin a new line.
+    room = columns - 1 - len(stage.phase)  # Some terminals wrap after a character in the last column.
     counted = f"{stage.done:,} of {stage.planned:,} {stage.things}" if stage.planned else ""
     percent = f"{100 * stage.done // stage.planned}%" if stage.planned else ""
     if len(counted) + len(_BETWEEN) > room:
         counted = percent
-    # Where there is room for one of them: what somebody knows goes before what is guessed, and that behind the time.
+    # If only one of the times fits, the known remaining time precedes the elapsed time, which precedes an estimate.
     times = (left, f"{seconds:.0f} s") if stage.left else (f"{seconds:.0f} s", left)
     for part in (counted, *times, stage.more):
         if part and len(part) + len(_BETWEEN) <= room:
@@ -186,13 +185,13 @@ def live_line(stage: Stage, seconds: float, left: str, columns: int, marks: str)
 
 
 def plain_line(stage: Stage, left: str) -> str:
-    """What is said where there is no terminal."""
+    """Return the progress line for output that is not a terminal."""
     counted = f"{stage.phase}: {stage.done:,} of {stage.planned:,} {stage.things}"
     return ", ".join(filter(None, (counted, stage.more, left)))
 
 
 def display_of(command: str, *, quiet: bool) -> Display:
-    """The display of a command on standard error, started, but for who wants no notes."""
+    """Return the progress display of a command on standard error. Unless `quiet`, it is started."""
     is_live = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     display = Display(sys.stderr, is_live=is_live)
     if not quiet:
@@ -201,7 +200,7 @@ def display_of(command: str, *, quiet: bool) -> Display:
 
 
 def _columns(stream: TextIO) -> int:
-    """How wide the terminal is now, which its owner may change."""
+    """Return the current width of the terminal, which may change at any time."""
     try:
         return os.get_terminal_size(stream.fileno()).columns or 80
     except OSError:

@@ -1,4 +1,4 @@
-"""Records and summaries as lines for people."""
+"""Text lines of records and summaries."""
 
 from __future__ import annotations
 
@@ -23,53 +23,53 @@ CODES_SHOWN_MAX = 8
 
 
 def record_line(record: JsonRecord) -> str:
-    """One record as `path:line:col: …`, which editors and grep understand."""
+    """Return a record as `path:line:col: …`, the format that editors and grep understand."""
     return "".join(record_parts(record))
 
 
 def record_parts(record: JsonRecord) -> tuple[str, str, str]:
-    """The line of a record in three: what is before its severity or its name, that, and what is behind."""
+    """Return the line of a record in three parts: before its severity or name, the severity or name, and the rest."""
     path = record_path(record)
     match record["kind"]:
         case "diagnostic":
-            told = f" {record['code']} {record['message']} [{record['tool']}]"
-            return f"{path}:{record['line']}:{record['column']}{cell_of(record)}: ", str(record["severity"]), told
+            text = f" {record['code']} {record['message']} [{record['tool']}]"
+            return f"{path}:{record['line']}:{record['column']}{cell_of(record)}: ", str(record["severity"]), text
         case "symbol":
             place = f"{path}:{record['line']}:{record['column']}{cell_of(record)}"
             return f"{place}: {record['symbol_type']} ", str(record["qualified"]), ""
         case "edge":
-            told = f"{path}:{record['line']}{cell_of(record)}: {record['source'] or '(file)'} {record['edge_type']} "
-            return told, str(record["target"]), f" ({record['resolution']})" if "resolution" in record else ""
+            text = f"{path}:{record['line']}{cell_of(record)}: {record['source'] or '(file)'} {record['edge_type']} "
+            return text, str(record["target"]), f" ({record['resolution']})" if "resolution" in record else ""
         case "metric":
             line = f"{record.get('line', 1)}{cell_of(record)}"
             place = f"{path}:{line}: {record['symbol']}" if "symbol" in record else f"{path}:"
             return f"{place} ", str(record["metric"]), f" = {record['value']}"
         case "duplicate":
             other = f"{record_path(record, 'other_path')}:{record['other_line']}"
-            told = f"{path}:{record['line']}{cell_of(record)}: {record['lines']} code lines as in {other}, "
-            told += f"{record['copies']} copies"
-        case "file" if "lang" not in record:  # As a snapshot knows it.
-            told = f"{path}: {counted(record['size'], 'byte')}{', executable' * bool(record['executable'])}"
+            text = f"{path}:{record['line']}{cell_of(record)}: {record['lines']} code lines as in {other}, "
+            text += f"{record['copies']} copies"
+        case "file" if "lang" not in record:  # An entry of a snapshot.
+            text = f"{path}: {counted(record['size'], 'byte')}{', executable' * bool(record['executable'])}"
         case "file":
             lines = counted(record["lines"], "line")
-            told = f"{path}: {record['lang']}, {lines}, {record['class']}, parse {record['parse']}"
+            text = f"{path}: {record['lang']}, {lines}, {record['class']}, parse {record['parse']}"
         case "failure":
-            told = f"{path}: {record['task']} failed: {record['reason']}"
+            text = f"{path}: {record['task']} failed: {record['reason']}"
         case _:
             rest = ", ".join(
                 f"{key}={value}" for key, value in record.items() if key not in ("kind", "path", "path_b64")
             )
-            told = f"{path}: {record['kind']} {rest}"
-    return told, "", ""
+            text = f"{path}: {record['kind']} {rest}"
+    return text, "", ""
 
 
 def counted(number: Json, noun: str) -> str:
-    """Return a number of a record with its noun: `1 line`, `2 lines`; `? lines` if the number is not known."""
+    """Return a number of a record with its noun: `1 line`, `2 lines`, or `? lines` if unknown."""
     return count_of(number, noun) if isinstance(number, int) else f"? {noun}s"
 
 
 def summary_lines(summary: Summary, worst: Iterable[JsonRecord]) -> Iterator[str]:
-    """A summary for people."""
+    """Yield the lines of a summary."""
     yield f"{count_of(summary.files, 'file')}, {count_of(summary.records, 'record')}"
     if summary.lines:
         yield from _line_table(summary.lines)
@@ -87,11 +87,11 @@ def summary_lines(summary: Summary, worst: Iterable[JsonRecord]) -> Iterator[str
 
 
 def _line_table(lines: Mapping[str, LanguageLines]) -> Iterator[str]:
-    """Lines by language, most code first, then those of the other languages, and the sums."""
+    """Yield a table of lines by language, most code first, with the other languages as one row, and the sums."""
     ranked = sorted(lines.items(), key=lambda pair: (-pair[1].code, -pair[1].files, pair[0]))
-    rows = [(language, *_numbers([found])) for language, found in ranked[:LANGUAGES_SHOWN_MAX]]
+    rows = [(language, *_numbers([counts])) for language, counts in ranked[:LANGUAGES_SHOWN_MAX]]
     if rest := ranked[LANGUAGES_SHOWN_MAX:]:
-        rows.append((f"{len(rest)} more", *_numbers(found for _, found in rest)))
+        rows.append((f"{len(rest)} more", *_numbers(counts for _, counts in rest)))
     rows.append(("total", *_numbers(lines.values())))
     yield from table(rows, ("language", "files", "code", "comment", "blank"))
 
@@ -101,18 +101,18 @@ def _numbers(lines: Iterable[LanguageLines]) -> tuple[int, ...]:
 
 
 def failure_lines(shown: Iterable[JsonRecord], count: int) -> Iterator[str]:
-    """What failed, for people: the first of `count`."""
+    """Yield the lines of failures: the first of `count`."""
     yield "failures:"
-    left = count
+    remaining = count
     for record in shown:
-        left -= 1
+        remaining -= 1
         yield f"  {record_line(record)}"
-    if left:
-        yield f"  {left:,} more"
+    if remaining:
+        yield f"  {remaining:,} more"
 
 
 def collected_line(collected: Collected, *, is_dry: bool = False) -> str:
-    """What went from a store, or would go, in one line."""
+    """Return what a garbage collection has removed from a store, or would remove, in one line."""
     counted = [
         *([count_of(len(collected.batches), "batch", "batches")] if collected.batches else []),
         *([count_of(len(collected.snapshots), "snapshot")] if collected.snapshots else []),
@@ -136,5 +136,5 @@ def collected_line(collected: Collected, *, is_dry: bool = False) -> str:
 def _ranked(counts: dict[str, int], limit: int) -> str:
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     shown = ", ".join(f"{name} {count:,}" for name, count in ranked[:limit])
-    left = len(ranked) - limit
-    return f"{shown}, {left} more" if left > 0 else shown
+    remaining = len(ranked) - limit
+    return f"{shown}, {remaining} more" if remaining > 0 else shown

@@ -1,10 +1,10 @@
-"""The standard streams, whatever state they were handed to us in: closed, on a full disk, with nobody at the other end.
+"""Standard streams in any initial state: closed, on a full disk, or without a reader.
 
-Standard output is the answer: what cannot be written there ends the command, with the error of a disk. Standard error
-is for whoever looks: what cannot be written there is lost, and the work goes on.
+Standard output is the answer: a write error ends the command with a storage error. Standard error is informational: a
+write error is ignored.
 
-A stream that is a terminal shows control characters as escapes, in text and in bytes, wherever they come from. What we
-write to steer it (colours, links, the line of progress) goes through `write_own`.
+If a stream is a terminal, control characters in text and bytes are escaped, whatever their origin. Text with the
+program's own control sequences (colours, links, progress) is written by `write_own`.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ STDERR = 2
 
 
 class ReaderGone(Exception):
-    """Whoever read our answer has left (`| head`): what it wanted it has."""
+    """The reader of the answer has closed the pipe (`| head`), so the rest is not needed."""
 
 
 class _StandardOutput(io.FileIO):
     def write(self, data: Buffer, /) -> int:
         try:
-            while (written := super().write(data)) is None:  # Somebody made the pipe one that does not wait.
-                from select import select  # which few answers need
+            while (written := super().write(data)) is None:  # Another process has made the pipe non-blocking.
+                from select import select  # Only non-blocking output needs this import.
 
                 select((), (self,), ())
             return written
-        except BrokenPipeError as error:  # click would end the process on one.
+        except BrokenPipeError as error:  # click would exit the process on a BrokenPipeError.
             raise ReaderGone from error
         except OSError as error:
             raise OSError(error.errno, error.strerror, "standard output") from error
@@ -52,14 +52,14 @@ class _StandardError(io.FileIO):
 
 
 class _Terminal(io.TextIOWrapper):
-    """Text on a terminal, of which nothing steers it."""
+    """A text stream to a terminal that escapes control characters."""
 
     def write(self, text: str, /) -> int:
         super().write(harmless(text))
         return len(text)
 
     def write_own(self, text: str) -> None:
-        """Write text in which all that steers a terminal is ours."""
+        """Write text that may contain the program's own control sequences."""
         super().write(text)
 
     @property
@@ -68,7 +68,7 @@ class _Terminal(io.TextIOWrapper):
 
     @property
     def unfiltered(self) -> BinaryIO:
-        """The stream of bytes below, which may steer the terminal."""
+        """The underlying byte stream, which does not escape control characters."""
         return cast("BinaryIO", super().buffer)
 
     @cached_property
@@ -77,7 +77,7 @@ class _Terminal(io.TextIOWrapper):
 
 
 class _HarmlessBytes(io.BufferedIOBase):
-    """Bytes on a terminal: UTF-8, of which nothing steers it. What is no UTF-8 is shown as escapes."""
+    """A byte stream to a terminal that escapes control characters and invalid UTF-8."""
 
     def __init__(self, below: BinaryIO) -> None:
         self._below = below
@@ -96,7 +96,7 @@ class _HarmlessBytes(io.BufferedIOBase):
 
 
 def write_own(stream: TextIO, text: str) -> None:
-    """Write text in which all that steers a terminal is ours; what it holds of data has been made `printable`."""
+    """Write text with the program's own control sequences. Data in the text must be `printable` already."""
     if isinstance(stream, _Terminal):
         stream.write_own(text)
     else:
@@ -104,12 +104,12 @@ def write_own(stream: TextIO, text: str) -> None:
 
 
 def set_up_streams() -> None:
-    """Have standard output and error as this module says. A closed one gets a descriptor, which no file is to have."""
+    """Set up standard output and standard error as this module describes. Reserve the descriptors of closed streams."""
     for descriptor in (0, STDOUT, STDERR):
         try:
             os.fstat(descriptor)
         except OSError:
-            # The lowest free one is what open(2) gives. Not open for writing, so that an answer is refused.
+            # open(2) returns the lowest free descriptor. It is not writable, so that writing an answer fails.
             os.open(os.devnull, os.O_RDONLY)
     sys.stdout = _text(_StandardOutput(STDOUT, "wb", closefd=False), sys.stdout, errors="strict")
     sys.stderr = _text(_StandardError(STDERR, "wb", closefd=False), sys.stderr, errors="backslashreplace")

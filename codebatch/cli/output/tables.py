@@ -1,8 +1,7 @@
-"""Tables for people: as wide as the terminal, where there is one, and no wider; no word of them is broken or left out.
-Paths alone are shortened, at the front, in columns that are named.
+"""Text tables. On a terminal, they are at most as wide as the terminal, and no word is broken or omitted.
 
-In a pipe or a file no terminal limits them: a row is a line, whatever its length, and cells longer than usual widen no
-line but their own.
+Only paths in the named columns are shortened, at the front. In a pipe or file, the width is unlimited: each row is a
+line, and very long cells do not widen other rows.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ def table(
     paths: Collection[str] = (),
     columns: int | None = None,
 ) -> list[str]:
-    """Lines of a table: numbers to the right, text to the left. `columns` wide, by default as standard output is.
+    """Return the lines of a table, with numbers right-aligned and text left-aligned.
 
-    `paths` names the columns of which each cell is a path.
+    `columns` is the width, by default the width of standard output. `paths` names the columns that contain paths.
     """
     cells = [_cells(row) for row in rows]
     named = list(header)
@@ -37,9 +36,9 @@ def table(
 
 def _cells(row: Iterable[object]) -> list[str]:
     cells = [cell if type(cell) is str else _cell(cell) for cell in row]
-    whole = "".join(cells)
-    # Nearly every row is so, and to ask of each cell takes longer than all else that is done to it.
-    return cells if whole.isascii() and whole.isprintable() else list(map(printable, cells))
+    joined = "".join(cells)
+    # Almost every row is printable. Checking the joined row is much faster than checking each cell.
+    return cells if joined.isascii() and joined.isprintable() else list(map(printable, cells))
 
 
 def _cell(cell: object) -> str:
@@ -47,7 +46,11 @@ def _cell(cell: object) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], columns: int | None, paths: Collection[int] = ()) -> list[str]:
-    """Rows, of which the first is the header, so wide; None: in no terminal. `paths` are the columns of paths."""
+    """Return the aligned lines of rows.
+
+    The first row is the header. `columns` is the width, or None without a terminal. `paths` are the indexes of columns
+    with paths.
+    """
     numbers = [len(rows) > 1 and all(_is_number(row[at]) for row in rows[1:]) for at in range(len(rows[0]))]
     if columns is None:
         widths = [min(max(map(len, column)), _USUAL) for column in zip(*rows, strict=True)]
@@ -65,7 +68,10 @@ def aligned(rows: Sequence[Sequence[str]], columns: int | None, paths: Collectio
 
 
 def wrapped(text: str, columns: int, indent: str = "") -> list[str]:
-    """Text in lines of so many columns at most, those after the first indented. A longer word has a line of its own."""
+    """Wrap text to lines of at most `columns` columns.
+
+    Later lines are indented. A longer word has a line of its own.
+    """
     lines: list[str] = []
     line = ""
     for word in text.split(" "):
@@ -78,10 +84,10 @@ def wrapped(text: str, columns: int, indent: str = "") -> list[str]:
 
 
 def _widths(rows: Sequence[Sequence[str]], columns: int, paths: Collection[int]) -> list[int]:
-    """Widths of columns that fit: those of the longest cells, the widest narrowed as long as they do not fit.
+    """Return the widths of columns. If the longest cells do not fit, the widest columns are narrowed.
 
-    None becomes narrower than its words, but for those as long as a quarter of the terminal: they stand out. Columns of
-    paths are narrowed before others, to the last parts of the paths.
+    No column becomes narrower than its words, except for words longer than a quarter of the terminal; they overflow.
+    Columns of paths are narrowed first, to the last parts of the paths.
     """
     words = [
         [len(shortest_path(row[at])) for row in rows]
@@ -91,10 +97,10 @@ def _widths(rows: Sequence[Sequence[str]], columns: int, paths: Collection[int])
     ]
     narrowest = [max([_NARROWEST, *(length for length in column if length < columns // 4)]) for column in words]
     lengths = [sorted({len(row[at]) for row in rows}) for at in range(len(rows[0]))]
-    left = columns - _GAP * (len(lengths) - 1)
-    while sum(each[-1] for each in lengths) > left:
-        over = sum(each[-1] for each in lengths) - left
-        wider = [at for at, each in enumerate(lengths) if each[-1] > narrowest[at]]
+    available = columns - _GAP * (len(lengths) - 1)
+    while sum(column_lengths[-1] for column_lengths in lengths) > available:
+        over = sum(column_lengths[-1] for column_lengths in lengths) - available
+        wider = [at for at, column_lengths in enumerate(lengths) if column_lengths[-1] > narrowest[at]]
         if not wider:
             break
         at = max(wider, key=lambda at: (at in paths, lengths[at][-1]))
@@ -102,15 +108,16 @@ def _widths(rows: Sequence[Sequence[str]], columns: int, paths: Collection[int])
         widest[-1] = max(narrowest[at], widest[-1] - over, *([widest[-2]] if len(widest) > 1 else []))
         if len(widest) > 1 and widest[-1] == widest[-2]:
             widest.pop()
-    return [each[-1] for each in lengths]
+    return [column_lengths[-1] for column_lengths in lengths]
 
 
 def _row_lines(
     row: Sequence[str], widths: Sequence[int], starts: Sequence[int], numbers: Sequence[bool], columns: int
 ) -> list[str]:
-    """One row: a cell that is too long goes on below itself at a space; behind a longer word the rest begins anew.
+    """Return the lines of one row.
 
-    A word for which there is no room at the start of its column ends where the terminal does.
+    A long cell is wrapped below itself. After an overflowing word, cells move to a new line. A word that does not fit
+    at the start of its column is aligned to the right edge of the terminal.
     """
     lines = [""]
     at = 0
@@ -127,9 +134,9 @@ def _row_lines(
 
 
 def _stacked(row: Sequence[str], columns: int) -> list[str]:
-    """One row of a table that no terminal of so few columns has room for: a cell below the other."""
-    first, *others = row
-    below = (part for cell in others for part in wrapped(cell, columns - len(_INDENT)))
+    """Return the lines of a row of a table that is too wide for the terminal: one cell below the other."""
+    first, *further = row
+    below = (part for cell in further for part in wrapped(cell, columns - len(_INDENT)))
     return [*wrapped(first, columns, _INDENT), *(_INDENT + part for part in below)]
 
 

@@ -1,15 +1,15 @@
-"""Text of unknown origin on a terminal: names and messages come from trees that are not trusted.
+"""Escapes of untrusted text for terminals: names and messages come from trees that are not trusted.
 
-Lines for people are made `printable` where they are made, whatever they go to. Whatever goes to a terminal is made
-`harmless` besides, by the streams themselves (streams.py): no path from data to a terminal leads around that.
+Lines for people are made `printable` where they are created, for any destination. In addition, streams.py makes all
+output to a terminal `harmless`. So no untrusted text bypasses these escapes.
 """
 
 from __future__ import annotations
 
 import re
 
-# C0, DEL and C1 steer a terminal or end a line; so do Zl and Zp; what is of Cf cannot be seen, or makes a line read
-# otherwise. Asked of unicodedata for every character of a line it would cost more than the line.
+# C0, DEL and C1 control a terminal or end a line, as do Zl and Zp. Characters of Cf are invisible or reorder a line.
+# A regular expression is faster than looking up the category of each character.
 _UNSEEN = (
     "[\x00-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
@@ -21,9 +21,9 @@ _STEERING = f"(?!\t|\n|\r\n){_UNSEEN}"
 
 
 def harmless(text: str, *, in_json: bool = False) -> str:
-    """Return text whose only control characters are tabs and ends of lines; all others are shown as escapes.
+    """Escape all control characters except for tabs and line ends.
 
-    `in_json`: the escapes are those of JSON, so that JSON stays what it is.
+    `in_json`: use JSON escapes, so that JSON remains valid and equivalent.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -40,7 +40,7 @@ def _escape_of_json(match: re.Match[str]) -> str:
 
 
 def printable(line: str) -> str:
-    """One line for people. Characters that would steer a terminal or hide what is written are shown as escapes."""
+    """Return a line with all control and invisible characters escaped."""
     if line.isascii() and line.isprintable():
-        return line  # Nearly every one.
+        return line  # Almost every line is plain ASCII.
     return re.sub(_UNSEEN, _escape, line)

@@ -1,4 +1,4 @@
-"""Lines as wide as the terminal, where there is one: what goes into a pipe or a file is whole."""
+"""Lines fitted to the terminal width. Without a terminal, lines are not shortened."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import TextIO
 from codebatch.cli.output.terminal import printable
 
 _WIDTH = 80
-"""Of a terminal that does not say it."""
+"""Assumed width of a terminal that does not report a width."""
 _WIDTH_MIN = 20
 
 
 def terminal_width(stream: TextIO | None = None) -> int | None:
-    """The columns of the terminal that a stream is, by default standard output; None where it is none; COLUMNS where it
-    does not say.
+    """Return the width of a terminal, by default of standard output, or None for another stream.
+
+    If the terminal reports no width, COLUMNS is used.
     """
     stream = stream or sys.stdout
     if not stream.isatty():
@@ -24,12 +25,12 @@ def terminal_width(stream: TextIO | None = None) -> int | None:
         columns = os.get_terminal_size(stream.fileno()).columns
     except OSError:
         columns = 0
-    told = os.environ.get("COLUMNS", "")
-    return max(columns or (int(told) if told.isdecimal() else _WIDTH), _WIDTH_MIN)
+    value = os.environ.get("COLUMNS", "")
+    return max(columns or (int(value) if value.isdecimal() else _WIDTH), _WIDTH_MIN)
 
 
 def fitted(line: str, width: int | None) -> str:
-    """A line, printable; of one that is too long as many whole words as there is room for, the first however long."""
+    """Return a printable line, cut to as many whole words as fit. The first word is never cut."""
     line = printable(line)
     if width is None or len(line) <= width:
         return line
@@ -41,7 +42,7 @@ def fitted(line: str, width: int | None) -> str:
 
 
 def fitted_path(path: str, width: int | None, before: int) -> str:
-    """A path behind so many columns, of which directories are left out from the left where there is no room for all."""
+    """Return a path that follows `before` columns. If it does not fit, leading directories are replaced by `…`."""
     if width is None or before + len(path) <= width:
         return path
     shown = path
@@ -51,12 +52,12 @@ def fitted_path(path: str, width: int | None, before: int) -> str:
 
 
 def shortest_path(path: str) -> str:
-    """A path without its directories, as `fitted_path` shows it where there is no room."""
+    """Return the shortest form of a path that `fitted_path` can return: without its directories."""
     return fitted_path(path, 0, 0)
 
 
 def without_same_directory(paths: list[str]) -> list[str]:
-    """Paths, of which those in the directory of the one before have their names alone."""
+    """Return paths, as names only if the previous path is in the same directory."""
     named = [path.rpartition("/") for path in paths]
     return [
         name if place and directory == named[place - 1][0] else f"{directory}{slash}{name}"

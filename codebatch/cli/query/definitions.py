@@ -1,4 +1,4 @@
-"""`def`, `callers`, `outline`: the definitions of a name or a file, and the callers of a name."""
+"""The commands `def`, `callers` and `outline`: definitions of a name or in a file, and callers of a name."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 
 import click
 
-from codebatch.cli.answers.empty_results import told_of
+from codebatch.cli.answers.empty_results import searched_text
 from codebatch.cli.framework.answers import ask, emit_rows
 from codebatch.cli.framework.commands import command
 from codebatch.cli.framework.completion import complete_file
-from codebatch.cli.framework.context import CommandContext, asked_batch_option, with_common_options
+from codebatch.cli.framework.context import CommandContext, query_batch_option, with_common_options
 from codebatch.cli.output.records import record_line
 from codebatch.model.entry import display_path
 from codebatch.query.fields import JsonRecord, record_path
@@ -18,50 +18,50 @@ from codebatch.query.fields import JsonRecord, record_path
 
 @command("def")
 @click.argument("name")
-@asked_batch_option
+@query_batch_option
 @with_common_options
-def define(answering: CommandContext, name: str, batch_reference: str | None) -> int:
+def define(context: CommandContext, name: str, batch_reference: str | None) -> int:
     """Find the definitions of a name.
 
     NAME can be qualified, such as Class.method. Imports of a name are not definitions.
     """
-    batch = ask(answering, batch_reference)
+    batch = ask(context, batch_reference)
     answer = batch.definitions(name)
     lines = map(record_line, answer.found)
-    if_none = "" if answer.found else f"no definition of {name} (searched {told_of(batch, 'symbol')})"
-    return emit_rows(answering, answer, answer.found, lines, if_none=if_none)
+    if_none = "" if answer.found else f"no definition of {name} (searched {searched_text(batch, 'symbol')})"
+    return emit_rows(context, answer, answer.found, lines, if_none=if_none)
 
 
 @command()
 @click.argument("name")
-@asked_batch_option
+@query_batch_option
 @with_common_options
-def callers(answering: CommandContext, name: str, batch_reference: str | None) -> int:
+def callers(context: CommandContext, name: str, batch_reference: str | None) -> int:
     """List the functions that call a name.
 
     Each function is listed with its first call and its number of calls. Calls are found by name, so calls of other
     functions with this name are listed too.
     """
-    batch = ask(answering, batch_reference)
+    batch = ask(context, batch_reference)
     answer = batch.callers(name)
     rows = [caller.row for caller in answer.found]
-    if_none = "" if rows else f"no calls of {name} (searched {told_of(batch, 'edge')})"
-    return emit_rows(answering, answer, rows, map(_call, rows), if_none=if_none)
+    if_none = "" if rows else f"no calls of {name} (searched {searched_text(batch, 'edge')})"
+    return emit_rows(context, answer, rows, map(_call, rows), if_none=if_none)
 
 
 @command()
 @click.argument("path", metavar="FILE", shell_complete=complete_file)
-@asked_batch_option
+@query_batch_option
 @with_common_options
-def outline(answering: CommandContext, path: str, batch_reference: str | None) -> int:
+def outline(context: CommandContext, path: str, batch_reference: str | None) -> int:
     """List the definitions in a file.
 
     Definitions are listed in the order of the file. Nested definitions are indented below the enclosing definition.
     """
-    answer = ask(answering, batch_reference).outline(path)
-    found = answer.found.records
+    answer = ask(context, batch_reference).outline(path)
+    symbols = answer.found.records
     if_none = f"no definitions in {display_path(answer.found.path)}"
-    return emit_rows(answering, answer, found, _nested(found), if_none=if_none)
+    return emit_rows(context, answer, symbols, _nested(symbols), if_none=if_none)
 
 
 def _call(row: JsonRecord) -> str:
@@ -70,12 +70,12 @@ def _call(row: JsonRecord) -> str:
 
 
 def _nested(symbols: Iterable[JsonRecord]) -> Iterator[str]:
-    """A line each, the deeper the more of those before enclose it."""
+    """Yield a line for each symbol, indented by its nesting depth."""
     enclosing: list[object] = []
     for symbol in symbols:
         while enclosing and symbol["scope"] != enclosing[-1]:
             enclosing.pop()
         parameters = symbol.get("parameters", [])
-        told = f"({', '.join(map(str, parameters))})" if isinstance(parameters, list) and parameters else ""
-        yield f"{symbol['line']:>6}  {'  ' * len(enclosing)}{symbol['symbol_type']} {symbol['name']}{told}"
+        signature = f"({', '.join(map(str, parameters))})" if isinstance(parameters, list) and parameters else ""
+        yield f"{symbol['line']:>6}  {'  ' * len(enclosing)}{symbol['symbol_type']} {symbol['name']}{signature}"
         enclosing.append(symbol["qualified"])

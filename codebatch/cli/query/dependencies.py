@@ -1,4 +1,4 @@
-"""`impact`, `graph`: how files depend on one another."""
+"""The commands `impact` and `graph`: dependencies between files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import msgspec
 from codebatch.cli.framework.answers import ask, emit_rows
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.completion import complete_file
-from codebatch.cli.framework.context import CommandContext, asked_batch_option, path_option, table, with_common_options
+from codebatch.cli.framework.context import CommandContext, path_option, query_batch_option, table, with_common_options
 from codebatch.cli.framework.path_arguments import chosen_paths, paths_argument
 from codebatch.cli.output.tables import wrapped
 from codebatch.cli.output.widths import fitted_path, terminal_width, without_same_directory
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @command()
 @click.argument("path", metavar="FILE", shell_complete=complete_file)
-@asked_batch_option
+@query_batch_option
 @option("--depth", metavar="N", type=click.IntRange(min=1), help="Maximum number of import steps")
 @option(
     "--tests",
@@ -40,9 +40,7 @@ if TYPE_CHECKING:
     help="Print only test files, one per line, relative to the current directory",
 )
 @with_common_options
-def impact(
-    answering: CommandContext, path: str, batch_reference: str | None, depth: int | None, only_tests: bool
-) -> int:
+def impact(context: CommandContext, path: str, batch_reference: str | None, depth: int | None, only_tests: bool) -> int:
     """List the files that depend on a file, directly or indirectly.
 
     A file depends on FILE if it imports FILE, or imports a file that depends on FILE. To test a change:
@@ -57,65 +55,68 @@ def impact(
     files that do not import FILE mention a definition of FILE, the answer is incomplete (exit status 3), and the number
     of these files is reported.
     """
-    batch = ask(answering, batch_reference)
+    batch = ask(context, batch_reference)
     answer = batch.impact(path, depth)
-    found = answer.found.dependents
+    dependents = answer.found.dependents
     if only_tests:
-        return _answer_tests(answering, answer)
-    rows = ((each.distance, each.path, f"{each.imports}:{each.line}", each.resolution) for each in found)
-    lines = table(rows, ("distance", "path", "imports", "resolution"), paths=("path", "imports")) if found else ()
+        return _answer_tests(context, answer)
+    rows = ((each.distance, each.path, f"{each.imports}:{each.line}", each.resolution) for each in dependents)
+    lines = table(rows, ("distance", "path", "imports", "resolution"), paths=("path", "imports")) if dependents else ()
     if_none = f"no dependents found for {display_path(answer.found.path)}"
-    total = (_total(answer.found),) if found else ()
+    total = (_total(answer.found),) if dependents else ()
     members = _members(answer.found)
-    status = emit_rows(answering, answer, found, (*lines, *total), if_none=if_none, members=members)
+    status = emit_rows(context, answer, dependents, (*lines, *total), if_none=if_none, members=members)
     if answer.found.tests:
-        from shlex import quote  # which `graph` does without
+        from shlex import quote  # `graph` does not need this import.
 
-        answering.note(f"list the test files with: codebatch impact {quote(path)} --tests")
+        context.note(f"list the test files with: codebatch impact {quote(path)} --tests")
     return status
 
 
-def _members(found: Impact) -> dict[str, object]:
-    return {"mentions": found.mentions}
+def _members(impact: Impact) -> dict[str, object]:
+    return {"mentions": impact.mentions}
 
 
-def _total(found: Impact) -> str:
-    direct, tests = sum(each.distance == 1 for each in found.dependents), len(found.tests)
-    total = f"{count_of(len(found.dependents), 'dependent')}, {direct:,} direct"
+def _total(impact: Impact) -> str:
+    direct, tests = sum(dependent.distance == 1 for dependent in impact.dependents), len(impact.tests)
+    total = f"{count_of(len(impact.dependents), 'dependent')}, {direct:,} direct"
     return f"{total}, {count_of(tests, 'test file')}" if tests else total
 
 
-def _answer_tests(answering: CommandContext, answer: Answer[Impact]) -> int:
-    """The tests of an impact, for the command line of what runs them: words, none of which is an option or is two."""
+def _answer_tests(context: CommandContext, answer: Answer[Impact]) -> int:
+    """Print the test files of an impact as words for a command line.
+
+    Paths that need quoting are omitted with a note.
+    """
     tests = answer.found.tests
     sources = answer.question.batch.about.sources
-    seen = [_as_seen_from_here(test, sources) for test in tests]
-    lines = [each for each in seen if not _SPLIT.search(each)]
+    seen = [_relative_to_current(test, sources) for test in tests]
+    lines = [path for path in seen if not _SPLIT.search(path)]
     if_none = f"no test depends on {display_path(answer.found.path)}"
     if_none, members = "" if tests else if_none, _members(answer.found)
-    status = emit_rows(answering, answer, tests, lines, if_none=if_none, name="impact-tests", members=members)
-    if len(lines) < len(seen) and not answering.as_json:
-        left = count_of(len(seen) - len(lines), "test file")
-        answering.tell(f"{left} omitted because the shell would split or expand the name; list all with --json")
+    status = emit_rows(context, answer, tests, lines, if_none=if_none, name="impact-tests", members=members)
+    if len(lines) < len(seen) and not context.as_json:
+        omitted = count_of(len(seen) - len(lines), "test file")
+        context.report(f"{omitted} omitted because the shell would split or expand the name; list all with --json")
     return status
 
 
 _SPLIT = re.compile(r"[^\w./:@%+=,~-]|^~")
-"""What a shell or a runner would take for something else where it is not quoted."""
+"""Characters that a shell or a test runner could interpret in an unquoted word."""
 
 
-def _as_seen_from_here(path: str, sources: Sequence[bytes]) -> str:
-    """A path of the project as it is from the current directory, where that is in the one tree or above it."""
-    here = os.getcwd()
+def _relative_to_current(path: str, sources: Sequence[bytes]) -> str:
+    """Return a project path relative to the current directory, if this is inside or above the only source tree."""
+    current = os.getcwd()
     root = os.fsdecode(sources[0]) if len(sources) == 1 else ""
-    if root and (os.path.commonpath([here, root]) in (here, root)):
-        path = os.path.relpath(os.path.join(root, path), here)
+    if root and (os.path.commonpath([current, root]) in (current, root)):
+        path = os.path.relpath(os.path.join(root, path), current)
     return f"./{path}" if path.startswith("-") else path
 
 
 @command()
 @paths_argument
-@asked_batch_option
+@query_batch_option
 @path_option
 @option("--cycles", "only_cycles", is_flag=True, help="List import cycles, the smallest first")
 @option(
@@ -128,7 +129,7 @@ def _as_seen_from_here(path: str, sources: Sequence[bytes]) -> str:
 @option("--dot", is_flag=True, help="Print the graph for Graphviz")
 @with_common_options
 def graph(
-    answering: CommandContext,
+    context: CommandContext,
     paths: tuple[str, ...],
     batch_reference: str | None,
     path: str,
@@ -147,33 +148,33 @@ def graph(
     Imports for type checkers (`import type`, `if TYPE_CHECKING:`), imports in functions, and modules of a Rust crate do
     not close a cycle when files are loaded. Cycles through such imports are listed only with --all.
     """
-    batch = ask(answering, batch_reference)
+    batch = ask(context, batch_reference)
     asked = chosen_paths(batch, paths, path)
     if only_cycles:
-        return _answer_cycles(answering, batch, asked, everything=everything)
+        return _answer_cycles(context, batch, asked, everything=everything)
     if everything:
         raise InvalidInput("--all cannot be used without --cycles")
     answer = batch.imports(asked)
     if dot:
-        pairs = dict.fromkeys((each.source, each.target) for each in answer.found)
+        pairs = dict.fromkeys((file_import.source, file_import.target) for file_import in answer.found)
         arrows = (f"  {_quoted(source)} -> {_quoted(target)};" for source, target in pairs)
-        return emit_rows(answering, answer, list(pairs), ["digraph imports {", *arrows, "}"], name="graph-dot")
-    rows = [msgspec.structs.asdict(each) for each in answer.found]
+        return emit_rows(context, answer, list(pairs), ["digraph imports {", *arrows, "}"], name="graph-dot")
+    rows = [msgspec.structs.asdict(file_import) for file_import in answer.found]
     shown = ("source", "target", "line", "resolution")
     cells = table(([row[name] for name in shown] for row in rows), shown, paths=shown[:2]) if rows else []
-    return emit_rows(answering, answer, rows, cells, if_none="no imports")
+    return emit_rows(context, answer, rows, cells, if_none="no imports")
 
 
-def _answer_cycles(answering: CommandContext, batch: Batch, paths: Paths, *, everything: bool) -> int:
+def _answer_cycles(context: CommandContext, batch: Batch, paths: Paths, *, everything: bool) -> int:
     answer = batch.import_cycles(paths, everything=everything)
-    lines = (line for each in answer.found for line in _cycle_lines(each, terminal_width()))
-    status = emit_rows(answering, answer, answer.found, lines, if_none="no import cycles", name="graph-cycles")
-    if not everything and not answering.as_json:
-        shown = [set(each.files) for each in answer.found]
+    lines = (line for cycle in answer.found for line in _cycle_lines(cycle, terminal_width()))
+    status = emit_rows(context, answer, answer.found, lines, if_none="no import cycles", name="graph-cycles")
+    if not everything and not context.as_json:
+        shown = [set(cycle.files) for cycle in answer.found]
         every = batch.import_cycles(paths, everything=True).found
-        left_out = sum(not any(files <= set(each.files) for files in shown) for each in every)
+        left_out = sum(not any(files <= set(cycle.files) for files in shown) for cycle in every)
         if left_out:
-            answering.note(
+            context.note(
                 f"{count_of(left_out, 'import cycle')} hidden; to list all, use --all. "
                 "Cycles are hidden if they have type-only or deferred imports, are within a Rust crate, "
                 "or have only test, vendored or generated files"
@@ -182,7 +183,7 @@ def _answer_cycles(answering: CommandContext, batch: Batch, paths: Paths, *, eve
 
 
 def _cycle_lines(cycle: Cycle, width: int | None) -> list[str]:
-    """A cycle in one line; on a terminal in as many as it takes, each directory once where it stays the same."""
+    """Return a cycle as one line. On a terminal, wrap the line and shorten paths."""
     count = f"{count_of(len(cycle.files), 'file')}: "
     cut = f"{cycle.cut.source}:{cycle.cut.line}"
     if width is None:

@@ -1,4 +1,4 @@
-"""`duplicates`: duplicate blocks, and their source side by side."""
+"""The command `duplicates`: duplicate blocks, and their source side by side."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import msgspec
 from codebatch.cli.framework.answers import ask, emit_document, emit_formatted
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.context import CommandContext, Form, asked_batch_option, path_option, with_common_options
+from codebatch.cli.framework.context import CommandContext, Form, path_option, query_batch_option, with_common_options
 from codebatch.cli.framework.format_option import form_option
 from codebatch.cli.framework.path_arguments import chosen_paths, paths_argument
 from codebatch.cli.output.tables import wrapped
@@ -34,16 +34,16 @@ _BLOCKS_SHOWN = 10
 _PLACES_LISTED = 3
 _FIRST_LINES = 12
 _SIDE_COLUMNS = 40
-"""A side that is narrower is not read: then one is below the other."""
+"""Minimum width of a side. In a narrower terminal, the sides are printed one below the other."""
 _BETWEEN = " | "
 _PLACE_COLUMNS_MIN = 24
-"""Columns in which a place is shown at least, before those behind it go into the next line."""
+"""Minimum width of a location, before the following ones move to the next line."""
 _TAB_COLUMNS = 4
 
 
 @command()
 @paths_argument
-@asked_batch_option
+@query_batch_option
 @option("--show", type=click.IntRange(min=1), metavar="N", help="Show only the Nth block, with its source")
 @option(
     "--min", "least", metavar="N", type=click.IntRange(min=1), default=1, help="Only blocks of at least N code lines"
@@ -59,7 +59,7 @@ _TAB_COLUMNS = 4
 @form_option
 @with_common_options
 def duplicates(
-    answering: CommandContext,
+    context: CommandContext,
     paths: tuple[str, ...],
     batch_reference: str | None,
     show: int | None,
@@ -79,35 +79,35 @@ def duplicates(
 
     Each PATH selects the blocks that have a location in a file, or in the files below a directory.
     """
-    if answering.as_json and form not in (None, "json"):
+    if context.as_json and form not in (None, "json"):
         raise InvalidInput(f"-o {form} cannot be used with --json")
     if show is not None and limit is not None:
         raise InvalidInput("--limit cannot be used with --show")
-    batch = ask(answering, batch_reference)
-    form = "json" if answering.as_json else form
+    batch = ask(context, batch_reference)
+    form = "json" if context.as_json else form
     shown = 1 if show is not None else limit or (_BLOCKS_SHOWN if form is None else None)
     asked = chosen_paths(batch, paths, path)
     answer = batch.copies(least=least, first=show or 1, limit=shown, path=asked, everything=everything)
-    found = answer.found
-    if show is not None and not found.blocks and answer.whole.is_complete:
-        raise InvalidInput(f"duplicate block {show:,} does not exist", hint=f"blocks found: {found.count:,}")
-    if found.excluded:
+    blocks = answer.found
+    if show is not None and not blocks.blocks and answer.whole.is_complete:
+        raise InvalidInput(f"duplicate block {show:,} does not exist", hint=f"blocks found: {blocks.count:,}")
+    if blocks.excluded:
         others = "test, vendored or generated files"
-        answering.note(f"{found.excluded:,} hidden, with at most one location outside {others}; show them with --all")
+        context.note(f"{blocks.excluded:,} hidden, with at most one location outside {others}; show them with --all")
     if form == "json":
-        document = {"batch_id": batch.id, **msgspec.to_builtins(found)}
-        return emit_document(msgspec.structs.replace(answering, as_json=True), answer, document, ())
-    if_none = "" if found.blocks else "no duplicate blocks"
+        document = {"batch_id": batch.id, **msgspec.to_builtins(blocks)}
+        return emit_document(msgspec.structs.replace(context, as_json=True), answer, document, ())
+    if_none = "" if blocks.blocks else "no duplicate blocks"
     if form is not None:
         from codebatch.cli.framework.formats import write_rows
 
-        rows = [row for block in found.blocks for row in _rows(block)]
+        rows = [row for block in blocks.blocks for row in _rows(block)]
         write = partial(write_rows, form, rows, _COLUMNS, _value)
-        return emit_formatted(answering, answer, write, if_none=if_none)
-    lines = list(_lines(batch, found, is_alone=show is not None))
-    status = emit_formatted(answering, answer, partial(answering.print, None, lines), if_none=if_none)
-    if show is None and len(found.blocks) < found.count:
-        answering.note(f"{found.count - len(found.blocks):,} more; show them with --limit {found.count}")
+        return emit_formatted(context, answer, write, if_none=if_none)
+    lines = list(_lines(batch, blocks, is_alone=show is not None))
+    status = emit_formatted(context, answer, partial(context.print, None, lines), if_none=if_none)
+    if show is None and len(blocks.blocks) < blocks.count:
+        context.note(f"{blocks.count - len(blocks.blocks):,} more; show them with --limit {blocks.count}")
     return status
 
 
@@ -124,20 +124,20 @@ def _value(row: JsonRecord, field: str) -> object:
     return record_path(row) if field == "path" else row.get(field)
 
 
-def _lines(batch: Batch, found: DuplicateBlocks, *, is_alone: bool) -> Iterator[str]:
-    for block in found.blocks:
+def _lines(batch: Batch, blocks: DuplicateBlocks, *, is_alone: bool) -> Iterator[str]:
+    for block in blocks.blocks:
         yield from _block_lines(block, len(block.locations) if is_alone else _PLACES_LISTED)
-    if found.blocks:
-        first, *_ = found.blocks
+    if blocks.blocks:
+        first, *_ = blocks.blocks
         yield ""
         yield from _source(batch, first, None if is_alone else _FIRST_LINES)
 
 
 def _block_lines(block: DuplicateBlock, listed: int) -> list[str]:
-    """A block in one line; on a terminal in as many as it takes, and no path of it is broken."""
+    """Return a block as one line. On a terminal, wrap the line and shorten paths, without breaking a path."""
     head = f"{block.number:>4}  {count_of(block.lines, 'line')}  "
-    left = len(block.locations) - listed
-    more = f" (and {left:,} more)" if left > 0 else ""
+    hidden = len(block.locations) - listed
+    more = f" (and {hidden:,} more)" if hidden > 0 else ""
     places = [_shown(place) for place in block.locations[:listed]]
     line = f"{head}{' = '.join(places)}{more}"
     width = terminal_width()
@@ -147,8 +147,8 @@ def _block_lines(block: DuplicateBlock, listed: int) -> list[str]:
     fitted = [fitted_path(place, max(room, _PLACE_COLUMNS_MIN), 0) for place in places]
     if len({*fitted}) < len(fitted):  # If short forms are equal, the directories tell them apart.
         fitted = [fitted_path(place, width - len(head), 0) for place in places]
-    first, *others = wrapped(f"{' = '.join(fitted)}{more}", width - len(head))
-    return [f"{head}{first}", *(" " * len(head) + line for line in others)]
+    first, *further = wrapped(f"{' = '.join(fitted)}{more}", width - len(head))
+    return [f"{head}{first}", *(" " * len(head) + line for line in further)]
 
 
 def _shown(place: DuplicateLocation) -> str:
@@ -157,14 +157,14 @@ def _shown(place: DuplicateLocation) -> str:
 
 
 def _source(batch: Batch, block: DuplicateBlock, lines_max: int | None) -> Iterator[str]:
-    """The places of a block side by side, or one below the other."""
+    """Yield the source of a block's locations, side by side or one below the other."""
     sides = [(_shown(place), _numbered(lines, lines_max)) for place, lines in batch.source_of_copies(block)]
     columns = terminal_width()
     width = 0 if columns is None else (columns - len(_BETWEEN)) // 2
     if len(sides) == 2 and width >= _SIDE_COLUMNS:
         (left_title, left), (right_title, right) = sides
-        for one, other in zip_longest([left_title, *left], [right_title, *right], fillvalue=""):
-            yield f"{_cut(one, width):<{width}}{_BETWEEN}{_cut(other, width)}".rstrip()
+        for left_line, right_line in zip_longest([left_title, *left], [right_title, *right], fillvalue=""):
+            yield f"{_cut(left_line, width):<{width}}{_BETWEEN}{_cut(right_line, width)}".rstrip()
     else:
         for title, lines in sides:
             yield from (fitted_path(title, columns, 0), *lines)
@@ -175,8 +175,8 @@ def _source(batch: Batch, block: DuplicateBlock, lines_max: int | None) -> Itera
 
 def _numbered(lines: Sequence[SourceLine], lines_max: int | None) -> list[str]:
     return [
-        f"{each.line:>6}  {printable(each.text.removesuffix(chr(13)).expandtabs(_TAB_COLUMNS))}".rstrip()
-        for each in lines[:lines_max]
+        f"{source_line.line:>6}  {printable(source_line.text.removesuffix(chr(13)).expandtabs(_TAB_COLUMNS))}".rstrip()
+        for source_line in lines[:lines_max]
     ]
 
 

@@ -1,4 +1,4 @@
-"""`export`: findings in the formats of other programs, and definitions as tags."""
+"""The command `export`: findings in formats of other programs, and definitions as tags."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codebatch.cli.compare.diff import ask_sides
 from codebatch.cli.framework.answers import AnswerScope, ask, emit_document, emit_formatted
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.context import CommandContext, asked_batch_option, with_common_options
+from codebatch.cli.framework.context import CommandContext, query_batch_option, with_common_options
 from codebatch.cli.framework.filter_options import filter_options
 from codebatch.cli.framework.output_files import (
     STANDARD_OUTPUT,
@@ -48,7 +48,7 @@ class ExportWritten(AnswerScope, frozen=True, kw_only=True):
 @command()
 @click.argument("form", metavar="FORMAT", type=click.Choice(get_args(Form)))
 @click.argument("pair", metavar="[BASE HEAD]", nargs=-1)
-@asked_batch_option
+@query_batch_option
 @filter_options("--severity", "--code", "--tool", "--lang", "--path", "--where", "--task")
 @option("--all", "with_hints", is_flag=True, help="Include hints")
 @common_option("base-store")
@@ -56,7 +56,7 @@ class ExportWritten(AnswerScope, frozen=True, kw_only=True):
 @option("--summary", metavar="FILE", help="With FORMAT github: append a summary in Markdown to this file")
 @with_common_options
 def export(
-    answering: CommandContext,
+    context: CommandContext,
     form: Form,
     pair: tuple[str, ...],
     batch_reference: str | None,
@@ -92,11 +92,11 @@ def export(
     _refuse(form, pair, batch_reference, summary, with_hints=with_hints, has_severity=bool(severity))
     if base_store is not None and not pair:
         raise InvalidInput("--base-store cannot be used without A and B")
-    places = _places(form, output, summary, as_json=answering.as_json)
+    places = _places(form, output, summary, as_json=context.as_json)
     if pair:
-        than, batch = ask_sides(answering, pair[0], pair[1], base_store)
+        than, batch = ask_sides(context, pair[0], pair[1], base_store)
     else:
-        than, batch = None, ask(answering, batch_reference)
+        than, batch = None, ask(context, batch_reference)
     for place in filter(None, places):
         refuse_in_store(place, batch.question.store.root)
     filters: Filters = {"lang": lang or None, "path": path, "where": where, "task": task}
@@ -106,50 +106,50 @@ def export(
     if gravities is None and than is None and form != "ctags":
         hints = batch.stats(severity="hint", code=codes, tool=tools, **filters).found.total
         if hints:
-            answering.note(f"{count_of(hints, 'hint')} hidden; include them with --all")
-    return _answer(answering, batch, form, output, places, answer)
+            context.note(f"{count_of(hints, 'hint')} hidden; include them with --all")
+    return _answer(context, batch, form, output, places, answer)
 
 
 class _ExportTargets(NamedTuple):
-    """Where the export goes, None where that is standard output; and the summary, None where there is to be none."""
+    """Targets of an export. `export` is None for standard output, `summary` is None for no summary."""
 
     export: Path | None
     summary: Path | None
 
 
 def _places(form: Form, output: str, summary: str | None, *, as_json: bool) -> _ExportTargets:
-    """Where it all goes. Raises InvalidInput where it cannot."""
+    """Return the targets. Raises InvalidInput if one is invalid."""
     if as_json and output == STANDARD_OUTPUT:
         raise InvalidInput("--json cannot be used with an export to standard output; write it to a file with -o FILE")
     example = f"codebatch export {form} -o FILE"
     target = None if output == STANDARD_OUTPUT else target_of(output, example)
-    beside = None if summary is None else target_of(summary, f"codebatch export {form} --summary FILE")
-    if beside is not None and beside == target:
+    summary_target = None if summary is None else target_of(summary, f"codebatch export {form} --summary FILE")
+    if summary_target is not None and summary_target == target:
         raise InvalidInput("-o and --summary cannot be the same file")
-    return _ExportTargets(target, beside)
+    return _ExportTargets(target, summary_target)
 
 
 def _answer(
-    answering: CommandContext, batch: Batch, form: Form, output: str, places: _ExportTargets, answer: Answer[Export]
+    context: CommandContext, batch: Batch, form: Form, output: str, places: _ExportTargets, answer: Answer[Export]
 ) -> int:
-    """Write what was made; returns the exit status."""
-    found = answer.found
-    for told in found.excluded:
-        answering.tell(told)
+    """Write an export. Return the exit status."""
+    exported = answer.found
+    for text in exported.excluded:
+        context.report(text)
     if places.summary is not None:
-        _add_summary(answering, places.summary, found)
+        _add_summary(context, places.summary, exported)
     noun = "definition" if form == "ctags" else "finding"
     if places.export is None:
 
         def write() -> None:
-            sys.stdout.buffer.write(found.data)
+            sys.stdout.buffer.write(exported.data)
 
-        return emit_formatted(answering, answer, write, if_none="" if found.count else f"no {noun}s")
-    write_target(places.export, found.data)
-    size = len(found.data)
+        return emit_formatted(context, answer, write, if_none="" if exported.count else f"no {noun}s")
+    write_target(places.export, exported.data)
+    size = len(exported.data)
     document: dict[str, object] = {"batch_id": batch.id, "form": form, "path": output, "bytes": size}
-    lines = [f"{output}: {count_of(found.count, noun)}, {human_bytes(size)}"]
-    return emit_document(answering, answer, {**document, "count": found.count, "excluded": found.excluded}, lines)
+    lines = [f"{output}: {count_of(exported.count, noun)}, {human_bytes(size)}"]
+    return emit_document(context, answer, {**document, "count": exported.count, "excluded": exported.excluded}, lines)
 
 
 def _refuse(
@@ -161,7 +161,7 @@ def _refuse(
     with_hints: bool,
     has_severity: bool,
 ) -> None:
-    """Raise InvalidInput for what is named twice, or means nothing."""
+    """Raise InvalidInput for contradictory or ineffective arguments."""
     if pair and batch_reference is not None:
         raise InvalidInput("--batch cannot be used with A and B")
     if len(pair) not in (0, 2):
@@ -173,12 +173,12 @@ def _refuse(
         raise InvalidInput(f"--summary cannot be used with {form}")
 
 
-def _add_summary(answering: CommandContext, target: Path, export: Export) -> None:
-    """Add a summary to what other commands of the step have written."""
+def _add_summary(context: CommandContext, target: Path, export: Export) -> None:
+    """Append a summary to the summaries of other commands in the same step."""
     if is_null_device(target):
         return
     with target.open("ab") as file:
         if file.tell() + len(export.summary) > SUMMARY_BYTES_MAX:
-            answering.tell(f"summary not written: GitHub shows at most {human_bytes(SUMMARY_BYTES_MAX)} in a step")
+            context.report(f"summary not written: GitHub shows at most {human_bytes(SUMMARY_BYTES_MAX)} in a step")
         else:
             file.write(export.summary)

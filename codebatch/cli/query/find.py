@@ -1,4 +1,4 @@
-"""`find`: code that matches a pattern or a tree-sitter query."""
+"""The command `find`: code that matches a pattern or a tree-sitter query."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from codebatch.cli.framework.answers import ask, emit_formatted, emit_rows
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.context import CommandContext, Form, asked_batch_option, path_option, with_common_options
+from codebatch.cli.framework.context import CommandContext, Form, path_option, query_batch_option, with_common_options
 from codebatch.cli.framework.format_option import form_option
 from codebatch.cli.framework.path_arguments import chosen_paths, path_clause, paths_argument
 from codebatch.errors import InvalidInput, InvalidQuery
@@ -23,7 +23,7 @@ from codebatch.system.host import usable_cores
 
 _COLUMNS = ("path", "line", "column", "source")
 _SHOWN_MAX = 300
-"""Characters of a line of source, for people."""
+"""Maximum number of characters of a source line in text output."""
 
 
 @command()
@@ -37,7 +37,7 @@ _SHOWN_MAX = 300
     details="The node captured as @match is reported. Without @match, the last captured node is reported.",
 )
 @option("-l", "--language", "language", metavar="NAME", required=True, help="Search files in this language")
-@asked_batch_option
+@query_batch_option
 @path_option
 @common_option("limit")
 @option("--count", "is_count", is_flag=True, help="Print only the number of matches")
@@ -47,7 +47,7 @@ _SHOWN_MAX = 300
 @common_option("file-seconds", default=FILE_SECONDS_MAX)
 @with_common_options
 def find(
-    answering: CommandContext,
+    context: CommandContext,
     paths: tuple[str, ...],
     query: str | None,
     pattern: str | None,
@@ -73,16 +73,16 @@ def find(
     A pattern is one expression, statement or definition. Metavariables such as $X are in capitals. If a metavariable
     occurs twice, both must match the same text. For anything else, write a query; `codebatch ast FILE` shows the nodes.
     """
-    if answering.as_json and form not in (None, "json"):
+    if context.as_json and form not in (None, "json"):
         raise InvalidInput(f"-o {form} cannot be used with --json")
     if is_count and (limit or is_files):
         raise InvalidInput(f"--{'limit' if limit else 'files'} cannot be used with --count")
     if query is None and pattern is None and paths:
         hint = f"give the pattern as an option: codebatch find -l {language} --pattern {shlex.quote(paths[0])}"
         raise InvalidInput("one of --pattern and --query is required", hint=hint)
-    form = "json" if answering.as_json else form or "plain"
-    answering = msgspec.structs.replace(answering, as_json=form == "json")
-    batch = ask(answering, batch_reference)
+    form = "json" if context.as_json else form or "plain"
+    context = msgspec.structs.replace(context, as_json=form == "json")
+    batch = ask(context, batch_reference)
     asked = chosen_paths(batch, paths, path)
     try:
         answer = batch.find(
@@ -94,11 +94,11 @@ def find(
             by_file=is_files or is_count,
             jobs=jobs or usable_cores(),
             file_seconds=file_seconds,
-            progress=partial(answering.phase, "reading"),
+            progress=partial(context.phase, "reading"),
         )
     except InvalidQuery as error:
-        if not answering.as_json:
-            _show_place(answering, error)
+        if not context.as_json:
+            _show_place(context, error)
         raise
     rows = answer.found
     columns: tuple[str, ...] = _COLUMNS
@@ -111,10 +111,10 @@ def find(
         document = rows[0]
     if form in ("json", "plain"):
         lines = (_line(row) for row in rows)
-        return emit_rows(answering, answer, document, lines, if_none="" if is_count else if_none)
+        return emit_rows(context, answer, document, lines, if_none="" if is_count else if_none)
     from codebatch.cli.framework.formats import write_rows
 
-    return emit_formatted(answering, answer, partial(write_rows, form, rows, columns, _value), if_none=if_none)
+    return emit_formatted(context, answer, partial(write_rows, form, rows, columns, _value), if_none=if_none)
 
 
 def _none_found(files: int, language: str, path: str | tuple[str, ...]) -> str:
@@ -138,10 +138,10 @@ def _value(row: JsonRecord, field: str) -> Json:
     return record_path(row) if field == "path" else row.get(field)
 
 
-def _show_place(answering: CommandContext, error: InvalidQuery) -> None:
-    """The line of a query that is wrong, with a caret below the place."""
+def _show_place(context: CommandContext, error: InvalidQuery) -> None:
+    """Print the line of an invalid query, with a caret below the error."""
     row, column = error.place
     line = error.text.split("\n")[row].replace("\t", " ")
     start = max(column - _SHOWN_MAX // 4, 0)
-    answering.tell(f"  {line[start : start + _SHOWN_MAX // 2]}")
-    answering.tell(f"  {' ' * (column - start)}^")
+    context.report(f"  {line[start : start + _SHOWN_MAX // 2]}")
+    context.report(f"  {' ' * (column - start)}^")

@@ -1,4 +1,4 @@
-"""`findings`: the findings of a batch by rule, with their source lines."""
+"""The command `findings`: the findings of a batch by rule, with their source lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codebatch.cli.answers.finding_lines import place_of, source_lines
 from codebatch.cli.framework.answers import ask, emit_document, emit_formatted, emit_rows
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.context import CommandContext, Form, asked_batch_option, with_common_options
+from codebatch.cli.framework.context import CommandContext, Form, query_batch_option, with_common_options
 from codebatch.cli.framework.filter_options import filter_options
 from codebatch.cli.framework.path_arguments import chosen_paths, paths_argument
 from codebatch.cli.output.widths import fitted, terminal_width
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
 SHOWN = 50
 _FLOOD_MIN = 20
-"""A rule that says the same more often is shown by its first findings alone, unless more are asked for."""
+"""Number of findings with one message above which only the first findings of a rule are shown by default."""
 _FLOOD_SHOWN_MAX = 3
 _NONE = "no findings"
 
 
 @command()
 @paths_argument
-@asked_batch_option
+@query_batch_option
 @filter_options("--severity", "--code", "--tool", "--lang", "--path", "--where", "--task", "--output")
 @option("--all", "with_hints", is_flag=True, help="Include hints")
 @common_option("limit", default_text=f"{SHOWN} in text output, otherwise all")
 @with_common_options
 def findings(
-    answering: CommandContext,
+    context: CommandContext,
     paths: tuple[str, ...],
     batch_reference: str | None,
     with_hints: bool,
@@ -66,9 +66,9 @@ def findings(
     """
     if with_hints and severity:
         raise InvalidInput("--all cannot be used with --severity")
-    if answering.as_json and form not in (None, "json"):
+    if context.as_json and form not in (None, "json"):
         raise InvalidInput(f"-o {form} cannot be used with --json")
-    batch = ask(answering, batch_reference)
+    batch = ask(context, batch_reference)
     answer = batch.findings(
         severity=SEVERITIES if with_hints else severity or None,
         code=code or None,
@@ -78,50 +78,50 @@ def findings(
         where=where,
         task=task,
     )
-    if answering.as_json or form == "json":
-        found = cut(answer.found, limit)
-        answering = msgspec.structs.replace(answering, as_json=True)
-        return emit_document(answering, answer, {"batch_id": batch.id, **msgspec.structs.asdict(found)}, ())
+    if context.as_json or form == "json":
+        shown_findings = cut(answer.found, limit)
+        context = msgspec.structs.replace(context, as_json=True)
+        return emit_document(context, answer, {"batch_id": batch.id, **msgspec.structs.asdict(shown_findings)}, ())
     if form not in (None, "plain"):
         from codebatch.cli.framework.formats import columns_of, write_rows
 
         rows = [record for rule in cut(answer.found, limit).rules for record in rule.findings]
         write = partial(write_rows, form, rows, columns_of(form, ("diagnostic",)), _value)
-        return emit_formatted(answering, answer, write, if_none="" if rows else _NONE)
+        return emit_formatted(context, answer, write, if_none="" if rows else _NONE)
     shown = cut(answer.found, limit) if limit else cut(without_floods(answer.found), SHOWN)
     lines = finding_lines(answer.question, shown.rules, terminal_width())
-    status = emit_rows(answering, answer, (), lines, if_none=_NONE)
-    for told in _hidden(answer.found, shown):
-        answering.note(told)
+    status = emit_rows(context, answer, (), lines, if_none=_NONE)
+    for note in _hidden_notes(answer.found, shown):
+        context.note(note)
     return status
 
 
-def cut(found: FindingsByRule, limit: int | None) -> FindingsByRule:
-    """The first findings, in the order of their rules."""
+def cut(findings: FindingsByRule, limit: int | None) -> FindingsByRule:
+    """Return the first findings, in the order of their rules."""
     if limit is None:
-        return found
+        return findings
     rules: list[RuleFindings] = []
-    for rule in found.rules:
+    for rule in findings.rules:
         if limit <= 0:
             break
         rules.append(msgspec.structs.replace(rule, findings=rule.findings[:limit]))
         limit -= len(rule.findings)
-    return msgspec.structs.replace(found, rules=tuple(rules))
+    return msgspec.structs.replace(findings, rules=tuple(rules))
 
 
-def without_floods(found: FindingsByRule) -> FindingsByRule:
-    """Return the findings with the first few alone of each rule that says one thing more than _FLOOD_MIN times."""
+def without_floods(findings: FindingsByRule) -> FindingsByRule:
+    """Return the findings without floods: of a rule with more than _FLOOD_MIN equal messages, only the first ones."""
     rules = (
         msgspec.structs.replace(rule, findings=rule.findings[:_FLOOD_SHOWN_MAX])
         if len(rule.findings) > _FLOOD_MIN and len({str(record["message"]) for record in rule.findings}) == 1
         else rule
-        for rule in found.rules
+        for rule in findings.rules
     )
-    return msgspec.structs.replace(found, rules=tuple(rules))
+    return msgspec.structs.replace(findings, rules=tuple(rules))
 
 
 def finding_lines(question: BatchQuery, rules: Iterable[RuleFindings], width: int | None) -> Iterator[str]:
-    """Findings for people: what a rule found in how many places, and each of them with its source."""
+    """Yield the lines of findings: a line for each rule, and each finding with its source."""
     from codebatch.operations.queries.source_text import source_texts
 
     rules = tuple(rules)
@@ -130,24 +130,24 @@ def finding_lines(question: BatchQuery, rules: Iterable[RuleFindings], width: in
         messages = {str(record["message"]) for record in rule.findings}
         yield fitted(f"{rule_line(rule)}{f': {messages.pop()}' if len(messages) == 1 else ''}", width)
         for record in rule.findings:
-            told = f": {record['message']}" if messages else ""
-            yield fitted(f"  {place_of(record)}{told}", width)
+            suffix = f": {record['message']}" if messages else ""
+            yield fitted(f"  {place_of(record)}{suffix}", width)
             yield from source_lines(record, next(sources), width)
 
 
 def rule_line(rule: RuleFindings) -> str:
-    """How bad what a rule found is, and how much that is."""
-    apart = "all" if rule.non_production == rule.count else f"{rule.non_production:,} of them"
-    apart = f", {apart} in non-production files" if rule.non_production else ""
-    return f"{rule.severity} {rule.code}  {rule.count:,} in {count_of(rule.files, 'file')}{apart}"
+    """Return the severity, ID and number of findings of a rule, as text."""
+    non_production = "all" if rule.non_production == rule.count else f"{rule.non_production:,} of them"
+    non_production = f", {non_production} in non-production files" if rule.non_production else ""
+    return f"{rule.severity} {rule.code}  {rule.count:,} in {count_of(rule.files, 'file')}{non_production}"
 
 
-def _hidden(found: FindingsByRule, shown: FindingsByRule) -> Iterator[str]:
-    left = found.count - sum(len(rule.findings) for rule in shown.rules)
-    if left > 0:
-        yield f"{left:,} more; show them with --limit {found.count}"
-    if found.hints_hidden:
-        yield f"{count_of(found.hints_hidden, 'hint')} hidden; show them with --all"
+def _hidden_notes(findings: FindingsByRule, shown: FindingsByRule) -> Iterator[str]:
+    hidden = findings.count - sum(len(rule.findings) for rule in shown.rules)
+    if hidden > 0:
+        yield f"{hidden:,} more; show them with --limit {findings.count}"
+    if findings.hints_hidden:
+        yield f"{count_of(findings.hints_hidden, 'hint')} hidden; show them with --all"
 
 
 def _value(row: JsonRecord, field: str) -> Json:

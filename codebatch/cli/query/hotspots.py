@@ -1,4 +1,4 @@
-"""`hotspots`: the functions and files that are hardest to change."""
+"""The command `hotspots`: the functions and files that are hardest to change."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import (
     CommandContext,
     Form,
-    asked_batch_option,
     path_option,
+    query_batch_option,
     table,
     with_common_options,
 )
@@ -44,12 +44,12 @@ _TITLES = {
     "commits_per_year": "commits/yr",
     "dependents": "dependents",
 }
-"""What people read over the columns."""
+"""Column titles in text output."""
 
 
 @command()
 @paths_argument
-@asked_batch_option
+@query_batch_option
 @option("--files", "of_files", is_flag=True, help="Rank files instead of functions, and show all their metrics")
 @option(
     "--by",
@@ -81,7 +81,7 @@ _TITLES = {
 @form_option
 @with_common_options
 def hotspots(
-    answering: CommandContext,
+    context: CommandContext,
     paths: tuple[str, ...],
     batch_reference: str | None,
     of_files: bool,
@@ -107,40 +107,40 @@ def hotspots(
     `?` marks an unknown number. Commits are unknown without a git history. Dependents are unknown in languages in which
     files can use each other without imports.
     """
-    if answering.as_json and form not in (None, "json"):
+    if context.as_json and form not in (None, "json"):
         raise InvalidInput(f"-o {form} cannot be used with --json")
-    batch = ask(answering, batch_reference)
+    batch = ask(context, batch_reference)
     asked = chosen_paths(batch, paths, path)
     answer = batch.hotspots(
         by, files=of_files, least=least, limit=limit, path=asked, lang=lang or None, everything=everything
     )
-    found = answer.found
-    _tell(answering, found)
-    if answering.as_json or form == "json":
-        document = {"batch_id": answer.question.batch.id, "by": by, **msgspec.to_builtins(found)}
-        as_json = msgspec.structs.replace(answering, as_json=True)
+    result = answer.found
+    _report_notes(context, result)
+    if context.as_json or form == "json":
+        document = {"batch_id": answer.question.batch.id, "by": by, **msgspec.to_builtins(result)}
+        as_json = msgspec.structs.replace(context, as_json=True)
         return emit_document(as_json, answer, document, ())
-    if_none = "" if found.rows else "no hotspots"
+    if_none = "" if result.rows else "no hotspots"
     if least is None and not of_files and by in OF_FUNCTIONS:
-        functions = "other functions" if found.excluded else "functions"
+        functions = "other functions" if result.excluded else "functions"
         if_none = if_none and f"no {functions} with a complexity of {FUNCTION_LEAST} or more; lower it with --min 1"
     if form is None:
-        lines = list(_lines(found.rows))
-        return emit_formatted(answering, answer, partial(answering.print, None, lines), if_none=if_none)
+        lines = list(_lines(result.rows))
+        return emit_formatted(context, answer, partial(context.print, None, lines), if_none=if_none)
     from codebatch.cli.framework.formats import write_rows
 
-    columns = [field for field in Hotspot.__struct_fields__ if any(_has(each, field) for each in found.rows)]
-    rows = [msgspec.to_builtins(each) for each in found.rows]
+    columns = [field for field in Hotspot.__struct_fields__ if any(_has(each, field) for each in result.rows)]
+    rows = [msgspec.to_builtins(each) for each in result.rows]
     columns = ["path", *(each for each in columns if each not in ("path", "path_b64"))]
-    return emit_formatted(answering, answer, partial(write_rows, form, rows, columns, _value), if_none=if_none)
+    return emit_formatted(context, answer, partial(write_rows, form, rows, columns, _value), if_none=if_none)
 
 
 def _value(row: JsonRecord, field: str) -> Json:
     return record_path(row) if field == "path" else row.get(field)
 
 
-def _has(found: Hotspot, field: str) -> bool:
-    return getattr(found, field) is not UNSET
+def _has(hotspot: Hotspot, field: str) -> bool:
+    return getattr(hotspot, field) is not UNSET
 
 
 def _lines(rows: tuple[Hotspot, ...]) -> Iterable[str]:
@@ -150,29 +150,29 @@ def _lines(rows: tuple[Hotspot, ...]) -> Iterable[str]:
     header = [*(_TITLES[field] for field in numbers), "commits/yr", "dependents"]
     header += ["function", "location"] if _has(rows[0], "symbol") else ["file"]
 
-    def cells(each: Hotspot) -> list[object]:
-        told = [*(getattr(each, field) for field in (*numbers, "commits_per_year")), _users(each)]
-        place = record_path(msgspec.to_builtins(each))
-        where = [str(each.symbol), f"{place}:{each.line}"] if _has(each, "symbol") else [place]
-        return [*("?" if value is None else value for value in told), *where]
+    def cells(hotspot: Hotspot) -> list[object]:
+        values = [*(getattr(hotspot, field) for field in (*numbers, "commits_per_year")), _dependents_text(hotspot)]
+        place = record_path(msgspec.to_builtins(hotspot))
+        where = [str(hotspot.symbol), f"{place}:{hotspot.line}"] if _has(hotspot, "symbol") else [place]
+        return [*("?" if value is None else value for value in values), *where]
 
     yield from table(map(cells, rows), header, paths=("location", "file"))
 
 
-def _users(found: Hotspot) -> object:
-    """Return the number of dependents; with a plus if it is not known to be of all."""
-    return f"{found.dependents:,}+" if found.dependents_partial is True else found.dependents
+def _dependents_text(hotspot: Hotspot) -> object:
+    """Return the number of dependents, with a plus if there may be more."""
+    return f"{hotspot.dependents:,}+" if hotspot.dependents_partial is True else hotspot.dependents
 
 
-def _tell(answering: CommandContext, found: Hotspots) -> None:
-    if found.churn_note:
-        answering.note(found.churn_note)
-    if found.excluded:
-        parts = [f"{count:,} {_LEFT_OUT[of]}" for of, count in sorted(found.excluded.items())]
-        answering.note(f"hidden: {', '.join(parts)}; show them with --all")
+def _report_notes(context: CommandContext, result: Hotspots) -> None:
+    if result.churn_note:
+        context.note(result.churn_note)
+    if result.excluded:
+        parts = [f"{count:,} {_EXCLUDED_TEXTS[category]}" for category, count in sorted(result.excluded.items())]
+        context.note(f"hidden: {', '.join(parts)}; show them with --all")
 
 
-_LEFT_OUT = {
+_EXCLUDED_TEXTS = {
     "test": "in test files",
     "foreign": "in vendored or generated files",
     "doubtful": "in partially parsed files",

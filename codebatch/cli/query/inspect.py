@@ -1,4 +1,4 @@
-"""`inspect`: an overview of a file, a line of it, or every record about it."""
+"""The command `inspect`: an overview of a file, one line of it, or all records about it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 from codebatch.cli.framework.answers import ask, emit_document, emit_rows
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.completion import complete_file
-from codebatch.cli.framework.context import CommandContext, asked_batch_option, with_common_options
+from codebatch.cli.framework.context import CommandContext, query_batch_option, with_common_options
 from codebatch.model.entry import display_path, path_row
 
 if TYPE_CHECKING:
@@ -19,59 +19,59 @@ if TYPE_CHECKING:
 
 @command()
 @click.argument("path", metavar="FILE[:LINE]", shell_complete=complete_file)
-@asked_batch_option
+@query_batch_option
 @option("--kinds", metavar="KIND,...", help="List all records of these kinds")
 @option("--all", "everything", is_flag=True, help="List every record about the file, as with --json")
 @with_common_options
 def inspect(
-    answering: CommandContext, path: str, batch_reference: str | None, kinds: str | None, everything: bool
+    context: CommandContext, path: str, batch_reference: str | None, kinds: str | None, everything: bool
 ) -> int:
     """Show an overview of a file, or every record about it.
 
     With LINE, shows the source line, the definitions that enclose the line, and the records about the line.
     """
-    batch = ask(answering, batch_reference)
+    batch = ask(context, batch_reference)
     named = kinds and kinds.split(",")
     path, line = batch.split_place(path)
     if line is not None:
-        from codebatch.cli.answers.source_line import answer_line  # 2 ms, which no other answer takes
+        from codebatch.cli.answers.source_line import answer_line  # Other answers do not need this import.
 
-        return answer_line(answering, batch.inspect_line(path, line, kind=named))
-    if kinds is None and not (everything or answering.as_json or answering.explain):
-        from codebatch.cli.answers.file_overview import overview_lines  # as above
+        return answer_line(context, batch.inspect_line(path, line, kind=named))
+    if kinds is None and not (everything or context.as_json or context.explain):
+        from codebatch.cli.answers.file_overview import overview_lines  # Other answers do not need this import.
 
         seen = batch.overview(path)
-        return emit_document(answering, seen, {}, overview_lines(seen.found))
-    answer = batch.inspect(path, kind=named, for_machines=answering.as_json)
-    found = answer.found
+        return emit_document(context, seen, {}, overview_lines(seen.found))
+    answer = batch.inspect(path, kind=named, for_machines=context.as_json)
+    records_found = answer.found
     from codebatch.cli.output.records import record_line
 
-    lines = [record_line(record) for record in found.records]
-    if not answering.explain:
-        if_none = f"no records for {display_path(found.path)}"
-        return emit_rows(answering, answer, found.records, lines, if_none=if_none)
-    explain, more = _explained(answer.question, found)
-    document: dict[str, object] = {"batch_id": batch.id, "records": found.records, "explain": explain}
-    document.update(path_row(found.path))
-    return emit_document(answering, answer, document, lines + more, name="inspect-explain")
+    lines = [record_line(record) for record in records_found.records]
+    if not context.explain:
+        if_none = f"no records for {display_path(records_found.path)}"
+        return emit_rows(context, answer, records_found.records, lines, if_none=if_none)
+    explain, more = _explained(answer.question, records_found)
+    document: dict[str, object] = {"batch_id": batch.id, "records": records_found.records, "explain": explain}
+    document.update(path_row(records_found.path))
+    return emit_document(context, answer, document, lines + more, name="inspect-explain")
 
 
-def _explained(question: BatchQuery, found: FileRecords) -> tuple[dict[str, object], list[str]]:
-    """Where the answer about a file comes from, as JSON and as lines."""
+def _explained(question: BatchQuery, file_records: FileRecords) -> tuple[dict[str, object], list[str]]:
+    """Return the origin of the records of a file, as JSON and as lines."""
     records, batch = question.records, question.batch
-    shard = next(shard for shard in records.plan.shards if shard.start <= found.item < shard.end)
+    shard = next(shard for shard in records.plan.shards if shard.start <= file_records.item < shard.end)
     where = records.source.place
-    object_, item = records.items[found.item].object, found.item - shard.start
+    object_, item = records.items[file_records.item].object, file_records.item - shard.start
     document = {
         "batch_id": batch.id,
         "snapshot_id": batch.about.snapshot_id,
         "object": object_,
         "shard_id": shard.id,
         "item": item,
-        "tasks": list(found.tasks),
+        "tasks": list(file_records.tasks),
         "read_from": where,
     }
     return document, [
         f"batch {batch.id}, snapshot {batch.about.snapshot_id}, object {object_}",
-        f"item {item} of shard {shard.id}, tasks {', '.join(found.tasks)}, read from {where}",
+        f"item {item} of shard {shard.id}, tasks {', '.join(file_records.tasks)}, read from {where}",
     ]

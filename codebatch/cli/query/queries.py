@@ -1,4 +1,4 @@
-"""`summary`, `errors`, `top`, `query`: questions about one batch."""
+"""The commands `summary`, `errors`, `top` and `query`: queries of one batch."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from codebatch.cli.answers.empty_results import none_found
 from codebatch.cli.framework.answers import ask, emit_document, emit_formatted, emit_rows
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.context import CommandContext, Form, asked_batch_option, table, with_common_options
+from codebatch.cli.framework.context import CommandContext, Form, query_batch_option, table, with_common_options
 from codebatch.cli.framework.filter_options import task_option
 from codebatch.cli.framework.formats import FOR_PROGRAMS, STREAMED, columns_of, write_painted, write_rows
-from codebatch.cli.framework.groups import Group, answering_group
+from codebatch.cli.framework.groups import Group, group_with_common_options
 from codebatch.cli.framework.path_arguments import chosen_paths, paths_argument
 from codebatch.cli.framework.record_types import RecordQuery, RecordTypeCommand, filtering
 from codebatch.cli.output.records import record_line, summary_lines
@@ -34,39 +34,39 @@ WORST_SHOWN = 10
 
 
 @command()
-@asked_batch_option
+@query_batch_option
 @task_option
 @with_common_options
-def summary(answering: CommandContext, batch_reference: str | None, task: str | None) -> int:
+def summary(context: CommandContext, batch_reference: str | None, task: str | None) -> int:
     """Show how many files, lines and records a batch has."""
-    batch = ask(answering, batch_reference)
+    batch = ask(context, batch_reference)
     answer = batch.summary(task)
-    lines = summary_lines(answer.found, () if answering.as_json else batch.worst(WORST_SHOWN).found)
-    return emit_document(answering, answer, msgspec.structs.asdict(answer.found), lines)
+    lines = summary_lines(answer.found, () if context.as_json else batch.worst(WORST_SHOWN).found)
+    return emit_document(context, answer, msgspec.structs.asdict(answer.found), lines)
 
 
 @command()
-@asked_batch_option
+@query_batch_option
 @task_option
 @common_option("limit", default_text=f"{ERRORS_SHOWN}, or all with --json")
 @with_common_options
-def errors(answering: CommandContext, batch_reference: str | None, task: str | None, limit: int | None) -> int:
+def errors(context: CommandContext, batch_reference: str | None, task: str | None, limit: int | None) -> int:
     """List findings of severity error, and failures with their evidence.
 
     A failure is a file that a task could not process. Failures come first.
     """
-    answer = ask(answering, batch_reference).errors(task)
-    rows = [(row, 1) for row in answer.found] if answering.as_json else _told_once(answer.found)
-    shown = rows if limit is None and answering.as_json else rows[: limit or ERRORS_SHOWN]
+    answer = ask(context, batch_reference).errors(task)
+    rows = [(row, 1) for row in answer.found] if context.as_json else _merged_failures(answer.found)
+    shown = rows if limit is None and context.as_json else rows[: limit or ERRORS_SHOWN]
     lines = (line for row, count in shown for line in _error_lines(row, count))
-    status = emit_rows(answering, answer, [row for row, _ in shown], lines, if_none="no errors")
+    status = emit_rows(context, answer, [row for row, _ in shown], lines, if_none="no errors")
     if len(shown) < len(rows):
-        answering.note(f"{len(rows) - len(shown):,} more; show them with --limit {len(rows)}")
+        context.note(f"{len(rows) - len(shown):,} more; show them with --limit {len(rows)}")
     return status
 
 
 @command()
-@asked_batch_option
+@query_batch_option
 @task_option
 @option(
     "--by",
@@ -78,23 +78,23 @@ def errors(answering: CommandContext, batch_reference: str | None, task: str | N
 )
 @common_option("limit", default_text=f"{TOP_SHOWN}, or all with --json")
 @with_common_options
-def top(answering: CommandContext, batch_reference: str | None, task: str | None, by: str, limit: int | None) -> int:
+def top(context: CommandContext, batch_reference: str | None, task: str | None, by: str, limit: int | None) -> int:
     """Count records by kind, rule, path or another field.
 
     Prints the most frequent values first. For a metric, prints the files or functions with the greatest values.
     """
-    batch = ask(answering, batch_reference)
-    if limit is None and not answering.as_json:
+    batch = ask(context, batch_reference)
+    if limit is None and not context.as_json:
         limit = TOP_SHOWN
     answer = batch.top(by, limit=limit, task=task)
-    if by == "code" and not answering.as_json:
-        return emit_rows(answering, answer, (), _code_lines(batch, answer.found, task))
+    if by == "code" and not context.as_json:
+        return emit_rows(context, answer, (), _code_lines(batch, answer.found, task))
     header = ("value", by.removeprefix(METRIC)) if by.startswith(METRIC) else ("count", by)
     lines = table(((count, name) for name, count in answer.found), header, paths=("path", "dir"))
-    return emit_rows(answering, answer, dict(answer.found), lines)
+    return emit_rows(context, answer, dict(answer.found), lines)
 
 
-NOUNS_TOLD = {
+_NOUN_HELP = {
     "outputs": "List records of every kind",
     "diagnostics": "List findings",
     "symbols": "List definitions",
@@ -108,17 +108,17 @@ NOUNS_TOLD = {
 
 
 class RecordTypeGroup(Group):
-    """The record types, each a command that is created when it is called: one process calls one."""
+    """The record types. Each command is created when it is called, because a process calls only one."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(NOUNS_TOLD)
+        return sorted(_NOUN_HELP)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return _noun_command(cmd_name) if cmd_name in NOUNS_TOLD else None
+        return _noun_command(cmd_name) if cmd_name in _NOUN_HELP else None
 
 
 @click.group(cls=RecordTypeGroup)
-@answering_group
+@group_with_common_options
 def query() -> None:
     """Filter, sort and count the records of a batch."""
 
@@ -127,25 +127,25 @@ def query() -> None:
 def _noun_command(noun: str) -> click.Command:
     @with_common_options
     @paths_argument
-    @asked_batch_option
+    @query_batch_option
     @filtering(noun)
     def records(
-        answering: CommandContext, paths: tuple[str, ...], batch_reference: str | None, asked: RecordQuery
+        context: CommandContext, paths: tuple[str, ...], batch_reference: str | None, asked: RecordQuery
     ) -> int:
-        batch = ask(answering, batch_reference)
+        batch = ask(context, batch_reference)
         if paths:
             asked.filters["path"] = chosen_paths(batch, paths, str(asked.filters.get("path", "")))
-        return _answer_records(answering, batch, asked)
+        return _answer_records(context, batch, asked)
 
     more = " Text output leaves out the kind fingerprints, which is for programs." if noun == "outputs" else ""
     paths = "Each PATH restricts the answer to a file or to the files below a directory."
-    return click.command(noun, cls=RecordTypeCommand, help=f"{NOUNS_TOLD[noun]}.\n\n{paths}{more}")(records)
+    return click.command(noun, cls=RecordTypeCommand, help=f"{_NOUN_HELP[noun]}.\n\n{paths}{more}")(records)
 
 
-def _answer_records(answering: CommandContext, batch: Batch, asked: RecordQuery) -> int:
-    form, answering = _form(answering, asked)
+def _answer_records(context: CommandContext, batch: Batch, asked: RecordQuery) -> int:
+    form, context = _form(context, asked)
     if asked.is_count or asked.group_by or asked.noun == "stats":
-        return _answer_counts(answering, batch, asked, form)
+        return _answer_counts(context, batch, asked, form)
     fields = asked.fields
     answer = batch.outputs(
         for_machines=form in FOR_PROGRAMS,
@@ -156,35 +156,35 @@ def _answer_records(answering: CommandContext, batch: Batch, asked: RecordQuery)
         fields=fields or None,
     )
     if form in STREAMED:
-        found = iter(answer.found)
-        first = next(found, None)
-        rows: Iterable[JsonRecord] = () if first is None else chain((first,), found)
+        records_found = iter(answer.found)
+        first = next(records_found, None)
+        rows: Iterable[JsonRecord] = () if first is None else chain((first,), records_found)
     else:
-        rows = list(answer.found)  # What is damaged is met before anything is written.
+        rows = list(answer.found)  # Read all records first, so that damage is reported before any output.
     if_none = "" if rows else none_found(batch, asked)
     if form == "json":
-        # Records of which only some fields are wanted are not as the schema has them.
-        return emit_rows(answering, answer, rows, (), if_none=if_none, name="" if fields else None)
-    paint = answering.painter
+        # Records with only some of their fields do not match the schema.
+        return emit_rows(context, answer, rows, (), if_none=if_none, name="" if fields else None)
+    paint = context.painter
     if form == "plain" and not fields and paint is not None:
-        return emit_formatted(answering, answer, partial(write_painted, rows, paint), if_none=if_none)
+        return emit_formatted(context, answer, partial(write_painted, rows, paint), if_none=if_none)
     if form == "plain" and not fields:
-        return emit_rows(answering, answer, (), map(record_line, rows), if_none=if_none)
+        return emit_rows(context, answer, (), map(record_line, rows), if_none=if_none)
     columns = fields or columns_of(form, answer.asked.possible_kinds)
-    write = partial(write_rows, form, rows, columns, _chosen if fields else _value)
-    return emit_formatted(answering, answer, write, if_none=if_none)
+    write = partial(write_rows, form, rows, columns, _selected_value if fields else _value)
+    return emit_formatted(context, answer, write, if_none=if_none)
 
 
 def _value(row: JsonRecord, field: str) -> Json:
     return value_of(row, field, NO_LANGUAGES)
 
 
-def _chosen(row: JsonRecord, field: str) -> Json:
-    """Of a row that has the fields alone that are wanted."""
+def _selected_value(row: JsonRecord, field: str) -> Json:
+    """Return a field of a row that contains only the selected fields."""
     return record_path(row, field) if f"{field}_b64" in row else row.get(field)
 
 
-def _answer_counts(answering: CommandContext, batch: Batch, asked: RecordQuery, form: Form) -> int:
+def _answer_counts(context: CommandContext, batch: Batch, asked: RecordQuery, form: Form) -> int:
     field = asked.group_by or "kind"
     answer = batch.stats(field, **asked.filters)
     rows: list[JsonRecord]
@@ -198,46 +198,46 @@ def _answer_counts(answering: CommandContext, batch: Batch, asked: RecordQuery, 
         rows, columns = [{"count": count, field: value} for value, count in groups], ("count", field)
         document = dict(groups)
         if answer.found.absent:
-            answering.note(f"not counted: {count_of(answer.found.absent, 'record')} without the field {field}")
+            context.note(f"not counted: {count_of(answer.found.absent, 'record')} without the field {field}")
     if_none = "" if rows or answer.found.absent else none_found(batch, asked)
     if form == "json":
-        return emit_rows(answering, answer, document, (), if_none=if_none)
+        return emit_rows(context, answer, document, (), if_none=if_none)
     if asked.form is None and not asked.is_count:
         lines = table(((row["count"], row[field]) for row in rows), columns, paths=("path", "dir")) if rows else []
-        return emit_rows(answering, answer, (), lines, if_none=if_none)
+        return emit_rows(context, answer, (), lines, if_none=if_none)
     write = partial(write_rows, form, rows, columns, JsonRecord.get)
-    return emit_formatted(answering, answer, write, if_none=if_none)
+    return emit_formatted(context, answer, write, if_none=if_none)
 
 
-def _form(answering: CommandContext, asked: RecordQuery) -> tuple[Form, CommandContext]:
-    """The form of the answer; under `-o json` all is as under `--json`. Raises InvalidInput."""
-    if answering.as_json and asked.form not in (None, "json"):
+def _form(context: CommandContext, asked: RecordQuery) -> tuple[Form, CommandContext]:
+    """Return the output format and the context. `-o json` has the effect of `--json`. Raises InvalidInput."""
+    if context.as_json and asked.form not in (None, "json"):
         raise InvalidInput(f"-o {asked.form} cannot be used with --json")
-    form: Form = "json" if answering.as_json else asked.form or "plain"
-    return form, msgspec.structs.replace(answering, as_json=form == "json")
+    form: Form = "json" if context.as_json else asked.form or "plain"
+    return form, msgspec.structs.replace(context, as_json=form == "json")
 
 
 def _code_lines(batch: Batch, ranked: list[tuple[str, int]], task: str | None) -> list[str]:
-    """Codes, with what severities they stand in the batch, and what they find: the rule says it, or a first message."""
-    from codebatch.plugins.worker_services import language_services  # 2 ms, which no other answer takes
+    """Return a table of rules: count, ID, severity, and the rule's summary or else the message of a finding."""
+    from codebatch.plugins.worker_services import language_services  # Other answers do not need this import.
 
-    found = batch.describe_codes([code for code, _ in ranked], task).found
+    descriptions = batch.describe_codes([code for code, _ in ranked], task).found
     rules = language_services().list_rules({})
     finds = {rule["code"]: rule["summary"] for rule in rules if rule["summary"]}
-    cells = ((count, code, found[code][0], finds.get(code, found[code][1])) for code, count in ranked)
+    cells = ((count, code, descriptions[code][0], finds.get(code, descriptions[code][1])) for code, count in ranked)
     return table(cells, ("count", "rule", "severity", "detects"))
 
 
-def _told_once(rows: Iterable[JsonRecord]) -> list[tuple[JsonRecord, int]]:
-    """Failures first, those that are alike once with how many they are; then all else."""
+def _merged_failures(rows: Iterable[JsonRecord]) -> list[tuple[JsonRecord, int]]:
+    """Return failures first, with equal failures merged and counted, then all other rows."""
     from codebatch.operations.queries.failure_evidence import alike
 
-    found = list(rows)
-    failures = alike(row for row in found if row.get("kind") == "failure")
-    return [*failures, *((row, 1) for row in found if row.get("kind") != "failure")]
+    all_rows = list(rows)
+    failures = alike(row for row in all_rows if row.get("kind") == "failure")
+    return [*failures, *((row, 1) for row in all_rows if row.get("kind") != "failure")]
 
 
 def _error_lines(row: JsonRecord, count: int) -> list[str]:
     evidence = str(row.get("evidence") or "").strip()
-    others = f", and in {count_of(count - 1, 'other file')}" if count > 1 else ""
-    return [record_line(row) + others, *(f"    {line}" for line in evidence.splitlines()[-8:])]
+    suffix = f", and in {count_of(count - 1, 'other file')}" if count > 1 else ""
+    return [record_line(row) + suffix, *(f"    {line}" for line in evidence.splitlines()[-8:])]

@@ -1,4 +1,4 @@
-"""`references`: the references to a name in the files of a batch."""
+"""The command `references`: the references to a name in the files of a batch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from codebatch.cli.framework.answers import ask, emit_rows
 from codebatch.cli.framework.commands import command, option
-from codebatch.cli.framework.context import CommandContext, asked_batch_option, path_option, with_common_options
+from codebatch.cli.framework.context import CommandContext, path_option, query_batch_option, with_common_options
 from codebatch.cli.framework.path_arguments import chosen_paths, path_clause, paths_argument
 from codebatch.operations.queries.references import ROLES
 from codebatch.query.filters.filters import JsonRecord, record_path
@@ -17,7 +17,7 @@ from codebatch.query.filters.filters import JsonRecord, record_path
 @command()
 @click.argument("name")
 @paths_argument
-@asked_batch_option
+@query_batch_option
 @option(
     "--role",
     "roles",
@@ -29,7 +29,7 @@ from codebatch.query.filters.filters import JsonRecord, record_path
 @path_option
 @with_common_options
 def references(
-    answering: CommandContext,
+    context: CommandContext,
     name: str,
     paths: tuple[str, ...],
     batch_reference: str | None,
@@ -43,12 +43,12 @@ def references(
     References are found by name, so references to other symbols of the same name are listed too. Matches in comments
     and strings are not references.
     """
-    batch = ask(answering, batch_reference)
+    batch = ask(context, batch_reference)
     asked = chosen_paths(batch, paths, path)
-    answer = batch.references(name, role=roles or None, path=asked, progress=partial(answering.phase, "reading"))
+    answer = batch.references(name, role=roles or None, path=asked, progress=partial(context.phase, "reading"))
     as_what = f" as {' or '.join(roles)}" if roles else ""
     if_none = f"no references to {name}{as_what} in the batch{path_clause(asked)}"
-    return emit_rows(answering, answer, answer.found, map(_line, answer.found), if_none=if_none)
+    return emit_rows(context, answer, answer.found, map(_line, answer.found), if_none=if_none)
 
 
 def _line(row: JsonRecord) -> str:

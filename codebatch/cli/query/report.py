@@ -1,4 +1,4 @@
-"""`report`: the results of a batch as one HTML page."""
+"""The command `report`: the results of a batch as one HTML page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 from codebatch.cli.compare.diff import ask_sides
 from codebatch.cli.framework.answers import AnswerScope, ask, emit_document, emit_formatted
 from codebatch.cli.framework.commands import command, option
-from codebatch.cli.framework.context import CommandContext, asked_batch_option, with_common_options
+from codebatch.cli.framework.context import CommandContext, query_batch_option, with_common_options
 from codebatch.cli.framework.output_files import (
     STANDARD_OUTPUT,
     is_null_device,
@@ -28,7 +28,7 @@ from codebatch.store.layout import REPORT_FILE
 
 _MARK = b'<meta name="generator" content="codebatch report">'
 _HEAD_BYTES = 4096
-"""The part of a page that has its mark."""
+"""Size of the part of a page that contains its mark."""
 _EXAMPLE = "for example: codebatch report -o report.html latest~1 latest"
 
 
@@ -41,10 +41,10 @@ class ReportWritten(AnswerScope, frozen=True, kw_only=True):
 
 @command()
 @click.argument("pair", metavar="[BASE HEAD]", nargs=-1)
-@asked_batch_option
+@query_batch_option
 @option("-o", "--output", metavar="FILE", default_text=REPORT_FILE, help="File to write, or - for standard output")
 @with_common_options
-def report(answering: CommandContext, pair: tuple[str, ...], batch_reference: str | None, output: str | None) -> int:
+def report(context: CommandContext, pair: tuple[str, ...], batch_reference: str | None, output: str | None) -> int:
     """Write an HTML report of a batch.
 
     The page needs no network. It shows where to look first, a map of the code, functions, duplicate blocks, imports
@@ -59,32 +59,32 @@ def report(answering: CommandContext, pair: tuple[str, ...], batch_reference: st
     if pair and (len(pair) != 2 or batch_reference is not None):
         raise InvalidInput("give two batches, the older one first, or none", hint=_EXAMPLE)
     if output == STANDARD_OUTPUT:
-        if answering.as_json:
+        if context.as_json:
             raise InvalidInput("--json cannot be used with -o -")
-        older, batch = _asked(answering, pair, batch_reference)
+        older, batch = _named_batches(context, pair, batch_reference)
         answer = make_report(batch, older=older)
         page = answer.found
 
         def write() -> None:
             sys.stdout.buffer.write(page)
 
-        return emit_formatted(answering, answer, write)
+        return emit_formatted(context, answer, write)
     target = target_of(REPORT_FILE if output is None else output, "codebatch report -o report.html")
     if output is None:
         output = REPORT_FILE
         _refuse_unlike_report(target)
-    older, batch = _asked(answering, pair, batch_reference)
+    older, batch = _named_batches(context, pair, batch_reference)
     refuse_in_store(target, batch.question.store.root)
     answer = make_report(batch, older=older)
     write_target(target, answer.found)
     size = len(answer.found)
     document: dict[str, object] = {"batch_id": answer.question.batch.id, "path": output, "bytes": size}
     link = "" if is_null_device(target) else f"; open it: file://{quote(os.fsencode(target))}"
-    return emit_document(answering, answer, document, [f"{output}: {human_bytes(size)}{link}"])
+    return emit_document(context, answer, document, [f"{output}: {human_bytes(size)}{link}"])
 
 
 def _refuse_unlike_report(target: Path) -> None:
-    """Raise InvalidInput if a file of the default name is not a report."""
+    """Raise InvalidInput if a file with the default name is not a report."""
     try:
         with target.open("rb") as file:
             head = file.read(_HEAD_BYTES)
@@ -97,6 +97,6 @@ def _refuse_unlike_report(target: Path) -> None:
         )
 
 
-def _asked(answering: CommandContext, pair: tuple[str, ...], reference: str | None) -> tuple[Batch | None, Batch]:
-    """The older batch, where one is named, and that of the page."""
-    return ask_sides(answering, *pair) if pair else (None, ask(answering, reference))
+def _named_batches(context: CommandContext, pair: tuple[str, ...], reference: str | None) -> tuple[Batch | None, Batch]:
+    """Return the older batch, or None if none is named, and the batch of the report."""
+    return ask_sides(context, *pair) if pair else (None, ask(context, reference))

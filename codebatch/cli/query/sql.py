@@ -1,4 +1,4 @@
-"""`sql`: SQL queries of the records of a batch."""
+"""The command `sql`: SQL queries of the records of a batch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import msgspec
 
 from codebatch.cli.framework.answers import ask, emit_document, emit_formatted
 from codebatch.cli.framework.commands import HelpfulCommand, command
-from codebatch.cli.framework.context import CommandContext, Form, asked_batch_option, with_common_options
+from codebatch.cli.framework.context import CommandContext, Form, query_batch_option, with_common_options
 from codebatch.cli.framework.format_option import form_option
 from codebatch.cli.framework.formats import STREAMED, write_rows
 from codebatch.errors import InvalidInput
@@ -26,23 +26,23 @@ from codebatch.operations.queries.sql import Rows
 from codebatch.query.fields import JsonRecord
 
 _INTEGER_BITS = 64
-"""What JSON's readers hold. DuckDB's greatest have twice as many."""
+"""Size of integers that JSON readers support. DuckDB's largest integers have 128 bits."""
 _COMMENT = re.compile(r"--[^\s=]*\s")
 
 
 class StatementCommand(HelpfulCommand):
-    """A command whose argument may begin with a comment of SQL, which looks like an option."""
+    """A command whose argument may start with an SQL comment, which looks like an option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, [f"\n{each}" if _COMMENT.match(each) else each for each in args])
+        return super().parse_args(ctx, [f"\n{argument}" if _COMMENT.match(argument) else argument for argument in args])
 
 
 @command(cls=StatementCommand)
 @click.argument("statement", metavar="STATEMENT")
-@asked_batch_option
+@query_batch_option
 @form_option
 @with_common_options
-def sql(answering: CommandContext, statement: str, batch_reference: str | None, form: Form | None) -> int:
+def sql(context: CommandContext, statement: str, batch_reference: str | None, form: Form | None) -> int:
     """Query the records of a batch with SQL.
 
     STATEMENT is one SELECT statement. DuckDB runs the statement; `pip install 'codebatch[sql]'` installs DuckDB. These
@@ -57,46 +57,46 @@ def sql(answering: CommandContext, statement: str, batch_reference: str | None, 
 
     `codebatch sql "describe files"` lists the columns of a view.
     """
-    if answering.as_json and form not in (None, "json"):
+    if context.as_json and form not in (None, "json"):
         raise InvalidInput(f"-o {form} cannot be used with --json")
-    form = "json" if answering.as_json else form or "table"
-    answering = msgspec.structs.replace(answering, as_json=form == "json")
-    batch = ask(answering, batch_reference)
-    with _ended_in_order(), batch.sql(statement) as answer:
-        return _answer(answering, answer, form)
+    form = "json" if context.as_json else form or "table"
+    context = msgspec.structs.replace(context, as_json=form == "json")
+    batch = ask(context, batch_reference)
+    with _exiting_on_signals(), batch.sql(statement) as answer:
+        return _answer(context, answer, form)
 
 
-def _answer(answering: CommandContext, answer: Answer[Rows], form: Form) -> int:
+def _answer(context: CommandContext, answer: Answer[Rows], form: Form) -> int:
     columns = [column.name for column in answer.found.columns]
-    found = (dict(zip(columns, map(_plain, row), strict=True)) for row in answer.found.rows)
+    rows_found = (dict(zip(columns, map(_plain, row), strict=True)) for row in answer.found.rows)
     if form in STREAMED:
-        first = next(found, None)
-        rows: Iterable[JsonRecord] = () if first is None else chain((first,), found)
+        first = next(rows_found, None)
+        rows: Iterable[JsonRecord] = () if first is None else chain((first,), rows_found)
     else:
-        rows = list(found)  # What DuckDB refuses while it answers is met before anything is written.
+        rows = list(rows_found)  # Read all rows first, so that errors of DuckDB are reported before any output.
     if form == "json":
         named = [column._asdict() for column in answer.found.columns]
         document: dict[str, object] = {"batch_id": answer.question.batch.id, "columns": named, "rows": rows}
-        return emit_document(answering, answer, document, ())
+        return emit_document(context, answer, document, ())
     write = partial(write_rows, form, rows, columns, _shown)
-    return emit_formatted(answering, answer, write, if_none="" if rows else "no rows")
+    return emit_formatted(context, answer, write, if_none="" if rows else "no rows")
 
 
 def _plain(value: object) -> Json:
-    """A value of DuckDB's as JSON has it. What JSON has no form for is the text that DuckDB would show."""
+    """Return a value of DuckDB as JSON. A value without a JSON form becomes the text that DuckDB shows."""
     match value:
         case None | str() | bool():
             return value
         case int():
             return value if value.bit_length() < _INTEGER_BITS else str(value)
         case float():
-            return value if value - value == 0 else None  # Neither infinite nor no number.
+            return value if value - value == 0 else None  # Infinity and NaN have no JSON form.
         case Decimal():
             return float(value)
         case list() | tuple():
-            return [_plain(each) for each in value]
+            return [_plain(element) for element in value]
         case dict():
-            return {str(key): _plain(each) for key, each in value.items()}
+            return {str(key): _plain(element) for key, element in value.items()}
         case bytes():
             return value.decode("utf-8", "backslashreplace")
         case _:
@@ -109,13 +109,13 @@ def _shown(row: JsonRecord, column: str) -> Json:
 
 
 @contextlib.contextmanager
-def _ended_in_order() -> Iterator[None]:
-    """Have a signal that ends us be an exception, so that no copy of records stays behind."""
+def _exiting_on_signals() -> Iterator[None]:
+    """Raise SystemExit on SIGHUP and SIGTERM, so that temporary copies of records are removed."""
 
     def end(number: int, _: FrameType | None) -> None:
         raise SystemExit(128 + number)
 
-    numbers = [each for each in (signal.SIGHUP, signal.SIGTERM) if signal.getsignal(each) is signal.SIG_DFL]
+    numbers = [number_ for number_ in (signal.SIGHUP, signal.SIGTERM) if signal.getsignal(number_) is signal.SIG_DFL]
     for number in numbers:
         signal.signal(number, end)
     try:

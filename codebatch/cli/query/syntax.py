@@ -1,4 +1,4 @@
-"""`ast` and `rules`: the syntax tree of a file, and the lint rules, without a batch."""
+"""The commands `ast` and `rules`: the syntax tree of a file, and lint rules. Most need no batch."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import click
 from codebatch.cli.framework.answers import ask, emit_document
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.context import CommandContext, SourcePath, asked_batch_option, table, with_common_options
-from codebatch.cli.framework.groups import Group, answering_group
+from codebatch.cli.framework.context import CommandContext, SourcePath, query_batch_option, table, with_common_options
+from codebatch.cli.framework.groups import Group, group_with_common_options
 from codebatch.cli.framework.read_report import explain_option
 from codebatch.cli.output.records import record_line
 from codebatch.cli.output.terminal import printable
@@ -34,7 +34,7 @@ from codebatch.system.files.regular_files import read_regular
 
 _FILE_BYTES_MAX = 256 << 20
 _RULE = re.compile(r"[A-Z]+[0-9]+|[a-z]+(?:-[a-z]+)+")
-_OF_PARSE = ("syntax-error", "partial-parse")
+_PARSE_RULES = ("syntax-error", "partial-parse")
 
 
 @command()
@@ -43,7 +43,7 @@ _OF_PARSE = ("syntax-error", "partial-parse")
 @option("--language", metavar="NAME", default_text="detected from the file", help="Language to parse the file as")
 @explain_option
 @with_common_options
-def ast(answering: CommandContext, path: Path, batch_reference: str | None, language: str | None) -> None:
+def ast(context: CommandContext, path: Path, batch_reference: str | None, language: str | None) -> None:
     """Print the syntax tree of a file.
 
     The output is JSON: a flat list of all nodes, parents first.
@@ -52,17 +52,17 @@ def ast(answering: CommandContext, path: Path, batch_reference: str | None, lang
     if batch_reference is None:
         name, content = os.fsencode(path), _read(path)
     else:
-        name, content, contexts = ask(answering, batch_reference).content(str(path))
+        name, content, contexts = ask(context, batch_reference).content(str(path))
     if language is not None:
         contexts["attributes"] = b"language=" + language.encode()
     tree = language_services().syntax_tree(name, content, contexts)
-    answering.display.make_way()
+    context.display.make_way()
     sys.stdout.buffer.write(tree)
     sys.stdout.flush()
 
 
 class _Rules(Group):
-    """Says what to type where somebody names a rule for a command."""
+    """A group that suggests `rules show` if a rule ID is given in place of a command."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -73,7 +73,7 @@ class _Rules(Group):
 
 
 @click.group(cls=_Rules)
-@answering_group
+@group_with_common_options
 def rules() -> None:
     """List, describe, test and create lint rules."""
 
@@ -82,7 +82,7 @@ def rules() -> None:
 @click.argument("codes", nargs=-1, metavar="[RULE]...")
 @option("--on", "only_on", is_flag=True, help="List only rules that are on")
 @with_common_options
-def list_(answering: CommandContext, codes: tuple[str, ...], only_on: bool) -> None:
+def list_(context: CommandContext, codes: tuple[str, ...], only_on: bool) -> None:
     """List lint rules, with their severity and whether they are on.
 
     Each RULE is a rule ID or a pattern such as `E7*`. The configuration of the current directory applies.
@@ -97,16 +97,16 @@ def list_(answering: CommandContext, codes: tuple[str, ...], only_on: bool) -> N
     cells = (
         (row["code"], row["severity"], "on" if row["enabled"] else "off", row["tool"], row["summary"]) for row in rows
     )
-    answering.print(rows, table(cells, ("rule", "severity", "", "tool", "detects")))
+    context.print(rows, table(cells, ("rule", "severity", "", "tool", "detects")))
     if len(rows) == 1:
-        answering.note(f"describe it with: codebatch rules show {rows[0]['code']}")
+        context.note(f"describe it with: codebatch rules show {rows[0]['code']}")
 
 
 @rules.command()
 @click.argument("code", metavar="RULE")
-@asked_batch_option
+@query_batch_option
 @with_common_options
-def show(answering: CommandContext, code: str, batch_reference: str | None) -> int:
+def show(context: CommandContext, code: str, batch_reference: str | None) -> int:
     """Describe a rule: what it detects, an example, and why it has this severity.
 
     If there is a batch, the number of findings of the rule in it is shown too.
@@ -115,23 +115,23 @@ def show(answering: CommandContext, code: str, batch_reference: str | None) -> i
     if code not in every:
         raise _no_rule(code, every)
     rule = every[code] | language_services().explain_rule(_lint_settings(), code)
-    lines = _told(rule)
-    batch = ask(answering, batch_reference) if batch_reference or _has_batch(answering) else None
+    lines = _rule_lines(rule)
+    batch = ask(context, batch_reference) if batch_reference or _has_batch(context) else None
     if batch is None or "lint" not in batch.tasks:
-        answering.print(rule, lines)
+        context.print(rule, lines)
         why = f"batch {batch.id} has no results of the task lint" if batch else "there is no batch"
-        answering.note(f"number of findings unknown: {why}")
+        context.note(f"number of findings unknown: {why}")
         return 0
     answer = batch.summary("lint")
     findings, batch_id = answer.found.codes.get(code, 0), answer.found.batch_id
     lines[2:2] = [f"{count_of(findings, 'finding')} in batch {batch_id}"]
     if findings:
-        answering.note(f"list them with: codebatch query diagnostics --code {code}")
-    return emit_document(answering, answer, {**rule, "findings": findings, "batch_id": batch_id}, lines)
+        context.note(f"list them with: codebatch query diagnostics --code {code}")
+    return emit_document(context, answer, {**rule, "findings": findings, "batch_id": batch_id}, lines)
 
 
-def _told(rule: dict[str, object]) -> list[str]:
-    """A rule for people: in few lines, then its example, or all that its tool says, which has one."""
+def _rule_lines(rule: dict[str, object]) -> list[str]:
+    """Return the lines of a rule: a summary, then its explanation or example."""
     lines = [
         f"{rule['code']} {rule['name']}".rstrip(),
         f"{rule['severity']}, {'on' if rule['enabled'] else 'off'}, from {rule['tool']}",
@@ -147,21 +147,21 @@ def _told(rule: dict[str, object]) -> list[str]:
 
 
 def _no_rule(code: str, known: Collection[str]) -> InvalidInput:
-    if code in _OF_PARSE:
+    if code in _PARSE_RULES:
         return InvalidInput(
             f"{code!r} is not a lint rule; it is reported by the task `parse`",
             hint=f"see: codebatch query diagnostics --code {code}",
         )
-    meant = closest(code.upper(), known) or closest(code, known)
-    hint = f"did you mean {meant!r}?" if meant else "see: codebatch rules list"
+    similar = closest(code.upper(), known) or closest(code, known)
+    hint = f"did you mean {similar!r}?" if similar else "see: codebatch rules list"
     return InvalidInput(f"no such rule {code!r}", hint=hint)
 
 
-def _has_batch(answering: CommandContext) -> bool:
-    if not answering.place.exists():
+def _has_batch(context: CommandContext) -> bool:
+    if not context.place.exists():
         return False
     try:
-        resolve_batch(answering.place.open(), None)
+        resolve_batch(context.place.open(), None)
     except UnknownId:
         return False
     return True
@@ -170,7 +170,7 @@ def _has_batch(answering: CommandContext) -> bool:
 @rules.command("test")
 @click.argument("paths", nargs=-1, type=SourcePath(), metavar="[FILE]...")
 @with_common_options
-def test(answering: CommandContext, paths: tuple[Path, ...]) -> int:
+def test(context: CommandContext, paths: tuple[Path, ...]) -> int:
     """Test custom rules on their examples and on files.
 
     Runs the rules in [[tasks.lint.rules]] on their `bad` examples, which must match, and on their `good` examples,
@@ -184,27 +184,27 @@ def test(answering: CommandContext, paths: tuple[Path, ...]) -> int:
     configuration = load_configuration(Path.cwd())
     seconds = configuration.settings.file_seconds_max
     answer = test_rules(_lint_settings(configuration), files, seconds=seconds)
-    lines = [record_line(found) for found in answer["findings"]]
-    lines += [_tried(file) for file in answer["files"]] if answer["rules"] else []
+    lines = [record_line(finding) for finding in answer["findings"]]
+    lines += [_trial_text(file) for file in answer["files"]] if answer["rules"] else []
     is_wrong = False
     for row in answer["rules"]:
         wrong = cast("list[dict[str, object]]", row["failed_examples"])
         is_wrong = is_wrong or bool(wrong)
         lines.append(f"{row['id']}: {count_of(cast('int', row['examples']), 'example')}, {len(wrong)} failed")
-        for each in wrong:
-            said = "no match found in the `bad`" if each["example"] == "bad" else "a match found in the `good`"
-            lines.append(f"  {said} example: {each['text']}")
-    answering.print(answer, lines)
+        for example in wrong:
+            result = "no match found in the `bad`" if example["example"] == "bad" else "a match found in the `good`"
+            lines.append(f"  {result} example: {example['text']}")
+    context.print(answer, lines)
     if not answer["rules"]:
-        answering.note("no custom rules: add [[tasks.lint.rules]] to codebatch.toml")
+        context.note("no custom rules: add [[tasks.lint.rules]] to codebatch.toml")
     for failure in answer["failures"]:
         where = f"its {failure['example']} example" if "example" in failure else display_path(path_bytes(failure))
-        answering.tell(f"rule {failure['rule']} did not finish on {where}: {failure['reason']}")
+        context.report(f"rule {failure['rule']} did not finish on {where}: {failure['reason']}")
     return 1 if is_wrong else 3 if answer["failures"] else 0
 
 
-def _tried(file: JsonRecord) -> str:
-    """What became of a file that rules were to be tried on."""
+def _trial_text(file: JsonRecord) -> str:
+    """Return the result of testing rules on a file, as text."""
     shown = display_path(path_bytes(file))
     if file["skip_reason"]:
         return f"{shown}: skipped, {file['skip_reason']}"
@@ -222,14 +222,14 @@ def _tried(file: JsonRecord) -> str:
     help="Language of the rule",
 )
 @with_common_options
-def new(answering: CommandContext, rule_id: str, language: str | None) -> None:
+def new(context: CommandContext, rule_id: str, language: str | None) -> None:
     """Add an example of a custom rule to the configuration file of the project."""
     from codebatch.operations.project.scaffolding import new_rule
 
-    made = new_rule(Path.cwd(), rule_id, language)
-    answering.print(made, [f"{made.file}:", *(f"  {line}" for line in made.text.splitlines())])
-    answering.note("test its examples with: codebatch rules test")
-    answering.note("run it on the project with: codebatch run")
+    created = new_rule(Path.cwd(), rule_id, language)
+    context.print(created, [f"{created.file}:", *(f"  {line}" for line in created.text.splitlines())])
+    context.note("test its examples with: codebatch rules test")
+    context.note("run it on the project with: codebatch run")
 
 
 def _every_rule() -> list[dict[str, object]]:
@@ -237,7 +237,7 @@ def _every_rule() -> list[dict[str, object]]:
 
 
 def _lint_settings(configuration: Configuration | None = None) -> dict[str, Json]:
-    """Return the checked settings of lint in a configuration, by default the one here. Raises InvalidConfiguration."""
+    """Return the validated settings of lint, by default of the current project. Raises InvalidConfiguration."""
     configuration = configuration or load_configuration(Path.cwd())
     settings = configuration.settings.tasks.get("lint", {})
     check_overrides(configuration.catalogue, {"lint": settings})
@@ -245,7 +245,7 @@ def _lint_settings(configuration: Configuration | None = None) -> dict[str, Json
 
 
 def _read(path: Path) -> bytes:
-    """A file as it is on disk. Raises InvalidInput where there is none, and SourceUnreadable."""
+    """Return the content of a file on disk. Raises InvalidInput if it does not exist, otherwise SourceUnreadable."""
     try:
         return read_regular(path, bytes_max=_FILE_BYTES_MAX, is_link_followed=True)
     except (FileNotFoundError, NotADirectoryError) as error:

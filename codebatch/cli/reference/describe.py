@@ -1,4 +1,4 @@
-"""`api`, `explain` and `completion`: descriptions of the command line, without a store."""
+"""The commands `api`, `explain` and `completion`: descriptions of the command line that need no store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHELLS = ("bash", "zsh", "fish")
 
 @command()
 @with_common_options
-def api(answering: CommandContext) -> None:
+def api(context: CommandContext) -> None:
     """Describe the command line and its JSON answers, for programs.
 
     With --json, prints every command, option, record kind and error, and the JSON schemas of all answers.
@@ -24,14 +24,17 @@ def api(answering: CommandContext) -> None:
     root = click.get_current_context().find_root().command
     assert isinstance(root, click.Group)
     described = describe(root)
-    rows = ((each.name, each.answer or "-", each.description) for each in described.commands)
-    answering.print(described, table(rows, ("command", "answer", "description")))
+    rows = (
+        (described_command.name, described_command.answer or "-", described_command.description)
+        for described_command in described.commands
+    )
+    context.print(described, table(rows, ("command", "answer", "description")))
 
 
 @command()
 @click.argument("words", metavar="COMMAND...", nargs=-1, required=True)
 @with_common_options
-def explain(answering: CommandContext, words: tuple[str, ...]) -> None:
+def explain(context: CommandContext, words: tuple[str, ...]) -> None:
     """Show which files of the store a command reads.
 
     COMMAND must be a command that only reads the store. `codebatch explain` itself does not read the store.
@@ -39,14 +42,14 @@ def explain(answering: CommandContext, words: tuple[str, ...]) -> None:
     from codebatch.cli.framework.explain_answers import explain as explain_command
 
     explained = explain_command(" ".join(words))
-    lines = [f"{each.description}" + "".join(f"\n  {path}" for path in each.paths) for each in explained.reads]
-    answering.print(explained, [each for line in lines for each in line.split("\n")])
+    lines = [f"{source.description}" + "".join(f"\n  {path}" for path in source.paths) for source in explained.reads]
+    context.print(explained, [source for line in lines for source in line.split("\n")])
 
 
 @command()
 @click.argument("shell", type=click.Choice(_SHELLS))
 @with_common_options
-def completion(answering: CommandContext, shell: str) -> None:
+def completion(context: CommandContext, shell: str) -> None:
     """Print the completion script of a shell.
 
     For bash, add this line to ~/.bashrc:
@@ -58,6 +61,6 @@ def completion(answering: CommandContext, shell: str) -> None:
 
     kind = get_completion_class(shell)
     assert kind is not None
-    made = kind(click.get_current_context().find_root().command, {}, "codebatch", COMPLETE_VARIABLE)
-    script = made.source_template % made.source_vars()
-    answering.print(Completion(shell=shell, script=script), script.splitlines())
+    completion_class = kind(click.get_current_context().find_root().command, {}, "codebatch", COMPLETE_VARIABLE)
+    script = completion_class.source_template % completion_class.source_vars()
+    context.print(Completion(shell=shell, script=script), script.splitlines())

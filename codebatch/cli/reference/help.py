@@ -1,4 +1,4 @@
-"""`help` and `version`."""
+"""The commands `help` and `version`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class VersionShown(msgspec.Struct, frozen=True, kw_only=True):
 @command("help")
 @click.argument("words", metavar="[TOPIC|COMMAND...]", nargs=-1, shell_complete=_complete)
 @with_common_options
-def help_(answering: CommandContext, words: tuple[str, ...]) -> None:
+def help_(context: CommandContext, words: tuple[str, ...]) -> None:
     """Show help on a topic or a command.
 
     Without an argument, lists the topics. In a pipe, a topic is printed as Markdown.
@@ -63,8 +63,8 @@ def help_(answering: CommandContext, words: tuple[str, ...]) -> None:
         titles = {**{each: title(each) for each in TOPICS}, **{each: name for each, (name, _) in GENERATED.items()}}
         topics = tuple(HelpTopic(topic=each, title=name) for each, name in titles.items())
         rows = ((each.topic, each.title) for each in topics)
-        answering.print(HelpShown(topics=topics), table(rows, ("topic", "title")))
-        answering.note("read a topic with: codebatch help TOPIC")
+        context.print(HelpShown(topics=topics), table(rows, ("topic", "title")))
+        context.note("read a topic with: codebatch help TOPIC")
         return
     if len(words) == 1 and words[0] in ALL_TOPICS:
         text = _page(words[0])
@@ -73,19 +73,19 @@ def help_(answering: CommandContext, words: tuple[str, ...]) -> None:
     else:
         text = _help_of_command(words)
         lines = text.splitlines()
-    answering.print(HelpShown(topic=" ".join(words), text=text), lines)
+    context.print(HelpShown(topic=" ".join(words), text=text), lines)
 
 
 @command()
 @with_common_options
-def version(answering: CommandContext) -> None:
+def version(context: CommandContext) -> None:
     """Print the versions of codebatch and Python."""
     shown = VersionShown(version=__version__, python=platform.python_version())
-    answering.print(shown, [f"codebatch {shown.version} (Python {shown.python})"])
+    context.print(shown, [f"codebatch {shown.version} (Python {shown.python})"])
 
 
 def _page(topic: str) -> str:
-    """Return the Markdown of a topic."""
+    """Return the Markdown text of a topic."""
     if topic not in GENERATED:
         return page(topic)
     root = click.get_current_context().find_root().command
@@ -94,16 +94,16 @@ def _page(topic: str) -> str:
 
 
 def _help_of_command(words: tuple[str, ...]) -> str:
-    """Return the help of a command. Raises InvalidInput if no command has these words."""
+    """Return the help of a command. Raises InvalidInput if no command has this name."""
     context = click.get_current_context().find_root()
     for word in words:
         group = context.command
         below = group.get_command(context, word) if isinstance(group, click.Group) else None
         if below is None:
-            of = "topic or command" if len(words) == 1 else "command"
+            kind = "topic or command" if len(words) == 1 else "command"
             topics = ALL_TOPICS if len(words) == 1 else ()
-            meant = group.meant(context, word, topics) if isinstance(group, Group) else None
-            hint = f"did you mean {meant!r}?" if meant else f"see: {context.command_path} --help"
-            raise InvalidInput(f"no such {of}: {' '.join(words)!r}", hint=hint)
+            similar = group.find_similar(context, word, topics) if isinstance(group, Group) else None
+            hint = f"did you mean {similar!r}?" if similar else f"see: {context.command_path} --help"
+            raise InvalidInput(f"no such {kind}: {' '.join(words)!r}", hint=hint)
         context = click.Context(below, context, word, **group.context_settings)
     return context.get_help()

@@ -1,4 +1,4 @@
-"""What the command line is: its commands, and what each answers under `--json`. Imports every command."""
+"""A description of the command line: commands, options, and the JSON types of answers. It imports every command."""
 
 from __future__ import annotations
 
@@ -129,24 +129,24 @@ class DescribedApi(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _NOTES = ("notes", tuple[str, ...])
-"""Notes on what the answer may lack, because files are partially parsed."""
+"""Notes about possible gaps of the answer because of partially parsed files."""
 
 
 def _rows(name: str, type_: object, *members: tuple[str, object]) -> type[msgspec.Struct]:
-    """Return the answer of a command whose rows are the member `records`, with further members."""
+    """Return the type of an answer whose rows are the member `records`, with further members."""
     words = "".join(map(str.capitalize, name.split("-")))
     all_members = [("records", type_), *members]
     answer = msgspec.defstruct(f"{words}Answer", all_members, bases=(AnswerScope,), frozen=True, kw_only=True)
-    called = name.replace("-", " " if name.startswith("query-") else " --", 1)
+    shown = name.replace("-", " " if name.startswith("query-") else " --", 1)
     answer.__doc__ = (
-        f"The answer of `codebatch {called}`.\n\n`complete`, `percent`, `stale` and `paths` are as in the answer of "
+        f"The answer of `codebatch {shown}`.\n\n`complete`, `percent`, `stale` and `paths` are as in the answer of "
         "`codebatch summary`."
     )
     return answer
 
 
 Records = list[Record] | dict[str, int]
-"""Whole records; numbers under `--count` and `--group-by`. `--fields` leaves fields out."""
+"""Complete records, or numbers for `--count` and `--group-by`. `--fields` omits fields."""
 
 ANSWERS: dict[str, object] = {
     "api": DescribedApi,
@@ -254,16 +254,16 @@ ANSWERS: dict[str, object] = {
     "work-status": WorkStatus,
     "work-unpause": WorkStatus,
 }
-"""The type of each answer, by name: the words of the command, or what else the member `schema` says."""
+"""The type of each answer, by name: the words of the command, or another name for the member `schema`."""
 
-_OF_EITHER_KIND = {"cancel"}
-"""Answers of batches of commands and of analyses, told apart by their `pipeline`."""
+_ANSWERS_OF_BOTH_KINDS = {"cancel"}
+"""Answers of commands for both kinds of batches; the member `pipeline` distinguishes them."""
 
 
 def answer_schema(name: str) -> dict[str, object]:
-    """The JSON Schema of an answer, draft 2020-12."""
+    """Return the JSON Schema of an answer, draft 2020-12."""
     type_ = ANSWERS[name]
-    kinds = get_args(type_) if isinstance(type_, UnionType) and name in _OF_EITHER_KIND else (type_,)
+    kinds = get_args(type_) if isinstance(type_, UnionType) and name in _ANSWERS_OF_BOTH_KINDS else (type_,)
     bodies, parts = msgspec.json.schema_components(kinds, schema_hook=lambda _: {"description": "any JSON value"})
     body = bodies[0] if len(bodies) == 1 else {"anyOf": list(bodies)}
     for kind in kinds:
@@ -275,20 +275,20 @@ def answer_schema(name: str) -> dict[str, object]:
 
 
 def schema_head(name: str) -> dict[str, object]:
-    """What every schema of ours begins with."""
+    """Return the first members of every schema."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"codebatch {name}"}
 
 
 def describe(group: click.Group) -> DescribedApi:
-    """All that the command line is, from its commands themselves. The same bytes each time."""
+    """Return the description of the command line, made from the commands themselves. Deterministic."""
     listed = [(words, command) for words, command in iter_commands(group) if not isinstance(command, click.Group)]
     names: dict[int, list[str]] = {}
     for words, command in listed:
         names.setdefault(id(command), []).append(" ".join(words))
-    once = {id(command): command for _, command in listed}
+    distinct = {id(command): command for _, command in listed}
     return DescribedApi(
         version=__version__,
-        commands=tuple(_described(names[each], command) for each, command in once.items()),
+        commands=tuple(_describe_command(names[each], command) for each, command in distinct.items()),
         options=tuple(map(_option, _options_of(group))),
         kinds={kind.__struct_config__.tag: _sentence(kind.__doc__) for kind in get_args(Record)},
         pipelines={each.name: each.tasks for each in PIPELINES.values()},
@@ -298,7 +298,7 @@ def describe(group: click.Group) -> DescribedApi:
 
 
 def iter_commands(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Every command and group below one, with its words."""
+    """Yield every command and group below a group, with its words."""
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
@@ -308,7 +308,7 @@ def iter_commands(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[t
             yield from iter_commands(command, (*words, name))
 
 
-def _described(names: list[str], command: click.Command) -> DescribedCommand:
+def _describe_command(names: list[str], command: click.Command) -> DescribedCommand:
     name = next((each for each in _answer_names(names) if each in ANSWERS), "")
     return DescribedCommand(
         name=names[0],
@@ -322,7 +322,7 @@ def _described(names: list[str], command: click.Command) -> DescribedCommand:
 
 
 def _answer_names(names: list[str]) -> list[str]:
-    """Return the names that the answer of a command may have, which is one of the names of the command."""
+    """Return the possible names of an answer: the names of its command."""
     return [name.replace(" ", "-") for name in names]
 
 
@@ -357,14 +357,14 @@ def _errors() -> tuple[DescribedError, ...]:
     for kind in kinds:
         kinds += kind.__subclasses__()
     coded = [kind for kind in kinds[1:] if "code" in kind.__dict__]
-    told = [
+    errors = [
         DescribedError(code=kind.code, exit=kind.exit_status, description=_sentence(kind.__doc__)) for kind in coded
     ]
     unknown = "The command line has an unknown command or option, or an invalid value."
     usage = DescribedError(code="usage", exit=2, description=unknown)
-    return tuple(sorted([*told, usage], key=lambda error: error.code))
+    return tuple(sorted([*errors, usage], key=lambda error: error.code))
 
 
 def _sentence(text: str | None) -> str:
-    """The first paragraph of a docstring, on one line."""
+    """Return the first paragraph of a docstring on one line."""
     return " ".join((text or "").strip().split("\n\n")[0].split())

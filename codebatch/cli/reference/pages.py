@@ -1,4 +1,4 @@
-"""The pages `commands` and `options` of `codebatch help`, as Markdown made from the definitions themselves."""
+"""The pages `commands` and `options` of `codebatch help`, as Markdown made from the definitions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OPTIONS = "Options of many commands"
 
 def commands_page(root: click.Group) -> str:
     """Return the page of all commands, by section."""
-    from codebatch.cli import SECTIONS  # imports this module
+    from codebatch.cli import SECTIONS  # A circular import: `codebatch.cli` imports this module.
 
     context = click.Context(root)
     lines = [f"# {_COMMANDS}", "", "`codebatch help COMMAND` describes a command.", ""]
@@ -30,15 +30,17 @@ def commands_page(root: click.Group) -> str:
 
 
 def options_page(root: click.Group) -> str:
-    """Return the page of the options that many or all commands have."""
+    """Return the page of the options that all or many commands have."""
     context = click.Context(root)
-    of_all = [each for each in root.params if isinstance(each, HelpfulOption) and each.name != "version"]
+    of_all = [
+        parameter for parameter in root.params if isinstance(parameter, HelpfulOption) and parameter.name != "version"
+    ]
     lines = [f"# {_OPTIONS}", ""]
     for title, options in (("Options of every command", of_all), ("Common options", common_options())):
         rows = [
-            (row[0], each.text(is_detailed=True))
-            for each in options
-            if (row := each.get_help_record(context)) is not None
+            (row[0], parameter.text(is_detailed=True))
+            for parameter in options
+            if (row := parameter.get_help_record(context)) is not None
         ]
         lines += [f"## {title}", "", *_table(("option", "description"), rows), ""]
     lines.append("The options of every command can stand before or after the name of the command.")
@@ -49,11 +51,11 @@ GENERATED: dict[str, tuple[str, Callable[[click.Group], str]]] = {
     "commands": (_COMMANDS, commands_page),
     "options": (_OPTIONS, options_page),
 }
-"""Title and maker of each generated page, by topic."""
+"""Title and function of each generated page, by topic."""
 
 
 def _below(name: str, command: click.Command | None) -> Iterator[Row]:
-    """Yield the commands of a group."""
+    """Yield the commands of a group with their summaries."""
     if isinstance(command, click.Group):
         context = click.Context(command)
         for word in command.list_commands(context):
@@ -63,7 +65,7 @@ def _below(name: str, command: click.Command | None) -> Iterator[Row]:
 
 
 def _table(header: Row, rows: Sequence[Row]) -> Iterator[str]:
-    """Yield a Markdown table whose columns are aligned in the source too."""
+    """Yield a Markdown table with aligned columns."""
     width = max(len(first) for first, _ in (header, *rows))
     for first, second in (header, ("-" * width, "-" * len(header[1])), *rows):
         yield f"| {first.ljust(width)} | {second} |"

@@ -1,4 +1,4 @@
-"""`selftest`, with the alias `gate`: self-tests of a store, a batch and this program."""
+"""The command `selftest`, with the alias `gate`: self-tests of a store, a batch and this installation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec.structs import asdict, replace
 
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.context import CommandContext, batch_option, table, with_common_options
-from codebatch.cli.framework.groups import Group, answering_group
+from codebatch.cli.framework.groups import Group, group_with_common_options
 from codebatch.cli.run.run import RunListener
 from codebatch.errors import BatchIncomplete
 from codebatch.model.text.quantities import count_of
@@ -26,7 +26,7 @@ _SHOWN_MAX = 20
 
 
 @click.group(cls=Group)
-@answering_group
+@group_with_common_options
 def selftest() -> None:
     """Run self-tests on the store, a batch and this installation."""
 
@@ -41,7 +41,7 @@ def selftest() -> None:
 )
 @option("--tag", metavar="TAG", help="Only self-tests with this tag, such as program, store or batch")
 @with_common_options
-def gate_list(answering: CommandContext, status: str | None, tag: str | None) -> None:
+def gate_list(context: CommandContext, status: str | None, tag: str | None) -> None:
     """List the self-tests and what they check.
 
     Self-tests are listed in the order in which `codebatch selftest bundle` runs them. The column of aliases shows their
@@ -51,7 +51,7 @@ def gate_list(answering: CommandContext, status: str | None, tag: str | None) ->
         about(each) for each in GATES if (not status or each.status == status) and (not tag or tag in each.tags)
     )
     rows = [(each.gate_id, each.status, " ".join(each.aliases) or "-", each.invariant) for each in gates]
-    answering.print(
+    context.print(
         gates,
         table(rows, ("self-test", "status", "aliases", "checks")) if rows else [],
         if_none="no matching self-tests",
@@ -62,18 +62,18 @@ def gate_list(answering: CommandContext, status: str | None, tag: str | None) ->
 @click.argument("name", metavar="NAME")
 @batch_option
 @with_common_options
-def gate_run(answering: CommandContext, name: str, batch_reference: str | None) -> int:
+def gate_run(context: CommandContext, name: str, batch_reference: str | None) -> int:
     """Run one self-test.
 
     Exit status 1 if it fails. Exit status 3 if it is skipped because something that it needs is missing.
     """
     chosen = find_gate(name)
-    teller = RunListener(answering)
-    subject = _subject(answering, batch_reference, teller)
+    listener = RunListener(context)
+    subject = _subject(context, batch_reference, listener)
     subject.check_names()
-    result = _suggested(answering, run_gate(chosen, subject))
-    answering.print(result, _result_lines(result))
-    return _status(answering, [result])
+    result = _with_store_in_hints(context, run_gate(chosen, subject))
+    context.print(result, _result_lines(result))
+    return _status(context, [result])
 
 
 @command("bundle")
@@ -81,7 +81,7 @@ def gate_run(answering: CommandContext, name: str, batch_reference: str | None) 
 @batch_option
 @option("--fail-fast", is_flag=True, help="Stop at the first failure")
 @with_common_options
-def gate_bundle(answering: CommandContext, name: str, batch_reference: str | None, fail_fast: bool) -> int:
+def gate_bundle(context: CommandContext, name: str, batch_reference: str | None, fail_fast: bool) -> int:
     """Run all self-tests.
 
     BUNDLE is `all`. The names of CodeBatch 1.0.2 (phase1, phase2, phase3 and release) also run all self-tests. If
@@ -90,57 +90,57 @@ def gate_bundle(answering: CommandContext, name: str, batch_reference: str | Non
     Exit status 1 if a self-test fails. Exit status 3 if all are skipped.
     """
     check_bundle(name)
-    teller = RunListener(answering)
-    subject = _subject(answering, batch_reference, teller)
+    listener = RunListener(context)
+    subject = _subject(context, batch_reference, listener)
     subject.check_names()
     bundle = run_all(name, subject, is_stopping=fail_fast)
-    bundle = replace(bundle, results=tuple(_suggested(answering, result) for result in bundle.results))
+    bundle = replace(bundle, results=tuple(_with_store_in_hints(context, result) for result in bundle.results))
     lines = [line for result in bundle.results for line in _result_lines(result)]
     counts = {"passed": bundle.passed_count, "failed": bundle.failed_count, "skipped": bundle.skipped_count}
     lines.append(", ".join(f"{count:,} {word}" for word, count in counts.items() if count))
-    answering.print(bundle, lines)
-    return _status(answering, bundle.results)
+    context.print(bundle, lines)
+    return _status(context, bundle.results)
 
 
 @command("explain")
 @click.argument("name", metavar="NAME")
 @with_common_options
-def gate_explain(answering: CommandContext, name: str) -> None:
+def gate_explain(context: CommandContext, name: str) -> None:
     """Describe a self-test: what it checks, reads and writes."""
-    told = about(find_gate(name))
+    description = about(find_gate(name))
     lines = [
-        f"{told.gate_id} ({told.status}): {told.invariant}",
-        f"names      {' '.join((told.gate_id, *told.aliases))}",
-        f"needs      {told.needs}",
-        f"checks     {told.inspects}",
-        f"writes     {told.writes or 'nothing'}",
+        f"{description.gate_id} ({description.status}): {description.invariant}",
+        f"names      {' '.join((description.gate_id, *description.aliases))}",
+        f"needs      {description.needs}",
+        f"checks     {description.inspects}",
+        f"writes     {description.writes or 'nothing'}",
     ]
-    answering.print(GateExplainAnswer(**asdict(told)), lines)
+    context.print(GateExplainAnswer(**asdict(description)), lines)
 
 
 for _command in (gate_list, gate_run, gate_bundle, gate_explain):
     selftest.add_command(_command)
 
 
-def _subject(answering: CommandContext, reference: str | None, teller: RunListener) -> Subject:
+def _subject(context: CommandContext, reference: str | None, listener: RunListener) -> Subject:
     return Subject(
-        answering.place,
+        context.place,
         reference,
         execution=lambda: ExecutionSettings(configuration=load_configuration(Path.cwd())),
         program=program_of,
-        listener=teller,
+        listener=listener,
     )
 
 
 def program_of() -> Program:
-    """All commands, each imported, and the names that help lists."""
-    from codebatch.cli import SECTIONS, cli  # which imports us
+    """Return all commands, each imported, and the names that help lists."""
+    from codebatch.cli import SECTIONS, cli  # A circular import: `codebatch.cli` imports this module.
 
     commands: list[SubjectCommand] = []
     broken: list[str] = []
-    left: list[tuple[str, click.Group]] = [("", cli)]
-    while left:
-        before, group = left.pop()
+    pending: list[tuple[str, click.Group]] = [("", cli)]
+    while pending:
+        before, group = pending.pop()
         ctx = click.Context(group)
         for name in group.list_commands(ctx):
             try:
@@ -154,38 +154,38 @@ def program_of() -> Program:
             options = frozenset(name for option in of_it for name in option.opts)
             commands.append(SubjectCommand(f"{before}{name}", command.help or "", options))
             if isinstance(command, click.Group):
-                left.append((f"{before}{name} ", command))
-    told = tuple(name for section in SECTIONS.values() for name in section)
-    return Program(tuple(commands), told, tuple(broken), None if broken else _described(cli))
+                pending.append((f"{before}{name} ", command))
+    listed = tuple(name for section in SECTIONS.values() for name in section)
+    return Program(tuple(commands), listed, tuple(broken), None if broken else _described_options(cli))
 
 
-def _described(root: click.Group) -> dict[str, frozenset[str]]:
-    """The options of each command, under each of its names, as `api --json` has them."""
+def _described_options(root: click.Group) -> dict[str, frozenset[str]]:
+    """Return the options of each command by each of its names, as in `api --json`."""
     from codebatch.cli.reference.interface import describe
 
-    told = describe(root)
-    common = {name for option in told.options for name in option.names} - {"-V", "--version"}
+    interface = describe(root)
+    common = {name for option in interface.options for name in option.names} - {"-V", "--version"}
     return {
-        name: frozenset(common.union(*(option.names for option in each.options)))
-        for each in told.commands
-        for name in (each.name, *each.aliases)
+        name: frozenset(common.union(*(option.names for option in described.options)))
+        for described in interface.commands
+        for name in (described.name, *described.aliases)
     }
 
 
-def _suggested(answering: CommandContext, result: GateResult) -> GateResult:
-    """A result whose hints name the store that was named."""
+def _with_store_in_hints(context: CommandContext, result: GateResult) -> GateResult:
+    """Return a result whose hints name the store, if the user named one."""
     failures = tuple(
-        replace(failure, suggestion=failure.suggestion and answering.suggest(failure.suggestion))
+        replace(failure, suggestion=failure.suggestion and context.suggest(failure.suggestion))
         for failure in result.failures
     )
-    return replace(result, failures=failures, reason=answering.suggest(result.reason))
+    return replace(result, failures=failures, reason=context.suggest(result.reason))
 
 
 def _result_lines(result: GateResult) -> Iterator[str]:
     looked = ", ".join(count_of(count, noun.removesuffix("s")) for noun, count in result.details.items())
     failed = count_of(result.failures_count, "failure")
-    told = {"passed": looked, "failed": f"{failed}; {looked}" if looked else failed, "skipped": result.reason}
-    yield f"{result.outcome:7}  {result.gate_id:25}  {told[result.outcome]}".rstrip()
+    detail = {"passed": looked, "failed": f"{failed}; {looked}" if looked else failed, "skipped": result.reason}
+    yield f"{result.outcome:7}  {result.gate_id:25}  {detail[result.outcome]}".rstrip()
     for failure in result.failures[:_SHOWN_MAX]:
         yield f"    {failure.location}: {failure.message}" if failure.location else f"    {failure.message}"
         differs = (("expected", failure.expected), ("actual", failure.actual), ("hint", failure.suggestion))
@@ -194,11 +194,11 @@ def _result_lines(result: GateResult) -> Iterator[str]:
         yield f"    {count_of(more, 'more failure')}"
 
 
-def _status(answering: CommandContext, results: Sequence[GateResult]) -> int:
-    """The exit status. That gates are skipped for want of what they need is said, also to whom wants no notes."""
+def _status(context: CommandContext, results: Sequence[GateResult]) -> int:
+    """Return the exit status. Report skipped self-tests even with `-q`."""
     lacking = [result.gate_id for result in results if result.outcome == "skipped"]
     if lacking:
-        answering.tell(f"incomplete: skipped {', '.join(lacking)}")
+        context.report(f"incomplete: skipped {', '.join(lacking)}")
     outcomes = {result.outcome for result in results}
     if "failed" in outcomes:
         return EXIT_FAILED

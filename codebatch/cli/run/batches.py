@@ -1,4 +1,4 @@
-"""`batch`, `pipelines`, `pipeline`, `tasks`, `shards`: low-level commands for batches."""
+"""The commands `batch`, `pipelines`, `pipeline`, `tasks` and `shards`: low-level commands for batches."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from codebatch.cli.framework.answers import ask
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.completion import complete_batch
-from codebatch.cli.framework.context import CommandContext, asked_batch_option, batch_option, table, with_common_options
-from codebatch.cli.framework.groups import Group, answering_group
+from codebatch.cli.framework.context import CommandContext, batch_option, query_batch_option, table, with_common_options
+from codebatch.cli.framework.groups import Group, group_with_common_options
 from codebatch.cli.framework.read_report import explain_option
 from codebatch.coordinator.analysis.planning import find_pipeline
 from codebatch.errors import InvalidInput
@@ -44,7 +44,7 @@ from codebatch.store.results.outputs import current_outputs
 
 
 @click.group(cls=Group)
-@answering_group
+@group_with_common_options
 def batch() -> None:
     """Create a batch without running it, list and show batches."""
 
@@ -60,20 +60,21 @@ def batch() -> None:
 )
 @common_option("pipeline")
 @with_common_options
-def batch_init(answering: CommandContext, snapshot_reference: str, pipeline: str | None) -> None:
+def batch_init(context: CommandContext, snapshot_reference: str, pipeline: str | None) -> None:
     """Create a batch of a snapshot without running it."""
-    from codebatch.operations.runs.planning import plan_snapshot  # 15 ms that a list can do without
+    # Other commands of this module do not need this import.
+    from codebatch.operations.runs.planning import plan_snapshot
 
-    store = answering.place.open()
+    store = context.place.open()
     configuration = load_configuration(Path.cwd())
-    made, plan = plan_snapshot(configuration, store, snapshot_reference, pipeline, answering.note)
-    answering.tell_other_project(store, made)
+    new_batch, plan = plan_snapshot(configuration, store, snapshot_reference, pipeline, context.note)
+    context.report_other_project(store, new_batch)
     size = f"{count_of(plan.items, 'file')} in {count_of(len(plan.shards), 'shard')}"
-    answering.print(
-        BatchMade(batch_id=made.id, snapshot_id=plan.snapshot_id, pipeline=plan.pipeline, plan_digest=plan.digest),
-        [f"batch {made.id}: {size}, {', '.join(plan.task_names)}"],
+    context.print(
+        BatchMade(batch_id=new_batch.id, snapshot_id=plan.snapshot_id, pipeline=plan.pipeline, plan_digest=plan.digest),
+        [f"batch {new_batch.id}: {size}, {', '.join(plan.task_names)}"],
     )
-    answering.note(f"next: codebatch run --batch {made.id}")
+    context.note(f"next: codebatch run --batch {new_batch.id}")
 
 
 @batch.command("list")
@@ -81,14 +82,14 @@ def batch_init(answering: CommandContext, snapshot_reference: str, pipeline: str
 @option("--active", "is_active", is_flag=True, help="Only batches that have not ended or that wait for an answer")
 @explain_option
 @with_common_options
-def batch_list(answering: CommandContext, pipeline: str | None, is_active: bool) -> None:
+def batch_list(context: CommandContext, pipeline: str | None, is_active: bool) -> None:
     """List all batches, the oldest first."""
-    store = answering.place.open()
-    given = given_names(store)
-    listed = batches.list_batches(store, answering.note, pipeline=pipeline)
-    rows = [_batch_row(each, given) for each in listed if each.is_active or not is_active]
-    shown = [asdict(row) | {"paths": ", ".join(row.paths), "names": _typed(row.names)} for row in rows]
-    answering.print(
+    store = context.place.open()
+    names = given_names(store)
+    listed = batches.list_batches(store, context.note, pipeline=pipeline)
+    rows = [_batch_row(listed_batch, names) for listed_batch in listed if listed_batch.is_active or not is_active]
+    shown = [asdict(row) | {"paths": ", ".join(row.paths), "names": _with_at_sign(row.names)} for row in rows]
+    context.print(
         rows,
         table((row.values() for row in shown), shown[0]) if shown else [],
         if_none="no matching batches" if pipeline or is_active else "no batches yet",
@@ -97,10 +98,10 @@ def batch_list(answering: CommandContext, pipeline: str | None, is_active: bool)
 
 @batch.command("show")
 @click.argument("named", metavar="[BATCH]", required=False, shell_complete=complete_batch)
-@asked_batch_option
+@query_batch_option
 @option("--outputs", "only_outputs", is_flag=True, help="Print only the directory of the outputs of the batch")
 @with_common_options
-def batch_show(answering: CommandContext, named: str | None, batch_reference: str | None, only_outputs: bool) -> None:
+def batch_show(context: CommandContext, named: str | None, batch_reference: str | None, only_outputs: bool) -> None:
     """Show a batch and the directory of its outputs.
 
     Without BATCH or --batch, shows the batch that queries use by default. To read all symbols, for example:
@@ -114,58 +115,58 @@ def batch_show(answering: CommandContext, named: str | None, batch_reference: st
         raise InvalidInput("two batches were given", hint="give one batch, as ID or with --batch")
     reference = batch_reference if named is None else named
     if reference is None or latest_offset(reference) is not None or only_outputs:
-        asked = ask(answering, reference).question
-        store, found = asked.store, asked.batch
+        question = ask(context, reference).question
+        store, batch_dir = question.store, question.batch
     else:
-        store, found = answering.batch(reference, "any")
+        store, batch_dir = context.batch(reference, "any")
     if not only_outputs:
-        _show(answering, store, found)
+        _show(context, store, batch_dir)
         return
-    directory = str(batches.outputs_of(found))
-    if answering.as_json:
-        answering.print(BatchOutputs(outputs=directory), (), name="batch-outputs")
+    directory = str(batches.outputs_of(batch_dir))
+    if context.as_json:
+        context.print(BatchOutputs(outputs=directory), (), name="batch-outputs")
         return
-    # For a shell, which opens what it is told byte by byte.
-    answering.display.make_way()
+    # Write bytes, because a shell opens the path byte by byte.
+    context.display.make_way()
     sys.stdout.buffer.write(os.fsencode(directory) + b"\n")
     sys.stdout.flush()
 
 
-def _show(answering: CommandContext, store: StoreDir, found: BatchDir) -> None:
-    about, outputs = found.about, current_outputs(found)
+def _show(context: CommandContext, store: StoreDir, batch_dir: BatchDir) -> None:
+    about, outputs = batch_dir.about, current_outputs(batch_dir)
     root = None if outputs is None else str(outputs.root)
-    names = _names(found.id, given_names(store))
+    names = _names(batch_dir.id, given_names(store))
     row = BatchShown(
-        batch_id=found.id,
+        batch_id=batch_dir.id,
         created_at=instant(about.created_at_ns),
         snapshot_id=about.snapshot_id,
         pipeline=about.pipeline,
-        status=batches.state_of(store, found)[0],
+        status=batches.state_of(store, batch_dir)[0],
         source=", ".join(map(display_path, about.sources)),
-        paths=shown_paths(found),
+        paths=shown_paths(batch_dir),
         plan_digest=about.plan_digest,
         names=names,
         outputs=root,
     )
     root_shown = "none yet" if root is None else display_path(os.fsencode(root))
-    paths_shown = ", ".join(shown_paths(found)) or "all"
-    shown = {**asdict(row), "paths": paths_shown, "names": _typed(names), "outputs": root_shown}
-    answering.print(row, (f"{name.ljust(12)} {value}" for name, value in shown.items()))
+    paths_shown = ", ".join(shown_paths(batch_dir)) or "all"
+    shown = {**asdict(row), "paths": paths_shown, "names": _with_at_sign(names), "outputs": root_shown}
+    context.print(row, (f"{name.ljust(12)} {value}" for name, value in shown.items()))
 
 
-def _batch_row(each: ListedBatch, given: Mapping[str, str]) -> BatchRow:
-    """A batch in a list. Of one that cannot be read, nothing but its id is known."""
-    about = None if each.batch is None else each.batch.about
+def _batch_row(listed_batch: ListedBatch, names: Mapping[str, str]) -> BatchRow:
+    """Return a row for a batch. For an unreadable batch, only the ID is known."""
+    about = None if listed_batch.batch is None else listed_batch.batch.about
     return BatchRow(
-        batch_id=each.id,
+        batch_id=listed_batch.id,
         created_at="" if about is None else instant(about.created_at_ns),
         snapshot_id="" if about is None else about.snapshot_id,
         pipeline="" if about is None else about.pipeline,
-        status=each.state,
+        status=listed_batch.state,
         files=0 if about is None else about.items,
         source="" if about is None else ", ".join(map(display_path, about.sources)),
-        paths=() if each.batch is None else shown_paths(each.batch),
-        names=_names(each.id, given),
+        paths=() if listed_batch.batch is None else shown_paths(listed_batch.batch),
+        names=_names(listed_batch.id, names),
     )
 
 
@@ -173,11 +174,11 @@ def _batch_row(each: ListedBatch, given: Mapping[str, str]) -> BatchRow:
 @batch_option
 @explain_option
 @with_common_options
-def tasks(answering: CommandContext, batch_reference: str | None) -> None:
+def tasks(context: CommandContext, batch_reference: str | None) -> None:
     """List the tasks of a batch and their progress."""
-    store, batch = answering.batch(batch_reference)
+    store, batch = context.batch(batch_reference)
     rows = batches.task_states(store, batch)
-    answering.print(
+    context.print(
         rows,
         table(
             ((r.task_id, r.status, ", ".join(r.depends_on) or "-", r.files_done, r.files_failed) for r in rows),
@@ -191,7 +192,7 @@ def tasks(answering: CommandContext, batch_reference: str | None) -> None:
 @option("--task", "task", metavar="NAME", required=True, help="Task whose shards are listed")
 @option(
     "--status",
-    "wanted",
+    "state_filter",
     metavar="STATE",
     type=click.Choice(["open", "ready", "running", "done", "failed"]),
     help="Only shards in this state: open, running, done or failed",
@@ -199,22 +200,22 @@ def tasks(answering: CommandContext, batch_reference: str | None) -> None:
 )
 @explain_option
 @with_common_options
-def shards(answering: CommandContext, batch_reference: str | None, task: str, wanted: str | None) -> None:
+def shards(context: CommandContext, batch_reference: str | None, task: str, state_filter: str | None) -> None:
     """List the shards of one task.
 
     A shard is a part of the files of a batch. Shards are listed in the order of their paths.
     """
-    store, batch = answering.batch(batch_reference)
-    wanted = "open" if wanted == "ready" else wanted
-    rows = [asdict(each) for each in batches.shard_states(store, batch, task) if wanted in (None, each.status)]
-    answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else [], if_none="no matching shards")
+    store, batch = context.batch(batch_reference)
+    state_filter = "open" if state_filter == "ready" else state_filter
+    rows = [asdict(state) for state in batches.shard_states(store, batch, task) if state_filter in (None, state.status)]
+    context.print(rows, table((row.values() for row in rows), rows[0]) if rows else [], if_none="no matching shards")
 
 
 @command()
 @with_common_options
-def pipelines(answering: CommandContext) -> None:
+def pipelines(context: CommandContext) -> None:
     """List the pipelines."""
-    answering.print(
+    context.print(
         [PipelineRow(name=p.name, description=p.summary, tasks=p.tasks) for p in PIPELINES.values()],
         table(
             ((p.name, ", ".join(p.tasks), p.summary) for p in PIPELINES.values()), ("pipeline", "tasks", "description")
@@ -225,7 +226,7 @@ def pipelines(answering: CommandContext) -> None:
 @command()
 @click.argument("name")
 @with_common_options
-def pipeline(answering: CommandContext, name: str) -> None:
+def pipeline(context: CommandContext, name: str) -> None:
     """List the tasks of a pipeline.
 
     For each task, shows the tasks that it needs and the kinds of records that it emits.
@@ -233,7 +234,7 @@ def pipeline(answering: CommandContext, name: str) -> None:
     configuration = load_configuration(Path.cwd())
     chosen = find_pipeline(name, configuration.settings.tasks)
     declared = [describe_task(configuration.catalogue, task) for task in chosen.tasks]
-    answering.print(
+    context.print(
         PipelineShown(name=chosen.name, description=chosen.summary, tasks=tuple(map(_task_row, declared))),
         [
             f"{chosen.name}: {chosen.summary}",
@@ -256,10 +257,10 @@ def _task_row(task: TaskDescription) -> TaskRow:
     )
 
 
-def _names(batch_id: str, given: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(name for name, named in given.items() if named == batch_id)
+def _names(batch_id: str, names: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(name for name, named in names.items() if named == batch_id)
 
 
-def _typed(names: Iterable[str]) -> str:
-    """Names as they are typed."""
+def _with_at_sign(names: Iterable[str]) -> str:
+    """Return names in the form in which users type them."""
     return ", ".join(f"@{name}" for name in names)

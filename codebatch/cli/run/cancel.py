@@ -1,6 +1,6 @@
-"""`cancel`: the end of a batch before it is complete.
+"""The command `cancel`.
 
-It is wanted at once: what only conducting needs is imported behind the request.
+The request should take effect at once, so modules for later steps are imported after it.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ _RUNNING_SHOWN = 3
 
 
 class EndListener(WorkListener):
-    """Tells on standard error how a batch of commands comes to its end."""
+    """Listener that shows what a cancellation waits for on standard error."""
 
-    def __init__(self, answering: CommandContext) -> None:
-        self._answering = answering
+    def __init__(self, context: CommandContext) -> None:
+        self._context = context
 
     def note(self, text: str) -> None:
-        self._answering.note(text)
+        self._context.note(text)
 
     def waiting(self, running: tuple[CommandId, ...], who: str) -> None:
         more = f" and {len(running) - _RUNNING_SHOWN:,} more" if len(running) > _RUNNING_SHOWN else ""
-        told = f"{', '.join(running[:_RUNNING_SHOWN])}{more} of " if running else ""
-        self._answering.display.tell(Stage(f"waiting for {told}{who}"))
+        tasks = f"{', '.join(running[:_RUNNING_SHOWN])}{more} of " if running else ""
+        self._context.display.show_stage(Stage(f"waiting for {tasks}{who}"))
 
     def update(self, progress: WorkProgress) -> None:
-        shown = ", ".join(each.id for each in progress.running[:_RUNNING_SHOWN])
-        self._answering.display.tell(Stage(f"waiting for {shown}" if shown else "ending"))
+        shown = ", ".join(command.id for command in progress.running[:_RUNNING_SHOWN])
+        self._context.display.show_stage(Stage(f"waiting for {shown}" if shown else "ending"))
 
 
 def _finite(_: click.Context, __: click.Parameter, seconds: float | None) -> float | None:
-    if seconds is not None and not seconds <= SECONDS_MAX:  # Nor is it so of what is no number.
+    if seconds is not None and not seconds <= SECONDS_MAX:  # The comparison is also false for NaN.
         raise InvalidInput(f"--grace must be from 0 to {SECONDS_MAX:,}, not {seconds}")
     return seconds
 
@@ -64,7 +64,7 @@ def _finite(_: click.Context, __: click.Parameter, seconds: float | None) -> flo
 @trust_option
 @with_common_options
 def cancel(
-    answering: CommandContext,
+    context: CommandContext,
     batch_reference: str | None,
     grace: float | None,
     is_forced: bool,
@@ -78,21 +78,21 @@ def cancel(
     Running tasks of a task list are terminated, and killed after the grace period. Workers of an analysis finish their
     current file. Results so far are kept.
     """
-    store = answering.place.open()
-    batch = resolve_live(store, batch_reference, answering.note, kind="any")
+    store = context.place.open()
+    batch = resolve_live(store, batch_reference, context.note, kind="any")
     if not is_work(batch):
         if grace is not None or is_trusted:
             raise InvalidInput(
                 "--grace and --trust apply only to `work` batches", hint=f"batch {batch.id} is an analysis"
             )
-        cancelling.cancel_analysis(batch, is_forced=is_forced, waits=not no_wait, listener=EndListener(answering))
-        from codebatch.cli.answers.analysis_status import answer_standing  # 20 ms
+        cancelling.cancel_analysis(batch, is_forced=is_forced, waits=not no_wait, listener=EndListener(context))
+        from codebatch.cli.answers.analysis_status import answer_analysis_status  # The import follows the request.
 
-        answering.batches.append(batch)
-        answer_standing(answering, store, batch, name="cancel")
+        context.batches.append(batch)
+        answer_analysis_status(context, store, batch, name="cancel")
         return 0
-    found = explaining_untrusted_commands(
-        answering,
+    work_batch = explaining_untrusted_commands(
+        context,
         lambda: cancelling.cancel_batch(
             store,
             batch,
@@ -100,10 +100,14 @@ def cancel(
             is_forced=is_forced,
             waits=not no_wait,
             is_trusted=is_trusted,
-            listener=EndListener(answering),
+            listener=EndListener(context),
         ),
     )
-    is_ended = found.standing.state.is_final and found.standing.coordinator is None and not found.standing.workers
+    is_ended = (
+        work_batch.standing.state.is_final
+        and work_batch.standing.coordinator is None
+        and not work_batch.standing.workers
+    )
     how = "" if is_ended else "; running tasks are being stopped"
-    answer_work(answering, found, [f"{found.standing.state.value}: {summary(found)}{how}"])
+    answer_work(context, work_batch, [f"{work_batch.standing.state.value}: {summary(work_batch)}{how}"])
     return 0

@@ -1,4 +1,4 @@
-"""`follow` and `events`: the events of a batch, live or recorded."""
+"""The commands `follow` and `events`: events of a batch, live or recorded."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from codebatch.cli.answers.event_lines import event_line, is_told
+from codebatch.cli.answers.event_lines import event_line, is_printed
 from codebatch.cli.answers.work_status import closed_texts
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.context import CommandContext, batch_option, with_common_options
@@ -36,7 +36,7 @@ _TO_GO = (CommandState.PENDING.value, CommandState.READY.value, "WAITING")
 @option("--keep", "keeps", is_flag=True, help="Keep waiting while no process runs the batch")
 @explain_option
 @with_common_options
-def follow(answering: CommandContext, batch_reference: str | None, since: str | None, keeps: bool) -> int:
+def follow(context: CommandContext, batch_reference: str | None, since: str | None, keeps: bool) -> int:
     """Follow the progress of a batch until it ends.
 
     The batch may run in another terminal, in the background or on another host. With --json each event is one line.
@@ -44,26 +44,26 @@ def follow(answering: CommandContext, batch_reference: str | None, since: str | 
     Exit status 0 if all is done. Exit status 3 otherwise, or if no process runs the batch.
     """
     place = cursor_of(since)
-    store, batch = answering.batch(batch_reference, "any")
-    moving = _Moving(answering, batch)
-    last_heard: AnyEvent | None = None
+    store, batch = context.batch(batch_reference, "any")
+    progress_line = _ProgressLine(context, batch)
+    last_event: AnyEvent | None = None
     seen = Seen(is_conducted=False)
-    for one in iter_followed(followed_of(store, batch, place), keeps=keeps):
-        if isinstance(one, Seen):
-            if seen.is_conducted and not one.is_conducted and not one.is_over:
-                _tell_nobody(answering, batch, one, last_heard)
-            seen = one
-            moving.looked(one)
-        elif one is not None:
-            last_heard = one
-            _print(answering, one, only_told=True)
-            moving.heard(one)
-        moving.draw()
-    if seen.is_over and not isinstance(last_heard, BatchEnded) and not place.seq:
-        told = ", ".join(f"{count:,} {state.lower()}" for state, count in (seen.counts or {}).items())
-        answering.tell(f"events are missing; the batch has ended: {told}")
+    for item in iter_followed(followed_of(store, batch, place), keeps=keeps):
+        if isinstance(item, Seen):
+            if seen.is_conducted and not item.is_conducted and not item.is_over:
+                _report_not_running(context, batch, item, last_event)
+            seen = item
+            progress_line.add_status(item)
+        elif item is not None:
+            last_event = item
+            _print(context, item, only_printed=True)
+            progress_line.add_event(item)
+        progress_line.draw()
+    if seen.is_over and not isinstance(last_event, BatchEnded) and not place.seq:
+        counts_shown = ", ".join(f"{count:,} {state.lower()}" for state, count in (seen.counts or {}).items())
+        context.report(f"events are missing; the batch has ended: {counts_shown}")
     if seen.shortfall is not None:
-        raise _left_alone(batch, last_heard) if not seen.is_over and is_work(batch) else seen.shortfall
+        raise _not_running_error(batch, last_event) if not seen.is_over and is_work(batch) else seen.shortfall
     return 0
 
 
@@ -73,57 +73,57 @@ def follow(answering: CommandContext, batch_reference: str | None, since: str | 
 @option("--follow", "is_followed", is_flag=True, help="Continue with new events until the batch ends")
 @explain_option
 @with_common_options
-def events(answering: CommandContext, batch_reference: str | None, since: str | None, is_followed: bool) -> None:
+def events(context: CommandContext, batch_reference: str | None, since: str | None, is_followed: bool) -> None:
     """Print the events of a batch.
 
     Each event is one line, with --json a JSON object. To continue after an event, pass its `cursor` to --since.
     """
     place = cursor_of(since)
-    store, batch = answering.batch(batch_reference, "any")
+    store, batch = context.batch(batch_reference, "any")
     followed = followed_of(store, batch, place)
     is_silent = not place.seq
-    for one in iter_followed(followed) if is_followed else followed.read():
-        if one is not None and not isinstance(one, Seen):
+    for event in iter_followed(followed) if is_followed else followed.read():
+        if event is not None and not isinstance(event, Seen):
             is_silent = False
-            _print(answering, one, only_told=False)
+            _print(context, event, only_printed=False)
     if is_silent:
-        answering.tell("no events: the batch has not started, or its events were removed")
+        context.report("no events: the batch has not started, or its events were removed")
 
 
-def _print(answering: CommandContext, event: AnyEvent, *, only_told: bool) -> None:
-    if answering.as_json:
+def _print(context: CommandContext, event: AnyEvent, *, only_printed: bool) -> None:
+    if context.as_json:
         line = msgspec.json.encode(event) + b"\n"
-    elif only_told and not is_told(event):
+    elif only_printed and not is_printed(event):
         return
     else:
         line = printable(event_line(event)).encode(sys.stdout.encoding or "utf-8", "backslashreplace") + b"\n"
-    with answering.display.aside():
+    with context.display.aside():
         sys.stdout.buffer.write(line)
         sys.stdout.flush()
 
 
-class _Moving:
-    """The line that moves while a batch is followed."""
+class _ProgressLine:
+    """The progress line of `follow`."""
 
-    def __init__(self, answering: CommandContext, batch: BatchDir) -> None:
-        self._answering = answering
+    def __init__(self, context: CommandContext, batch: BatchDir) -> None:
+        self._context = context
         self._things = "tasks" if is_work(batch) else "results"
         self._counts: Mapping[str, int] = {}
         self._progress: BatchProgress | None = None
 
-    def heard(self, event: AnyEvent) -> None:
-        """An event came."""
+    def add_event(self, event: AnyEvent) -> None:
+        """Update the line with an event."""
         self._counts = event.counts
         if isinstance(event, BatchProgress):
             self._progress = event
 
-    def looked(self, seen: Seen) -> None:
-        """Somebody looked at the disk."""
+    def add_status(self, seen: Seen) -> None:
+        """Update the line with counts read from disk."""
         if seen.counts is not None:
             self._counts = seen.counts
 
     def draw(self) -> None:
-        """Say how far it is."""
+        """Draw the line."""
         counts = self._counts
         planned = sum(counts.values())
         to_go = sum(counts.get(state, 0) for state in _TO_GO)
@@ -134,14 +134,16 @@ class _Moving:
         more += [f"{count:,} {state.lower()}" for state, count in counts.items() if state in ("FAILED", "BLOCKED")]
         more += [f"{to_go:,} left"] if to_go else []
         closed = self._progress.closed_pools if self._progress is not None else ()
-        more += closed_texts({each.pool: instant_ns(each.until) for each in closed})
+        more += closed_texts({pool.pool: instant_ns(pool.until) for pool in closed})
         stage = Stage(
             "following", planned - to_go - running - blocked, planned, self._things, ", ".join(more), is_even=False
         )
-        self._answering.display.tell(msgspec.structs.replace(stage, left=self._left() if done < planned else ""))
+        self._context.display.show_stage(
+            msgspec.structs.replace(stage, left=self._remaining() if done < planned else "")
+        )
 
-    def _left(self) -> str:
-        """By our own clock it gets less, be nothing told, unless it waits for an answer."""
+    def _remaining(self) -> str:
+        """Return the remaining time as text. It decreases with the local clock, unless a task waits for an answer."""
         if self._progress is None:
             return ""
         blocked = self._counts.get(CommandState.BLOCKED.value, 0)
@@ -149,17 +151,17 @@ class _Moving:
         return eta_text(self._progress.eta_seconds, unknown=self._progress.without_estimate, blocked=blocked, past=past)
 
 
-def _tell_nobody(answering: CommandContext, batch: BatchDir, seen: Seen, last: AnyEvent | None) -> None:
+def _report_not_running(context: CommandContext, batch: BatchDir, seen: Seen, last: AnyEvent | None) -> None:
     if seen.alone:
         them = "this task" if seen.alone == 1 else "these tasks"
         runs = f"{count_of(seen.alone, 'task')} still {'runs' if seen.alone == 1 else 'run'}"
-        answering.note(
+        context.note(
             f"the batch is not running{_since(last)}, but {runs}; waiting for {them} to end; "
             f"to resume the batch: codebatch resume --batch {batch.id}"
         )
 
 
-def _left_alone(batch: BatchDir, last: AnyEvent | None) -> BatchIncomplete:
+def _not_running_error(batch: BatchDir, last: AnyEvent | None) -> BatchIncomplete:
     return BatchIncomplete(
         f"batch {batch.id} has not ended, but it is not running{_since(last)}",
         hint=f"resume it with: codebatch resume --batch {batch.id}",

@@ -1,4 +1,4 @@
-"""`import`: findings of other tools, added to a batch."""
+"""The command `import`: findings of other tools, added to a batch."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ImportAnswer(msgspec.Struct, frozen=True, kw_only=True):
 @with_common_options
 @executing
 def import_(
-    answering: CommandContext,
+    context: CommandContext,
     execution: ExecutionSettings,
     form: ImportFormat,
     files: tuple[str, ...],
@@ -73,21 +73,21 @@ def import_(
     """
     imported = import_files(
         execution,
-        answering.place.open(),
+        context.place.open(),
         batch_reference,
         files,
         form=form,
         task=task,
         root=None if root is None else Path(root),
         allow_failed=allow_failed,
-        listener=RunListener(answering),
+        listener=RunListener(context),
     )
     if imported.signal_status:
-        answering.note("stopped; nothing was imported")
+        context.note("stopped; nothing was imported")
         return imported.signal_status
-    answering.batches.append(imported.batch)
-    for text in _left_out(imported.left_out):
-        answering.tell(text)
+    context.batches.append(imported.batch)
+    for text in _omission_lines(imported.left_out):
+        context.report(text)
     answer = ImportAnswer(
         batch_id=imported.batch.id,
         snapshot_id=imported.batch.about.snapshot_id,
@@ -99,22 +99,22 @@ def import_(
         action=imported.action,
     )
     done = "" if imported.action == "new" else " (up to date, nothing to do)"
-    answering.print(answer, [f"{count_of(imported.findings, 'finding')} of {task} in {imported.batch.id}{done}"])
+    context.print(answer, [f"{count_of(imported.findings, 'finding')} of {task} in {imported.batch.id}{done}"])
     if imported.shortfall is not None:
         raise imported.shortfall
     if imported.findings:
-        answering.note(f"next: codebatch query diagnostics --task {task}")
+        context.note(f"next: codebatch query diagnostics --task {task}")
     return 0
 
 
-def _left_out(left_out: ExcludedRecords | None) -> Iterator[str]:
-    """What of the file is no finding, and why."""
+def _omission_lines(left_out: ExcludedRecords | None) -> Iterator[str]:
+    """Yield how many findings of the file were not imported, with the reasons."""
     if left_out is None:
         yield "the number of ignored findings is no longer known"
         return
     if left_out.unknown_files:
         examples = ", ".join(left_out.examples)
-        is_elsewhere = any(each.startswith(("/", "file:")) for each in left_out.examples)
+        is_elsewhere = any(example.startswith(("/", "file:")) for example in left_out.examples)
         yield (
             f"ignored: {count_of(left_out.unknown_files, 'finding')} in files that the batch does not have"
             + (f" (such as {examples})" if examples else "")

@@ -1,4 +1,4 @@
-"""`explain-miss` and `verify`: why results were not reused, and whether reused ones are right."""
+"""The commands `explain-miss` and `verify`: causes of cache misses, and verification of reused results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 import msgspec
 from msgspec.structs import asdict
 
-from codebatch.cli.framework.answers import rerun, status_of, tell_lacking
+from codebatch.cli.framework.answers import report_missing_results, rerun, status_of
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.completion import complete_batch
@@ -32,7 +32,7 @@ from codebatch.store.results.untrusted import UntrustedKey, trust
 _DIGEST_SHOWN = 12
 _SHOWN_MAX = 20
 _BATCH = re.compile(r"latest(~.*)?\Z|batch-|@[^/]+\Z")
-_TOLD = {
+_FIELD_NAMES = {
     "object": "content",
     "executable": "executable bit",
     "config": "configuration",
@@ -87,7 +87,7 @@ class VerifyAnswer(msgspec.Struct, frozen=True, kw_only=True):
 @option("--task", "task", metavar="NAME", help="Only this task")
 @explain_option
 @with_common_options
-def explain_miss(answering: CommandContext, words: tuple[str, ...], task: str | None) -> int:
+def explain_miss(context: CommandContext, words: tuple[str, ...], task: str | None) -> int:
     """Explain cache misses.
 
     Shows why results of BATCH, by default the latest, were not reused from earlier batches, for all files or for FILE.
@@ -99,12 +99,12 @@ def explain_miss(answering: CommandContext, words: tuple[str, ...], task: str | 
         raise click.UsageError("give at most a batch and a file")
     is_batch = len(words) == 2 or (words and _BATCH.match(words[0]))
     reference, path = (*words, None)[:2] if is_batch else (None, *words, None)[:2]
-    store, batch = answering.batch(reference)
+    store, batch = context.batch(reference)
     catalogue = load_configuration(Path.cwd()).catalogue
-    answer, whole = explain_misses(store, batch, catalogue, path=path, task=task, note=answering.note)
-    tell_lacking(answering, store, batch, whole)
-    answering.print(answer, _lines(answer))
-    return status_of(whole)
+    answer, completeness = explain_misses(store, batch, catalogue, path=path, task=task, note=context.note)
+    report_missing_results(context, store, batch, completeness)
+    context.print(answer, _lines(answer))
+    return status_of(completeness)
 
 
 @command("verify")
@@ -121,7 +121,7 @@ def explain_miss(answering: CommandContext, words: tuple[str, ...], task: str | 
 @option("--trust", "key", metavar="KEY", help="Do not verify; allow results with this cache key to be reused again")
 @common_option("jobs")
 @with_common_options
-def verify(answering: CommandContext, reference: str | None, share: float, key: str | None, jobs: int | None) -> int:
+def verify(context: CommandContext, reference: str | None, share: float, key: str | None, jobs: int | None) -> int:
     """Run a sample of a batch again and compare the results.
 
     Runs the tasks of BATCH, by default the latest, on a sample of its files again, without cached results. BATCH must
@@ -136,14 +136,14 @@ def verify(answering: CommandContext, reference: str | None, share: float, key: 
     if key is not None:
         if reference is not None:
             raise InvalidInput("give a batch or a key, not both")
-        return _trust(answering, key)
-    store, batch = answering.batch(reference)
+        return _trust(context, key)
+    store, batch = context.batch(reference)
     execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
-    teller = RunListener(answering)
-    verified = verify_batch(execution, store, batch, share, teller)
+    listener = RunListener(context)
+    verified = verify_batch(execution, store, batch, share, listener)
     if verified.signal_status:
         return verified.signal_status
-    shown = [MismatchedResult(task=task, **asdict(each)) for task, each in verified.differences[:_SHOWN_MAX]]
+    shown = [MismatchedResult(task=task, **asdict(mismatch)) for task, mismatch in verified.differences[:_SHOWN_MAX]]
     answer = VerifyAnswer(
         batch_id=batch.id,
         files=verified.files,
@@ -153,20 +153,20 @@ def verify(answering: CommandContext, reference: str | None, share: float, key: 
         differences=tuple(shown),
         untrusted=verified.untrusted,
     )
-    answering.print(answer, [each for line in _verified_lines(answer) for each in line.split("\n")])
-    for each in answer.untrusted:
-        answering.note(
-            f"results of {each.task} are no longer reused; to allow their reuse: codebatch verify --trust {each.key}"
+    context.print(answer, [mismatch for line in _verified_lines(answer) for mismatch in line.split("\n")])
+    for entry in answer.untrusted:
+        context.note(
+            f"results of {entry.task} are no longer reused; to allow their reuse: codebatch verify --trust {entry.key}"
         )
     if answer.different:
-        answering.note(f"batch {batch.id} is unchanged; run everything again with: {rerun(store, batch)} --again")
+        context.note(f"batch {batch.id} is unchanged; run everything again with: {rerun(store, batch)} --again")
         return 1
     return BatchIncomplete.exit_status if answer.failed else 0
 
 
 def _verified_lines(answer: VerifyAnswer) -> Iterator[str]:
-    for each in answer.differences:
-        yield f"{each.task}: {each.path}\n  - {each.first}\n  + {each.second}"
+    for mismatch in answer.differences:
+        yield f"{mismatch.task}: {mismatch.path}\n  - {mismatch.first}\n  + {mismatch.second}"
     if answer.different > len(answer.differences):
         yield f"{answer.different - len(answer.differences):,} more results differ, but are not listed"
     outcome = f"{answer.different:,} of them differ" if answer.different else "identical"
@@ -175,11 +175,11 @@ def _verified_lines(answer: VerifyAnswer) -> Iterator[str]:
         yield f"{count_of(answer.failed, 'result')} could not be produced again"
 
 
-def _trust(answering: CommandContext, key: str) -> int:
-    store = answering.place.open()
+def _trust(context: CommandContext, key: str) -> int:
+    store = context.place.open()
     with store.writing():
         trusted = trust(store, key)
-    answering.print(trusted, [f"reused again: {trusted.task} {trusted.key}"], name="verify-trust")
+    context.print(trusted, [f"reused again: {trusted.task} {trusted.key}"], name="verify-trust")
     return 0
 
 
@@ -187,13 +187,13 @@ def _lines(answer: MissesAnswer) -> Iterator[str]:
     for task in answer.tasks:
         yield f"{task.task}: {task.executed:,} executed, {task.reused:,} reused"
         for reason in task.reasons:
-            told = "; ".join(map(_told, reason.differences))
+            differences = "; ".join(map(_difference_text, reason.differences))
             against = f" ({reason.base})" if reason.base else ""
-            yield f"  {reason.count:,}: {told}{against}{_first_paths(reason)}"
+            yield f"  {reason.count:,}: {differences}{against}{_first_paths(reason)}"
 
 
-def _told(difference: FieldDifference) -> str:
-    words = [_TOLD.get(difference.field, difference.field), *([difference.name] if difference.name else [])]
+def _difference_text(difference: FieldDifference) -> str:
+    words = [_FIELD_NAMES.get(difference.field, difference.field), *([difference.name] if difference.name else [])]
     if difference.new is not None:
         words.append(f"{_short(difference.old)} -> {_short(difference.new)}")
     elif difference.old is not None:

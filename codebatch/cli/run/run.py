@@ -1,4 +1,4 @@
-"""`run`, `resume`, `run-shard`: everything that executes."""
+"""The commands `run`, `resume` and `run-shard`, which execute tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from codebatch.cli.answers.headline import next_command
-from codebatch.cli.answers.run_result import ran_lines
+from codebatch.cli.answers.run_result import run_lines
 from codebatch.cli.answers.schemas import ShardRunRow, ShardsRunAnswer
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
@@ -89,25 +89,25 @@ class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunListener(Listener):
-    """Tells on standard error how a run goes."""
+    """Listener that reports the progress of a run on standard error."""
 
-    def __init__(self, answering: CommandContext) -> None:
-        self._answering = answering
+    def __init__(self, context: CommandContext) -> None:
+        self._context = context
 
     def note(self, text: str) -> None:
-        self._answering.note(text)
+        self._context.note(text)
 
     def phase(self, phase: Phase, done: int = 0, planned: int = 0, things: str = "files") -> None:
-        self._answering.phase(phase, done, planned, things)
+        self._context.phase(phase, done, planned, things)
 
     def frozen(self, frozen: ProjectSnapshot) -> None:
         how = "unchanged" if frozen.read_files == 0 else f"{frozen.read_files:,} read"
         size = f"{count_of(frozen.files, 'file')}, {human_bytes(frozen.size_bytes)}"
-        self._answering.detail(f"snapshot {frozen.snapshot.id}: {size} ({how})")
+        self._context.detail(f"snapshot {frozen.snapshot.id}: {size} ({how})")
 
     def chosen(self, batch: BatchDir, action: Action) -> None:
-        self._answering.use_store_of(batch)
-        note = self.note if action == "joined" else self._answering.detail
+        self._context.use_store_of(batch)
+        note = self.note if action == "joined" else self._context.detail
         note(f"batch {batch.id}: {_ACTIONS[action]}")
 
     def update(self, progress: RunProgress) -> None:
@@ -126,17 +126,17 @@ class RunListener(Listener):
             is_even=not has_last_only,
             share=progress.work_done,
         )
-        self._answering.display.tell(stage)
+        self._context.display.show_stage(stage)
 
     def collected(self, collected: Collected) -> None:
-        gone = (*collected.batches, *collected.snapshots)
-        more = f" and {len(gone) - COLLECTED_SHOWN_MAX:,} more" if len(gone) > COLLECTED_SHOWN_MAX else ""
-        named = f": {', '.join(gone[:COLLECTED_SHOWN_MAX])}{more}" if gone else ""
+        removed = (*collected.batches, *collected.snapshots)
+        more = f" and {len(removed) - COLLECTED_SHOWN_MAX:,} more" if len(removed) > COLLECTED_SHOWN_MAX else ""
+        named = f": {', '.join(removed[:COLLECTED_SHOWN_MAX])}{more}" if removed else ""
         self.note(f"{collected_line(collected)}{named}")
 
 
 def executing(function: Callable[..., int]) -> Callable[..., int]:
-    """Give a command the options of every execution, as one `execution` argument."""
+    """Add the options of every execution to a command, as one argument `execution`."""
 
     @common_option("jobs")
     @common_option("file-seconds")
@@ -192,7 +192,7 @@ def executing(function: Callable[..., int]) -> Callable[..., int]:
 @with_common_options
 @executing
 def run(
-    answering: CommandContext,
+    context: CommandContext,
     execution: ExecutionSettings,
     paths: tuple[Path, ...],
     batch_reference: str | None,
@@ -225,11 +225,11 @@ def run(
         configuration = execution.configuration.with_task_setting("parse", "emit_ast", True)
         execution = replace(execution, configuration=configuration)
     if batch_reference is None:
-        from codebatch.operations.runs.run import run_paths  # 25 ms that a batch does without as it was planned
+        from codebatch.operations.runs.run import run_paths  # A planned batch does not need this import.
 
-        ran = run_paths(
+        result = run_paths(
             paths or (Path(),),
-            answering.place,
+            context.place,
             execution,
             pipeline=pipeline,
             task=task,
@@ -238,19 +238,19 @@ def run(
             include=include,
             exclude=exclude,
             allow_empty=allow_empty,
-            listener=RunListener(answering),
+            listener=RunListener(context),
         )
-        return _answer(answering, ran)
-    given: dict[str, object] = {"PATH": paths, "--pipeline": pipeline, "--again": again, "--allow-empty": allow_empty}
-    given |= {"--include": include, "--exclude": exclude}
-    _refuse_with_batch([name for name, value in given.items() if value])
-    store, batch = answering.batch(batch_reference)
-    ran = continuing.run_batch(execution, store, batch, task, RunListener(answering), name=name)
-    return _answer(answering, ran)
+        return _answer(context, result)
+    options: dict[str, object] = {"PATH": paths, "--pipeline": pipeline, "--again": again, "--allow-empty": allow_empty}
+    options |= {"--include": include, "--exclude": exclude}
+    _refuse_with_batch([name for name, value in options.items() if value])
+    store, batch = context.batch(batch_reference)
+    result = continuing.run_batch(execution, store, batch, task, RunListener(context), name=name)
+    return _answer(context, result)
 
 
 def _refuse_with_batch(options: list[str]) -> None:
-    """Raise InvalidInput if an option is given that only a new batch can have."""
+    """Raise InvalidInput if an option is given that applies only to a new batch."""
     if options:
         raise InvalidInput(
             f"{options[0]} cannot be used with --batch, which resumes a batch as it was planned",
@@ -270,7 +270,7 @@ def _refuse_with_batch(options: list[str]) -> None:
 @with_common_options
 @executing
 def resume(
-    answering: CommandContext,
+    context: CommandContext,
     execution: ExecutionSettings,
     batch_reference: str | None,
     is_forced: bool,
@@ -290,12 +290,12 @@ def resume(
 
     If the latest batch is a task list and the store is given by --store or CODEBATCH_STORE, --batch is required.
     """
-    store, batch = answering.batch(batch_reference, "any")
+    store, batch = context.batch(batch_reference, "any")
     if is_work(batch):
-        from codebatch.cli.work.work import resume_work  # 30 ms that analyses do without
+        from codebatch.cli.work.work import resume_work  # Analyses do not need this import.
         from codebatch.work.control.batches import refuse_unnamed
 
-        if batch_reference is None and answering.place.named is not None:
+        if batch_reference is None and context.place.named is not None:
             refuse_unnamed(batch)
         if execution != ExecutionSettings(configuration=execution.configuration):
             raise InvalidInput(
@@ -305,12 +305,12 @@ def resume(
         wishes = ResumeOptions(
             is_forced=is_forced, only=only, blocked=blocked, wait_answers=wait_answers, reloads=reloads
         )
-        return resume_work(answering, store, batch, wishes, is_trusted=is_trusted, output=output)
+        return resume_work(context, store, batch, wishes, is_trusted=is_trusted, output=output)
     if is_forced or is_trusted or only or blocked or wait_answers or reloads:
-        told = "--force, --trust, --only, --blocked, --wait-answers and --reload apply only to `work` batches"
-        raise InvalidInput(told, hint=f"batch {batch.id} is an analysis")
-    ran = continuing.resume(execution, store, batch, RunListener(answering))
-    return _answer(answering, ran)
+        message = "--force, --trust, --only, --blocked, --wait-answers and --reload apply only to `work` batches"
+        raise InvalidInput(message, hint=f"batch {batch.id} is an analysis")
+    result = continuing.resume(execution, store, batch, RunListener(context))
+    return _answer(context, result)
 
 
 @command("run-shard")
@@ -320,81 +320,81 @@ def resume(
 @with_common_options
 @executing
 def run_shard(
-    answering: CommandContext, execution: ExecutionSettings, batch_reference: str | None, task: str, prefix: str
+    context: CommandContext, execution: ExecutionSettings, batch_reference: str | None, task: str, prefix: str
 ) -> int:
     """Run one task on selected shards.
 
     Exit status 3 if a shard fails or is not completed.
     """
-    store, batch = answering.batch(batch_reference)
-    ran = continuing.run_shards(execution, store, batch, task, prefix)
-    shards = tuple(ShardRunRow(shard_id=shard, status=state) for shard, state in ran.states.items())
-    lines = [f"{shard}  {state}" for shard, state in [*ran.states.items(), *((each, "open") for each in ran.open)]]
-    answering.print(ShardsRunAnswer(batch_id=batch.id, shards=shards, unfinished=tuple(ran.open)), lines)
-    return ran.signal_status or (3 if ran.open or "failed" in ran.states.values() else 0)
+    store, batch = context.batch(batch_reference)
+    result = continuing.run_shards(execution, store, batch, task, prefix)
+    shards = tuple(ShardRunRow(shard_id=shard, status=state) for shard, state in result.states.items())
+    states = [*result.states.items(), *((shard, "open") for shard in result.open)]
+    lines = [f"{shard}  {state}" for shard, state in states]
+    context.print(ShardsRunAnswer(batch_id=batch.id, shards=shards, unfinished=tuple(result.open)), lines)
+    return result.signal_status or (3 if result.open or "failed" in result.states.values() else 0)
 
 
-def _answer(answering: CommandContext, ran: RunResult) -> int:
-    """Say how it went; returns the exit status."""
-    batch, stands, summary = ran.batch, ran.standing, ran.summary
-    answering.batches.append(batch)
-    if ran.name_was is not None:
-        answering.tell(f"@{ran.name} is now {batch.id} (was {ran.name_was})")
-    if ran.missing_grammars:
-        told = ", ".join(f"{language} ({count_of(files, 'file')})" for language, files in ran.missing_grammars.items())
-        answering.note(f"no grammar for {told}: a package that codebatch requires is missing; reinstall codebatch")
-    tasks = task_states(ran.store, batch)
+def _answer(context: CommandContext, result: RunResult) -> int:
+    """Print the result of a run. Return the exit status."""
+    batch, state, summary = result.batch, result.standing, result.summary
+    context.batches.append(batch)
+    if result.name_was is not None:
+        context.report(f"@{result.name} is now {batch.id} (was {result.name_was})")
+    if result.missing_grammars:
+        missing = result.missing_grammars.items()
+        names = ", ".join(f"{language} ({count_of(files, 'file')})" for language, files in missing)
+        context.note(f"no grammar for {names}: a package that codebatch requires is missing; reinstall codebatch")
+    tasks = task_states(result.store, batch)
     answer = RunAnswer(
         snapshot_id=batch.about.snapshot_id,
         batch_id=batch.id,
         project=display_path(batch.about.project_root),
-        status=stands.state.value,
+        status=state.state.value,
         success=not (
-            ran.executed.signal_status or ran.shortfall or (stands.tally.failed and not stands.state.is_final)
+            result.executed.signal_status or result.shortfall or (state.tally.failed and not state.state.is_final)
         ),
-        error=None if ran.shortfall is None else ran.shortfall.message,
+        error=None if result.shortfall is None else result.shortfall.message,
         tasks_completed=sum(task.status == "done" for task in tasks),
         tasks_failed=sum(task.status == "failed" for task in tasks),
         shards_completed=sum(task.shards_done - task.shards_failed for task in tasks),
         shards_failed=sum(task.shards_failed for task in tasks),
-        result_digest=ran.result_digest,
+        result_digest=result.result_digest,
         files=summary.files,
         records=summary.records,
         failures=summary.failures,
-        reused=ran.executed.reused,
-        executed=ran.executed.executed,
-        seconds=ran.seconds,
-        action=ran.action,
+        reused=result.executed.reused,
+        executed=result.executed.executed,
+        seconds=result.seconds,
+        action=result.action,
         paths=shown_paths(batch),
-        inputs_outside_key=dict(ran.inputs_outside_key),
-        headline=ran.headline,
+        inputs_outside_key=dict(result.inputs_outside_key),
+        headline=result.headline,
     )
-    for task, besides in ran.inputs_outside_key.items():
-        told = (
-            f"results of {task} are not reused by later runs: they depend on inputs not covered by the cache "
-            f"key: {besides}"
-        )
-        answering.note(f"{told} (declare them in `files` and `tools` of [tasks.{task}])")
-    answering.print(answer, () if answering.as_json else ran_lines(answering, ran))
-    if ran.headline.history_note:
-        answering.note(ran.headline.history_note)
-    if ran.executed.signal_status:
-        answering.note(f"stopped; resume with: codebatch run --batch {batch.id}")
-        return ran.executed.signal_status
-    if ran.shortfall is not None:
-        raise ran.shortfall
-    if not stands.state.is_final:
-        return 3 if stands.tally.failed else 0
-    command = next_command(ran.headline)
+    for task, inputs in result.inputs_outside_key.items():
+        reason = f"they depend on inputs not covered by the cache key: {inputs}"
+        hint = f"declare them in `files` and `tools` of [tasks.{task}]"
+        context.note(f"results of {task} are not reused by later runs: {reason} ({hint})")
+    context.print(answer, () if context.as_json else run_lines(context, result))
+    if result.headline.history_note:
+        context.note(result.headline.history_note)
+    if result.executed.signal_status:
+        context.note(f"stopped; resume with: codebatch run --batch {batch.id}")
+        return result.executed.signal_status
+    if result.shortfall is not None:
+        raise result.shortfall
+    if not state.state.is_final:
+        return 3 if state.tally.failed else 0
+    command = next_command(result.headline)
     if command is not None:
-        answering.note(f"next: {command}" + ("" if _is_default(answering, ran) else f" --batch {batch.id}"))
+        context.note(f"next: {command}" + ("" if _is_default(context, result) else f" --batch {batch.id}"))
     return 0
 
 
-def _is_default(answering: CommandContext, ran: RunResult) -> bool:
-    """Return whether a question that names no batch, asked in the current directory, goes to the one that was run."""
-    store = replace(ran.store, project=answering.place.project)
+def _is_default(context: CommandContext, result: RunResult) -> bool:
+    """Return whether a query without --batch in the current directory uses the batch that was run."""
+    store = replace(result.store, project=context.place.project)
     try:
-        return resolve_batch(store, None, whole=True).id == ran.batch.id
+        return resolve_batch(store, None, whole=True).id == result.batch.id
     except NoBatch:
         return False

@@ -1,4 +1,4 @@
-"""`status`: the state of a batch."""
+"""The command `status`: the state of a batch."""
 
 from __future__ import annotations
 
@@ -13,21 +13,23 @@ from codebatch.system.processes.garbage_collector import collector_paused
 @batch_option
 @explain_option
 @with_common_options
-def status(answering: CommandContext, batch_reference: str | None) -> None:
+def status(context: CommandContext, batch_reference: str | None) -> None:
     """Show the state and progress of a batch.
 
     Also lists the processes that work on the batch.
     """
-    store, batch = answering.batch(batch_reference, "any")
+    store, batch = context.batch(batch_reference, "any")
     if is_work(batch):
-        from codebatch.cli.answers.work_status import answer_status  # 25 ms that analyses do without
+        from codebatch.cli.answers.work_status import answer_status  # Analyses do not need this import.
         from codebatch.work.control.batches import load_work_batch
 
         with collector_paused():
-            # What is counted is read here.
-            answer_status(answering, load_work_batch(store, batch, may_fork=answering.files is None))
+            # For `--explain`, reads are counted in this process, so no process is forked.
+            answer_status(context, load_work_batch(store, batch, may_fork=context.files is None))
         return
-    from codebatch.cli.answers.analysis_status import answer_standing  # 20 ms that batches of commands do without
+    from codebatch.cli.answers.analysis_status import (
+        answer_analysis_status,  # Batches of commands do not need this import.
+    )
 
-    if answer_standing(answering, store, batch):
-        answering.note(f"resume with: codebatch run --batch {batch.id}")
+    if answer_analysis_status(context, store, batch):
+        context.note(f"resume with: codebatch run --batch {batch.id}")

@@ -1,4 +1,4 @@
-"""`task`: custom tasks, their creation and tests."""
+"""The command `task`: creation and tests of custom tasks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import CommandContext, SourcePath, with_common_options
-from codebatch.cli.framework.groups import Group, answering_group
+from codebatch.cli.framework.groups import Group, group_with_common_options
 from codebatch.cli.output.records import record_line
 from codebatch.model.record import Record
 from codebatch.model.text.quantities import count_of
@@ -47,15 +47,15 @@ class TaskTried(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _NoteListener(Listener):
-    def __init__(self, answering: CommandContext) -> None:
-        self._answering = answering
+    def __init__(self, context: CommandContext) -> None:
+        self._context = context
 
     def note(self, text: str) -> None:
-        self._answering.note(text)
+        self._context.note(text)
 
 
 @click.group(cls=Group)
-@answering_group
+@group_with_common_options
 def task() -> None:
     """Create and test custom tasks."""
 
@@ -65,7 +65,7 @@ def task() -> None:
 @click.argument("path", metavar="[PATH]", type=SourcePath(), default=Path())
 @common_option("jobs")
 @with_common_options
-def test(answering: CommandContext, name: str, path: Path, jobs: int | None) -> int:
+def test(context: CommandContext, name: str, path: Path, jobs: int | None) -> int:
     """Run a task twice and compare the results.
 
     Runs task NAME on PATH, by default the current directory. The second run uses small shards in another order, and
@@ -74,11 +74,11 @@ def test(answering: CommandContext, name: str, path: Path, jobs: int | None) -> 
     Exit status 1 if the results of a file differ.
     """
     execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
-    tried = try_task(execution, name, [path], _NoteListener(answering))
+    tried = try_task(execution, name, [path], _NoteListener(context))
     if tried.signal_status:
         return tried.signal_status
     shown = tried.differences[:_SHOWN_MAX]
-    lines = [f"{each.path}:\n  - {each.first}\n  + {each.second}" for each in shown]
+    lines = [f"{difference.path}:\n  - {difference.first}\n  + {difference.second}" for difference in shown]
     if len(tried.differences) > len(shown):
         lines.append(f"{len(tried.differences) - len(shown):,} more files are not listed")
     outcome = f"{count_of(len(tried.differences), 'file')} differ" if tried.differences else "identical"
@@ -93,7 +93,7 @@ def test(answering: CommandContext, name: str, path: Path, jobs: int | None) -> 
         different=len(tried.differences),
         differences=shown,
     )
-    answering.print(tested, [each for line in lines for each in line.split("\n")])
+    context.print(tested, [difference for line in lines for difference in line.split("\n")])
     return 1 if tried.differences else 0
 
 
@@ -101,7 +101,7 @@ def test(answering: CommandContext, name: str, path: Path, jobs: int | None) -> 
 @click.argument("name", metavar="NAME")
 @click.argument("path", metavar="FILE", type=SourcePath())
 @with_common_options
-def try_(answering: CommandContext, name: str, path: Path) -> int:
+def try_(context: CommandContext, name: str, path: Path) -> int:
     """Run a task on one file and show its results.
 
     The task runs as in `codebatch run`. Nothing is stored.
@@ -111,7 +111,7 @@ def try_(answering: CommandContext, name: str, path: Path) -> int:
     from codebatch.operations.maintenance.task_trial import try_file
 
     execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=1)
-    tried = try_file(execution, name, path, _NoteListener(answering))
+    tried = try_file(execution, name, path, _NoteListener(context))
     if tried.signal_status:
         return tried.signal_status
     document = {"task": tried.task, "records": tried.records, "reason": tried.reason, "evidence": tried.evidence}
@@ -119,22 +119,22 @@ def try_(answering: CommandContext, name: str, path: Path) -> int:
     if tried.reason:
         raised = taken_apart(tried.evidence)
         lines += [f"{tried.task} failed: {tried.reason}", *(f"  {line}" for line in (*raised.what, *raised.frames))]
-    answering.print(document, lines, if_none=f"{tried.task} has no records for {path}")
+    context.print(document, lines, if_none=f"{tried.task} has no records for {path}")
     return 1 if tried.reason else 0
 
 
 @task.command("new")
 @click.argument("name", metavar="NAME")
 @with_common_options
-def new(answering: CommandContext, name: str) -> None:
+def new(context: CommandContext, name: str) -> None:
     """Create an example of a custom task.
 
     Writes a task to tools/NAME.py, a test of the task, and its entry in the configuration file.
     """
     from codebatch.operations.project.scaffolding import new_task
 
-    made = new_task(Path.cwd(), name)
-    named = (f"{made.configuration}:", *(f"  {line}" for line in made.text.splitlines()))
-    answering.print(made, [made.file, made.test, *named])
-    answering.note(f"try it on a file with: codebatch task try {name} FILE")
-    answering.note("run it on all files with: codebatch run")
+    created = new_task(Path.cwd(), name)
+    named = (f"{created.configuration}:", *(f"  {line}" for line in created.text.splitlines()))
+    context.print(created, [created.file, created.test, *named])
+    context.note(f"try it on a file with: codebatch task try {name} FILE")
+    context.note("run it on all files with: codebatch run")

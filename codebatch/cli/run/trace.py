@@ -1,4 +1,4 @@
-"""`trace`: the timeline of a batch, for viewers of traces."""
+"""The command `trace`: the timeline of a batch for trace viewers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TraceWritten(msgspec.Struct, frozen=True, kw_only=True):
 @option("-o", "--output", metavar="FILE", default=STANDARD_OUTPUT, default_text="standard output", help="File to write")
 @explain_option
 @with_common_options
-def trace(answering: CommandContext, batch_reference: str | None, output: str) -> None:
+def trace(context: CommandContext, batch_reference: str | None, output: str) -> None:
     """Write a timeline of a batch for Perfetto.
 
     Open the file in https://ui.perfetto.dev or chrome://tracing.
@@ -37,17 +37,17 @@ def trace(answering: CommandContext, batch_reference: str | None, output: str) -
     time; arrows are dependencies.
     """
     if output == STANDARD_OUTPUT:
-        if answering.as_json:
+        if context.as_json:
             raise InvalidInput("--json cannot be used with a trace on standard output; write it to a file with -o FILE")
-        data = trace_of(*answering.batch(batch_reference, "any"))
-        answering.display.make_way()
+        data = trace_of(*context.batch(batch_reference, "any"))
+        context.display.make_way()
         sys.stdout.buffer.write(data + b"\n")
         sys.stdout.flush()
         return
     target = target_of(output, "codebatch trace -o FILE")
-    store, batch = answering.batch(batch_reference, "any")
+    store, batch = context.batch(batch_reference, "any")
     refuse_in_store(target, store.root)
     data = trace_of(store, batch)
     write_target(target, data)
     written = TraceWritten(batch_id=batch.id, path=output, bytes=len(data))
-    answering.print(written, [f"{output}: {human_bytes(len(data))}; open it with https://ui.perfetto.dev"])
+    context.print(written, [f"{output}: {human_bytes(len(data))}; open it with https://ui.perfetto.dev"])

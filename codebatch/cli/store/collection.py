@@ -1,4 +1,4 @@
-"""`gc`, `pin`, `unpin` and `store-stats`: the size of a store, and what is removed from it."""
+"""The commands `gc`, `pin`, `unpin` and `store-stats`: the size of a store, and removal of unused data."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class StoreStatsAnswer(StoreStats, frozen=True, kw_only=True):
 )
 @option("--dry-run", "is_dry", is_flag=True, help="Show what would be removed, and change nothing")
 @with_common_options
-def gc(answering: CommandContext, keep: int | None, is_dry: bool) -> None:
+def gc(context: CommandContext, keep: int | None, is_dry: bool) -> None:
     """Remove old batches and the data that only they use.
 
     Batches are grouped by source, paths and pipeline. In each group, the latest N complete batches are kept, and the
@@ -59,62 +59,62 @@ def gc(answering: CommandContext, keep: int | None, is_dry: bool) -> None:
     another process writes to the store.
     """
     chosen = keep or load_configuration(Path.cwd()).settings.store.keep
-    collected = collect_garbage(answering.place.open(), keep=chosen, is_dry=is_dry, note=answering.tell)
-    gone = [
-        *(f"batch     {each}" for each in collected.batches),
-        *(f"snapshot  {each}" for each in collected.snapshots),
+    collected = collect_garbage(context.place.open(), keep=chosen, is_dry=is_dry, note=context.report)
+    removed = [
+        *(f"batch     {id_}" for id_ in collected.batches),
+        *(f"snapshot  {id_}" for id_ in collected.snapshots),
     ]
-    answering.print(
-        CollectedAnswer(dry_run=is_dry, **asdict(collected)), [*gone, collected_line(collected, is_dry=is_dry)]
+    context.print(
+        CollectedAnswer(dry_run=is_dry, **asdict(collected)), [*removed, collected_line(collected, is_dry=is_dry)]
     )
 
 
 @command()
 @click.argument("reference", metavar="BATCH|SNAPSHOT", shell_complete=complete_batch)
 @with_common_options
-def pin(answering: CommandContext, reference: str) -> None:
+def pin(context: CommandContext, reference: str) -> None:
     """Protect a batch or snapshot from removal.
 
     The protection lasts until `codebatch unpin`.
     """
-    store = answering.place.open()
+    store = context.place.open()
     with store.writing():
-        found = pins.pin(store, reference, answering.note)
-    answering.print(Pinned(pinned=found), [f"pinned {found}"])
+        pinned_id = pins.pin(store, reference, context.note)
+    context.print(Pinned(pinned=pinned_id), [f"pinned {pinned_id}"])
 
 
 @command()
 @click.argument("reference", metavar="BATCH|SNAPSHOT|@NAME", shell_complete=complete_batch)
 @with_common_options
-def unpin(answering: CommandContext, reference: str) -> None:
+def unpin(context: CommandContext, reference: str) -> None:
     """Undo pin, or remove the name of a batch.
 
     Pins and names protect a batch from removal.
     """
-    store = answering.place.open()
+    store = context.place.open()
     with store.writing():
-        found = pins.unpin(store, reference, answering.note)
-    answering.print(Unpinned(unpinned=found), [f"unpinned {found}"])
+        unpinned_id = pins.unpin(store, reference, context.note)
+    context.print(Unpinned(unpinned=unpinned_id), [f"unpinned {unpinned_id}"])
 
 
 @command("store-stats")
 @explain_option
 @with_common_options
-def store_stats(answering: CommandContext) -> None:
+def store_stats(context: CommandContext) -> None:
     """Show what the store holds and how large it is.
 
     Files that are hard-linked several times are counted once. Pinned and named batches are listed.
     """
-    store = answering.place.open()
+    store = context.place.open()
     stats = stats_of(store)
-    parts = {part: PartHeld(files=files, bytes=held) for part, (files, held) in stats.parts.items()}
+    parts = {part: PartHeld(files=files, bytes=size) for part, (files, size) in stats.parts.items()}
     lines = [
         f"store     {store.root}",
         f"size      {human_bytes(stats.bytes)} ({human_bytes(stats.bytes + stats.shared_bytes)} without hard links)",
         f"batches   {stats.batches:,}",
         f"snapshots {stats.snapshots:,}",
-        *(f"pinned    {each}" for each in stats.pinned),
+        *(f"pinned    {pinned_id}" for pinned_id in stats.pinned),
         *(f"named     {batch_id} @{name}" for name, batch_id in stats.batch_names.items()),
-        *table(((part, files, held) for part, (files, held) in stats.parts.items()), ("part", "files", "bytes")),
+        *table(((part, files, size) for part, (files, size) in stats.parts.items()), ("part", "files", "bytes")),
     ]
-    answering.print(StoreStatsAnswer(store=str(store.root), **{**asdict(stats), "parts": parts}), lines)
+    context.print(StoreStatsAnswer(store=str(store.root), **{**asdict(stats), "parts": parts}), lines)

@@ -1,4 +1,4 @@
-"""`diagnose`: damage of a store, and its repair."""
+"""The command `diagnose`: damage of a store, and its repair."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NAMES_SHOWN_MAX = 3
 @option("--repair", "is_repairing", is_flag=True, help="Verify all data, and repair damaged result files")
 @common_option("jobs")
 @with_common_options
-def diagnose(answering: CommandContext, is_full: bool, share: float, is_repairing: bool, jobs: int | None) -> int:
+def diagnose(context: CommandContext, is_full: bool, share: float, is_repairing: bool, jobs: int | None) -> int:
     """Check the store for damage and repair it.
 
     Checks metadata, snapshots and the result files of all batches. If several batches share a result file, it is
@@ -48,32 +48,32 @@ def diagnose(answering: CommandContext, is_full: bool, share: float, is_repairin
         raise InvalidInput(
             f"--sample cannot be used with {'--full' if is_full else '--repair'}, which reads every byte"
         )
-    store, signal_status = answering.place.open(), 0
+    store, signal_status = context.place.open(), 0
     if is_repairing:
         execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
-        teller = RunListener(answering)
-        diagnosis, signal_status = repair(execution, store, teller)
+        listener = RunListener(context)
+        diagnosis, signal_status = repair(execution, store, listener)
     else:
         diagnosis = diagnose_store(store, is_full=is_full, share=share)
-    answering.print(diagnosis, _lines(diagnosis))
+    context.print(diagnosis, _lines(diagnosis))
     if diagnosis.damaged and not signal_status:
-        told = f"{count_of(len(diagnosis.damaged), 'file')} of the store {_are(len(diagnosis.damaged))} damaged"
-        raise StoreCorrupt(told, hint=diagnosis.damaged[0].hint)
+        message = f"{count_of(len(diagnosis.damaged), 'file')} of the store {_are(len(diagnosis.damaged))} damaged"
+        raise StoreCorrupt(message, hint=diagnosis.damaged[0].hint)
     return signal_status
 
 
 def _lines(diagnosis: Diagnosis) -> Iterator[str]:
     for word, listed in (("repaired", diagnosis.repaired), ("damaged", diagnosis.damaged)):
-        for each in listed:
-            yield f"{word:8} {_names(each)}: {each.problem}"
+        for damage in listed:
+            yield f"{word:8} {_names(damage)}: {damage.problem}"
     files = f"{count_of(diagnosis.files, 'shard file')} ({count_of(diagnosis.names, 'path')})"
     batches = count_of(diagnosis.batches, "batch", "batches")
     counts = {"damaged": len(diagnosis.damaged), "repaired": len(diagnosis.repaired)}
-    found = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count) or "no damage"
-    if found == "no damage" and not diagnosis.full:
+    outcome = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count) or "no damage"
+    if outcome == "no damage" and not diagnosis.full:
         sampled = f" or in the data of {diagnosis.fully_read:,} of these files" if diagnosis.fully_read else ""
-        found += f" found in metadata and sizes{sampled}; verify all data with --full"
-    yield f"{batches}, {count_of(diagnosis.snapshots, 'snapshot')}, {files}: {found}"
+        outcome += f" found in metadata and sizes{sampled}; verify all data with --full"
+    yield f"{batches}, {count_of(diagnosis.snapshots, 'snapshot')}, {files}: {outcome}"
 
 
 def _names(damage: Damage) -> str:

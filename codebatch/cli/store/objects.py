@@ -1,4 +1,4 @@
-"""`cat-object`: an object of the store."""
+"""The command `cat-object`: the content of an object of the store."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ObjectShown(msgspec.Struct, frozen=True, kw_only=True):
 @click.argument("name", metavar="SHA256")
 @explain_option
 @with_common_options
-def cat_object(answering: CommandContext, name: str) -> None:
+def cat_object(context: CommandContext, name: str) -> None:
     """Print an object of the store.
 
     An object is the content of a file. SHA256 is the digest of the object: the value of `object` in `codebatch files
@@ -43,17 +43,17 @@ def cat_object(answering: CommandContext, name: str) -> None:
             f"{name!r} is not a sha256 (64 hex digits)",
             hint="list the sha256 of each file (member `object`) with: codebatch files --json",
         )
-    objects = answering.place.open().objects()
+    objects = context.place.open().objects()
     if objects.location(Digest(digest)) is None:
         raise UnknownId(
             f"object {digest} is missing or damaged in the store",
             hint="list the objects of files with: codebatch files --json",
         )
     content = objects.read(Digest(digest))
-    if answering.as_json or sys.stdout.isatty():
+    if context.as_json or sys.stdout.isatty():
         shown = ObjectShown(object=digest, bytes=len(content), content_b64=base64.b64encode(content).decode("ascii"))
-        answering.print(shown, content.decode("utf-8", "backslashreplace").split("\n"))
+        context.print(shown, content.decode("utf-8", "backslashreplace").split("\n"))
         return
-    answering.display.make_way()
+    context.display.make_way()
     sys.stdout.buffer.write(content)
     sys.stdout.flush()

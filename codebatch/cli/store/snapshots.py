@@ -1,4 +1,4 @@
-"""`snapshot` and `files`."""
+"""The commands `snapshot` and `files`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from codebatch.cli.framework.answers import ask, emit_rows
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import CommandContext, SourcePath, table, whole_batch_option, with_common_options
-from codebatch.cli.framework.groups import FLAGS, Group, answering_group
+from codebatch.cli.framework.groups import FLAGS, Group, group_with_common_options
 from codebatch.cli.framework.read_report import explain_option
 from codebatch.cli.output.records import counted
 from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId
@@ -52,10 +52,10 @@ _FLAGS = tuple(word for words, _ in FLAGS.values() for word in words)
 
 
 class SnapshotGroup(Group):
-    """`snapshot DIR` takes one; the names of commands are reserved (`snapshot ./list` for a directory so named)."""
+    """A group in which `snapshot DIR` means `snapshot take DIR`. Command names take precedence over directories."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the name `take` before the first word that is neither an option of every command nor a command."""
+        """Insert `take` before the first word that is neither a global option nor a command."""
         place = 0
         while place < len(args) and args[place].startswith(("--store", "--color", *_FLAGS)):
             place += 2 if args[place] in ("--store", "--color") else 1
@@ -66,7 +66,7 @@ class SnapshotGroup(Group):
 
 
 @click.group(cls=SnapshotGroup, subcommand_metavar="PATH...|list|show")
-@answering_group
+@group_with_common_options
 def snapshot() -> None:
     """Take, list and show snapshots.
 
@@ -81,7 +81,7 @@ def snapshot() -> None:
 @option("--rehash", is_flag=True, help="Read every file, even if the stat cache shows that it has not changed")
 @with_common_options
 def take(
-    answering: CommandContext, paths: tuple[Path, ...], include: tuple[str, ...], exclude: tuple[str, ...], rehash: bool
+    context: CommandContext, paths: tuple[Path, ...], include: tuple[str, ...], exclude: tuple[str, ...], rehash: bool
 ) -> None:
     """Take a snapshot of directories or files.
 
@@ -90,13 +90,13 @@ def take(
     A snapshot without a batch is removed 14 days after it was last taken, unless it is pinned with `codebatch pin`.
     """
     rules = project_snapshot.rules_for(load_configuration(Path.cwd()), include, exclude, rehash=rehash)
-    store = answering.place.open_or_make(answering.note)
+    store = context.place.open_or_make(context.note)
     with store.writing():
-        taken = project_snapshot.take(store, paths, rules, answering.phase)
+        taken = project_snapshot.take(store, paths, rules, context.phase)
         mark_as_taken(store.files, store.root, taken.snapshot_id)
     for note in taken.notes:
-        answering.note(note)
-    answering.print(
+        context.note(note)
+    context.print(
         SnapshotTaken(
             snapshot_id=taken.snapshot_id,
             digest=taken.digest,
@@ -105,22 +105,22 @@ def take(
             entries=taken.entries,
             read_files=taken.read_files,
             reused=taken.reused,
-            skipped=tuple(_skipped(one.path, one.reason) for one in taken.skipped),
+            skipped=tuple(_skipped(skipped_path.path, skipped_path.reason) for skipped_path in taken.skipped),
         ),
         [f"snapshot {taken.snapshot_id}: {count_of(taken.files, 'file')}, {human_bytes(taken.bytes)}"],
     )
-    answering.note(f"next: codebatch batch init --snapshot {taken.snapshot_id}")
+    context.note(f"next: codebatch batch init --snapshot {taken.snapshot_id}")
 
 
 @snapshot.command("list")
 @explain_option
 @with_common_options
-def snapshot_list(answering: CommandContext) -> None:
+def snapshot_list(context: CommandContext) -> None:
     """List all snapshots."""
-    store = answering.place.open()
-    rows = [_snapshot_row(answering, store, snapshot_id) for snapshot_id in snapshot_ids(store.files, store.root)]
+    store = context.place.open()
+    rows = [_snapshot_row(context, store, snapshot_id) for snapshot_id in snapshot_ids(store.files, store.root)]
     cells = [asdict(row) for row in rows]
-    answering.print(rows, table((row.values() for row in cells), cells[0]) if cells else [], if_none="no snapshots yet")
+    context.print(rows, table((row.values() for row in cells), cells[0]) if cells else [], if_none="no snapshots yet")
 
 
 @snapshot.command("show")
@@ -128,14 +128,14 @@ def snapshot_list(answering: CommandContext) -> None:
 @option("--files", "with_files", is_flag=True, help="Also list the entries of the snapshot")
 @explain_option
 @with_common_options
-def snapshot_show(answering: CommandContext, reference: str, with_files: bool) -> None:
+def snapshot_show(context: CommandContext, reference: str, with_files: bool) -> None:
     """Show a snapshot.
 
     ID is a snapshot ID, a unique ID prefix, latest or latest~N. The default is the latest of this project.
     """
-    store = answering.place.open()
-    found = resolve_snapshot(store, reference, answering.note)
-    about = found.document
+    store = context.place.open()
+    resolved = resolve_snapshot(store, reference, context.note)
+    about = resolved.document
     shown = SnapshotShown(
         snapshot_id=about.snapshot_id,
         created_at=about.created_at,
@@ -144,28 +144,28 @@ def snapshot_show(answering: CommandContext, reference: str, with_files: bool) -
         bytes=about.bytes,
         entries=about.entries,
         source=about.source,
-        listing=tuple(map(_entry_row, found.entries)) if with_files else UNSET,
+        listing=tuple(map(_entry_row, resolved.entries)) if with_files else UNSET,
     )
     cells = asdict(shown) | {"source": ", ".join(about.source.roots)}
     del cells["listing"]
     lines = [f"{name.ljust(12)} {value}" for name, value in cells.items()]
-    answering.print(shown, [*lines, *(entry.text for entry in found.entries if with_files)])
+    context.print(shown, [*lines, *(entry.text for entry in resolved.entries if with_files)])
 
 
-def _snapshot_row(answering: CommandContext, store: StoreDir, snapshot_id: str) -> ListedSnapshot:
-    """A snapshot in a list. One that cannot be read is listed as DAMAGED and hides no other."""
+def _snapshot_row(context: CommandContext, store: StoreDir, snapshot_id: str) -> ListedSnapshot:
+    """Return a row for a snapshot. An unreadable snapshot is listed as DAMAGED."""
     try:
-        one = load_snapshot(store.files, store.root, snapshot_id).document
+        document = load_snapshot(store.files, store.root, snapshot_id).document
     except (StoreCorrupt, UnknownId) as error:
-        answering.note(f"{snapshot_id}: {error.message}")
+        context.note(f"{snapshot_id}: {error.message}")
         return ListedSnapshot(snapshot_id=snapshot_id, created_at="", status="DAMAGED", files=0, bytes=0, source="")
     return ListedSnapshot(
-        snapshot_id=one.snapshot_id,
-        created_at=one.created_at,
+        snapshot_id=document.snapshot_id,
+        created_at=document.created_at,
         status="READY",
-        files=one.files,
-        bytes=one.bytes,
-        source=", ".join(one.source.roots),
+        files=document.files,
+        bytes=document.bytes,
+        source=", ".join(document.source.roots),
     )
 
 
@@ -202,7 +202,7 @@ def _snapshot_row(answering: CommandContext, store: StoreDir, snapshot_id: str) 
 @explain_option
 @with_common_options
 def files(
-    answering: CommandContext,
+    context: CommandContext,
     batch_reference: str | None,
     snapshot_reference: str | None,
     why_path: Path | None,
@@ -224,33 +224,31 @@ def files(
     if why_path is not None and (batch_reference is not None or snapshot_reference is not None):
         raise InvalidInput("--why cannot be used with --batch or --snapshot")
     if why_path is not None:
-        _answer_why(answering, why_path, include, exclude)
+        _answer_why(context, why_path, include, exclude)
         return 0
     if batch_reference is not None and snapshot_reference is not None:
         raise InvalidInput("--batch cannot be used with --snapshot")
     if snapshot_reference is not None:
-        snapshot = resolve_snapshot(answering.place.open(), snapshot_reference, answering.note)
+        snapshot = resolve_snapshot(context.place.open(), snapshot_reference, context.note)
         rows = [_entry_row(entry) for entry in snapshot.entries[:limit]]
         lines = (entry.text for entry in snapshot.entries[:limit])
-        answering.print(rows, lines, if_none="no files", name="files-snapshot")
+        context.print(rows, lines, if_none="no files", name="files-snapshot")
         return 0
-    answer = ask(answering, batch_reference).entries(limit, parse=parse or None, file_class=file_class or None)
-    found = [_file_row(entry, record or {}) for entry, record in answer.found]
+    answer = ask(context, batch_reference).entries(limit, parse=parse or None, file_class=file_class or None)
+    rows = [_file_row(entry, record or {}) for entry, record in answer.found]
     lines = (
-        f"{entry.text}  {told.get('lang', '?')}  {counted(told.get('lines'), 'line')}"
-        for entry, told in ((entry, record or {}) for entry, record in answer.found)
+        f"{entry.text}  {properties.get('lang', '?')}  {counted(properties.get('lines'), 'line')}"
+        for entry, properties in ((entry, record or {}) for entry, record in answer.found)
     )
-    return emit_rows(
-        answering, answer, found, lines, if_none="no matching files" if parse or file_class else "no files"
-    )
+    return emit_rows(context, answer, rows, lines, if_none="no matching files" if parse or file_class else "no files")
 
 
-def _answer_why(answering: CommandContext, path: Path, include: tuple[str, ...], exclude: tuple[str, ...]) -> None:
+def _answer_why(context: CommandContext, path: Path, include: tuple[str, ...], exclude: tuple[str, ...]) -> None:
     rules = project_snapshot.rules_for(load_configuration(Path.cwd()), include, exclude)
-    answer = explain(path, rules, answering.place)
+    answer = explain(path, rules, context.place)
     mode = f" (listing: {answer.mode})" if answer.mode else ""
     name = os.fsencode(path)
-    answering.print(
+    context.print(
         WhyTaken(**path_row(name), included=answer.included, rule=answer.rule, mode=answer.mode),
         [f"{display_path(name)}: {'included' if answer.included else 'excluded'}: {answer.rule}{mode}"],
         name="files-why",
@@ -263,11 +261,11 @@ def _entry_row(entry: Entry) -> EntryRow:
     )
 
 
-def _file_row(entry: Entry, told: JsonRecord) -> FileRow:
-    """An entry with what a batch says of it, if anything."""
-    said = {name: told[name] for name in ("lang", "lines", "class", "parse") if name in told}
+def _file_row(entry: Entry, properties: JsonRecord) -> FileRow:
+    """Return an entry with its properties from a batch, if known."""
+    known_properties = {name: properties[name] for name in ("lang", "lines", "class", "parse") if name in properties}
     row: dict[str, object] = msgspec.to_builtins(_entry_row(entry))
-    return msgspec.convert(row | said, FileRow)
+    return msgspec.convert(row | known_properties, FileRow)
 
 
 def _skipped(path: bytes, reason: str) -> SkippedPath:

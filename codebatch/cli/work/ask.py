@@ -1,4 +1,4 @@
-"""`ask`: a question of a task to people."""
+"""The command `ask`: a question of a task to a person."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class AskAnswer(msgspec.Struct, frozen=True, kw_only=True):
 @option("--wait", "waits", is_flag=True, help="Keep running and wait for the answer")
 @option("--human", is_flag=True, help="Accept only answers of people, not of rules and programs")
 @with_common_options
-def ask(answering: CommandContext, text: str, choices: tuple[str, ...], waits: bool, human: bool) -> int:
+def ask(context: CommandContext, text: str, choices: tuple[str, ...], waits: bool, human: bool) -> int:
     """Ask a question from within a task.
 
     For example, in a shell script:
@@ -35,5 +35,5 @@ def ask(answering: CommandContext, text: str, choices: tuple[str, ...], waits: b
     it is run again when the question is answered. With --wait, the command waits for the answer instead.
     """
     answer = ask_people(text, choices=choices, human=human, wait=waits)
-    answering.print(AskAnswer(answer=answer), [] if answer is None else [answer])
+    context.print(AskAnswer(answer=answer), [] if answer is None else [answer])
     return NOT_ANSWERED if answer is None else 0

@@ -1,4 +1,4 @@
-"""`work retry`, `skip`, `pause`, `unpause`, `set` and `attempts`: commands that change or describe a task list."""
+"""The commands `work retry`, `skip`, `pause`, `unpause`, `set` and `attempts`: changes and details of a task list."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 from codebatch.cli.answers.holders import instant
 from codebatch.cli.answers.trust import explaining_untrusted_commands
 from codebatch.cli.answers.work_progress import WorkProgressListener
-from codebatch.cli.answers.work_result import answer_ran
+from codebatch.cli.answers.work_result import answer_run
 from codebatch.cli.answers.work_status import answer_work, first_line, summary, why_failed, why_stopped
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.completion import complete_command
@@ -66,7 +66,7 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
 @trust_option
 @with_common_options
 def retry(
-    answering: CommandContext,
+    context: CommandContext,
     tasks: tuple[str, ...],
     batch_reference: str | None,
     dependents: bool,
@@ -85,21 +85,21 @@ def retry(
             "--reload cannot be used with --no-run",
             hint="to reload the task list, run afterwards: codebatch resume --reload",
         )
-    store, batch = answering.batch(batch_reference, "work")
-    if batch_reference is None and answering.place.named is not None and not no_run:
+    store, batch = context.batch(batch_reference, "work")
+    if batch_reference is None and context.place.named is not None and not no_run:
         refuse_unnamed(batch)
-    if reloads:  # Before anything is asked: the batch would begin the task with its old definition.
+    if reloads:  # Check this before the request, because a running batch would start the task with its old definition.
         run.refuse_running(load_work_batch(store, batch))
-    found = requests.retry_tasks(store, batch, tasks, dependents=dependents)
-    teller = WorkProgressListener(answering, output)
-    if found.standing.coordinator is not None or no_run:
+    work_batch = requests.retry_tasks(store, batch, tasks, dependents=dependents)
+    listener = WorkProgressListener(context, output)
+    if work_batch.standing.coordinator is not None or no_run:
         if not no_run:
-            warn_of_changes(found, teller)
-        return _answer(answering, found)
-    ran = explaining_untrusted_commands(
-        answering, lambda: run.continue_batch(store, batch, reloads=reloads, is_trusted=is_trusted, listener=teller)
+            warn_of_changes(work_batch, listener)
+        return _answer(context, work_batch)
+    result = explaining_untrusted_commands(
+        context, lambda: run.continue_batch(store, batch, reloads=reloads, is_trusted=is_trusted, listener=listener)
     )
-    return answer_ran(answering, ran)
+    return answer_run(context, result)
 
 
 @command()
@@ -107,42 +107,42 @@ def retry(
 @option("--as-done", is_flag=True, help="Treat the tasks as done, so that tasks that need them run")
 @live_batch_option
 @with_common_options
-def skip(answering: CommandContext, tasks: tuple[str, ...], as_done: bool, batch_reference: str | None) -> int:
+def skip(context: CommandContext, tasks: tuple[str, ...], as_done: bool, batch_reference: str | None) -> int:
     """Skip tasks, and terminate them if they are running.
 
     Tasks that need a skipped task are skipped too. `codebatch work retry` undoes this.
     """
-    store = answering.place.open()
-    batch = resolve_live(store, batch_reference, answering.note)
-    return _answer(answering, requests.skip_tasks(store, batch, tasks, as_done=as_done))
+    store = context.place.open()
+    batch = resolve_live(store, batch_reference, context.note)
+    return _answer(context, requests.skip_tasks(store, batch, tasks, as_done=as_done))
 
 
 @command()
 @live_batch_option
 @with_common_options
-def pause(answering: CommandContext, batch_reference: str | None) -> int:
+def pause(context: CommandContext, batch_reference: str | None) -> int:
     """Start no more tasks until `work unpause` or `resume`.
 
     Running tasks continue.
     """
-    store = answering.place.open()
-    return _answer(answering, requests.pause_batch(store, resolve_live(store, batch_reference, answering.note)))
+    store = context.place.open()
+    return _answer(context, requests.pause_batch(store, resolve_live(store, batch_reference, context.note)))
 
 
 @command()
 @live_batch_option
 @with_common_options
-def unpause(answering: CommandContext, batch_reference: str | None) -> int:
+def unpause(context: CommandContext, batch_reference: str | None) -> int:
     """Start tasks again after `work pause`."""
-    store = answering.place.open()
-    return _answer(answering, requests.unpause_batch(store, resolve_live(store, batch_reference, answering.note)))
+    store = context.place.open()
+    return _answer(context, requests.unpause_batch(store, resolve_live(store, batch_reference, context.note)))
 
 
 @command("set")
 @click.argument("settings", metavar="SETTING=N...", nargs=-1, required=True)
 @live_batch_option
 @with_common_options
-def change(answering: CommandContext, settings: tuple[str, ...], batch_reference: str | None) -> int:
+def change(context: CommandContext, settings: tuple[str, ...], batch_reference: str | None) -> int:
     """Change limits of a running batch.
 
     max-parallel=N sets the maximum number of tasks that run at once. pool.NAME=N sets the size of a resource pool.
@@ -161,15 +161,15 @@ def change(answering: CommandContext, settings: tuple[str, ...], batch_reference
             pools[name.removeprefix("pool.")] = int(value)
         else:
             raise InvalidInput(f"unknown setting {name!r}", hint="settings: max-parallel, pool.NAME")
-    store = answering.place.open()
-    batch = resolve_live(store, batch_reference, answering.note)
-    return _answer(answering, requests.change_batch(store, batch, max_parallel=max_parallel, pools=pools))
+    store = context.place.open()
+    batch = resolve_live(store, batch_reference, context.note)
+    return _answer(context, requests.change_batch(store, batch, max_parallel=max_parallel, pools=pools))
 
 
-def _answer(answering: CommandContext, found: WorkBatch) -> int:
-    answer_work(answering, found, [f"{found.standing.state.value}: {summary(found)}"])
-    if found.standing.coordinator is None:
-        answering.note(f"this batch is not running; resume it with: codebatch resume --batch {found.batch.id}")
+def _answer(context: CommandContext, work_batch: WorkBatch) -> int:
+    answer_work(context, work_batch, [f"{work_batch.standing.state.value}: {summary(work_batch)}"])
+    if work_batch.standing.coordinator is None:
+        context.note(f"this batch is not running; resume it with: codebatch resume --batch {work_batch.batch.id}")
     return 0
 
 
@@ -178,60 +178,60 @@ def _answer(answering: CommandContext, found: WorkBatch) -> int:
 @work_batch_option
 @explain_option
 @with_common_options
-def attempts(answering: CommandContext, tasks: tuple[str, ...], batch_reference: str | None) -> None:
+def attempts(context: CommandContext, tasks: tuple[str, ...], batch_reference: str | None) -> None:
     """List the attempts of tasks.
 
     Shows when each attempt of TASK began, how long it took and how it ended. Without TASK, shows the attempts of all
     tasks.
     """
-    found = load_work_batch(*answering.batch(batch_reference, "work"))
-    made = attempts_of(found, tasks)
-    answering.batches.append(found.batch)
+    work_batch = load_work_batch(*context.batch(batch_reference, "work"))
+    attempt_infos = attempts_of(work_batch, tasks)
+    context.batches.append(work_batch.batch)
     columns = ("task", "attempt", "try", "started", "duration", "outcome", "reason", "memory", "cost", "message")
-    shown = len(columns) if any(each.said for each in made) else columns.index("cost")
-    rows = (_cells(each)[:shown] for each in made)
-    answering.print([_row(each) for each in made], table(rows, columns[:shown]))
-    if not made:
-        answering.note("no task has started")
+    shown = len(columns) if any(info.said for info in attempt_infos) else columns.index("cost")
+    rows = (_cells(info)[:shown] for info in attempt_infos)
+    context.print([_row(info) for info in attempt_infos], table(rows, columns[:shown]))
+    if not attempt_infos:
+        context.note("no task has started")
 
 
-def _cells(made: AttemptInfo) -> tuple[str, ...]:
-    said = made.said or CommandReport()
+def _cells(info: AttemptInfo) -> tuple[str, ...]:
+    report = info.said or CommandReport()
     return (
-        made.task,
-        str(made.round),
-        "-" if made.number is None else str(made.number),
-        "-" if made.began_ns is None else instant(made.began_ns),
-        "-" if made.seconds is None else human_seconds(made.seconds),
-        made.ended,
-        _why(made) or "-",
-        "-" if made.memory_peak_bytes is None else human_bytes(made.memory_peak_bytes),
-        "-" if said.cost is None else f"{said.cost:g}",
-        first_line(said.text) or "-",
+        info.task,
+        str(info.round),
+        "-" if info.number is None else str(info.number),
+        "-" if info.began_ns is None else instant(info.began_ns),
+        "-" if info.seconds is None else human_seconds(info.seconds),
+        info.ended,
+        _why(info) or "-",
+        "-" if info.memory_peak_bytes is None else human_bytes(info.memory_peak_bytes),
+        "-" if report.cost is None else f"{report.cost:g}",
+        first_line(report.text) or "-",
     )
 
 
-def _why(made: AttemptInfo) -> str:
-    if made.ended == "stopped" and made.stopped is not None:
-        return f"stopped{why_stopped(made.stopped.cause, made.stopped.detail)}"
-    return why_failed(made.reason, made.exit_status)
+def _why(info: AttemptInfo) -> str:
+    if info.ended == "stopped" and info.stopped is not None:
+        return f"stopped{why_stopped(info.stopped.cause, info.stopped.detail)}"
+    return why_failed(info.reason, info.exit_status)
 
 
-def _row(made: AttemptInfo) -> AttemptRow:
-    said = made.said or CommandReport()
+def _row(info: AttemptInfo) -> AttemptRow:
+    report = info.said or CommandReport()
     return AttemptRow(
-        task=made.task,
-        round=made.round,
-        try_number=made.number,
-        started_at=None if made.began_ns is None else instant(made.began_ns),
-        seconds=made.seconds,
-        outcome=made.ended,
-        reason=made.reason if made.stopped is None else made.stopped.cause,
-        detail="" if made.stopped is None else made.stopped.detail,
-        exit_status=made.exit_status,
-        memory_peak_bytes=made.memory_peak_bytes,
-        result_text=said.text,
-        cost=said.cost,
-        session=said.session,
-        log=str(made.log),
+        task=info.task,
+        round=info.round,
+        try_number=info.number,
+        started_at=None if info.began_ns is None else instant(info.began_ns),
+        seconds=info.seconds,
+        outcome=info.ended,
+        reason=info.reason if info.stopped is None else info.stopped.cause,
+        detail="" if info.stopped is None else info.stopped.detail,
+        exit_status=info.exit_status,
+        memory_peak_bytes=info.memory_peak_bytes,
+        result_text=report.text,
+        cost=report.cost,
+        session=report.session,
+        log=str(info.log),
     )

@@ -1,4 +1,4 @@
-"""`work log`: the output of tasks."""
+"""The command `work log`: the output of tasks."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class LogRow(msgspec.Struct, frozen=True, kw_only=True):
 @explain_option
 @with_common_options
 def log(
-    answering: CommandContext,
+    context: CommandContext,
     task: str | None,
     batch_reference: str | None,
     round_: int | None,
@@ -68,21 +68,25 @@ def log(
     """
     if task is None and round_ is not None:
         raise InvalidInput("--round needs a TASK", hint="give the task: codebatch work log TASK --round N")
-    found = load_work_batch(*answering.batch(batch_reference, "work"))
+    work_batch = load_work_batch(*context.batch(batch_reference, "work"))
     failed = (CommandState.FAILED, CommandState.BLOCKED)
-    logs = [log_of(found, each) for each in found.of(*failed)] if task is None else [find_log(found, task, round_)]
-    if answering.as_json:
-        answering.print([_log_row(found, each, tail or _LINES_IN_JSON) for each in logs], ())
+    logs = (
+        [log_of(work_batch, attempt_log) for attempt_log in work_batch.of(*failed)]
+        if task is None
+        else [find_log(work_batch, task, round_)]
+    )
+    if context.as_json:
+        context.print([_log_row(work_batch, attempt_log, tail or _LINES_IN_JSON) for attempt_log in logs], ())
         return
     is_escaped = sys.stdout.isatty() and not is_raw
-    answering.display.make_way()
-    for each in logs:
-        if each.bytes is None:
-            answering.tell(f"the log of {each.task} is missing: {each.path}")
-        pieces = iter_log(found.batch.files, each, tail=tail)
-        mark = f"[{each.task}] " if task is None else ""
+    context.display.make_way()
+    for attempt_log in logs:
+        if attempt_log.bytes is None:
+            context.report(f"the log of {attempt_log.task} is missing: {attempt_log.path}")
+        pieces = iter_log(work_batch.batch.files, attempt_log, tail=tail)
+        mark = f"[{attempt_log.task}] " if task is None else ""
         if is_escaped:
-            output = ProgramOutput(is_colored=is_colored(answering.color))
+            output = ProgramOutput(is_colored=is_colored(context.color))
             pieces = (f"{mark}{output.line(line)}\n".encode() for line in _lines(pieces))
         elif mark:
             pieces = _prefixed(mark.encode(), pieces)
@@ -90,11 +94,11 @@ def log(
             getattr(sys.stdout, "unfiltered", sys.stdout.buffer).write(piece)
         sys.stdout.flush()
     if not logs:
-        answering.note("no task failed")
+        context.note("no task failed")
 
 
-def _log_row(found: WorkBatch, log: AttemptLogFile, lines: int) -> LogRow:
-    last = tuple(last_lines(found.batch.files, log.path, lines))
+def _log_row(work_batch: WorkBatch, log: AttemptLogFile, lines: int) -> LogRow:
+    last = tuple(last_lines(work_batch.batch.files, log.path, lines))
     return LogRow(task=log.task, round=log.round, path=str(log.path), bytes=log.bytes, last=last)
 
 
@@ -104,12 +108,12 @@ def _lines(pieces: Iterator[bytes]) -> Iterator[str]:
         yield from lines.decode("utf-8", "replace").removesuffix("\n").split("\n")
 
 
-def _prefixed(mark: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield whole lines, each behind a mark."""
+def _prefixed(prefix: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield complete lines, each with a prefix."""
     begun = b""
     for piece in pieces:
         *lines, begun = (begun + piece).split(b"\n")
         if lines:
-            yield b"".join(mark + line + b"\n" for line in lines)
+            yield b"".join(prefix + line + b"\n" for line in lines)
     if begun:
-        yield mark + begun + b"\n"
+        yield prefix + begun + b"\n"

@@ -1,4 +1,4 @@
-"""`work questions` and `work answer`: the questions that tasks ask people."""
+"""The commands `work questions` and `work answer`: questions of tasks, and answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 from codebatch.cli.answers.trust import explaining_untrusted_commands
 from codebatch.cli.answers.work_progress import WorkProgressListener
-from codebatch.cli.answers.work_result import answer_ran
+from codebatch.cli.answers.work_result import answer_run
 from codebatch.cli.answers.work_status import answer_work, summary
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
@@ -53,21 +53,21 @@ class QuestionRow(msgspec.Struct, frozen=True, kw_only=True):
 @work_batch_option
 @explain_option
 @with_common_options
-def questions(answering: CommandContext, batch_reference: str | None) -> None:
+def questions(context: CommandContext, batch_reference: str | None) -> None:
     """List the questions of tasks that wait for an answer.
 
     Each question is listed with the command to answer it.
     """
-    found = load_work_batch(*answering.batch(batch_reference, "work"))
-    waiting = open_questions(found)
-    answering.batches.append(found.batch)
-    lines = [line for each in waiting for line in _told(each, found.batch.id)]
-    answering.print([_row(each) for each in waiting], lines)
+    work_batch = load_work_batch(*context.batch(batch_reference, "work"))
+    waiting = open_questions(work_batch)
+    context.batches.append(work_batch.batch)
+    lines = [line for open_question in waiting for line in _question_lines(open_question, work_batch.batch.id)]
+    context.print([_row(open_question) for open_question in waiting], lines)
     if not waiting:
-        answering.note("no task is waiting for an answer")
+        context.note("no task is waiting for an answer")
 
 
-def _told(question: OpenQuestion, batch: str) -> Iterator[str]:
+def _question_lines(question: OpenQuestion, batch: str) -> Iterator[str]:
     how = ", still running" if question.is_live else ""
     first, *more = question.text.splitlines() or [""]
     yield f"{question.task}  ({question.digest[:_DIGITS_SHOWN]}, attempt {question.round}{how})  {first}"
@@ -106,7 +106,7 @@ def _row(question: OpenQuestion) -> QuestionRow:
 @trust_option
 @with_common_options
 def answer(
-    answering: CommandContext,
+    context: CommandContext,
     task: str,
     text: str | None,
     question: str | None,
@@ -126,27 +126,27 @@ def answer(
     If the batch is running, the task continues at once. Otherwise, it continues with `codebatch resume`. Only the first
     answer to a question is accepted; a second answer is an error.
     """
-    store = answering.place.open()
-    batch = resolve_live(store, batch_reference, answering.note, else_latest=True)
-    said = _text(text, edits=edits)
-    found = answer_question(store, batch, task, said, question=question)
-    teller = WorkProgressListener(answering, output)
-    if found.standing.coordinator is not None:
-        warn_of_changes(found, teller)
+    store = context.place.open()
+    batch = resolve_live(store, batch_reference, context.note, else_latest=True)
+    answer_text = _text(text, edits=edits)
+    work_batch = answer_question(store, batch, task, answer_text, question=question)
+    listener = WorkProgressListener(context, output)
+    if work_batch.standing.coordinator is not None:
+        warn_of_changes(work_batch, listener)
     elif resumes:
-        ran = explaining_untrusted_commands(
-            answering, lambda: run.continue_batch(store, batch, is_trusted=is_trusted, listener=teller)
+        result = explaining_untrusted_commands(
+            context, lambda: run.continue_batch(store, batch, is_trusted=is_trusted, listener=listener)
         )
-        return answer_ran(answering, ran)
-    first = said.strip().splitlines()[0]
-    answer_work(answering, found, [f"{task}: {first}; {summary(found)}"])
-    if found.standing.coordinator is None:
-        answering.note(f"resume it with: codebatch resume --batch {found.batch.id}")
+        return answer_run(context, result)
+    first = answer_text.strip().splitlines()[0]
+    answer_work(context, work_batch, [f"{task}: {first}; {summary(work_batch)}"])
+    if work_batch.standing.coordinator is None:
+        context.note(f"resume it with: codebatch resume --batch {work_batch.batch.id}")
     return 0
 
 
 def _text(text: str | None, *, edits: bool) -> str:
-    """The answer, from wherever it comes. What a file or an editor ends with is no part of it."""
+    """Return the answer from the argument, the editor or standard input, without trailing line ends."""
     if edits == (text is not None):
         raise InvalidInput("no answer given" if text is None else "ANSWER cannot be used with --editor")
     if edits:

@@ -1,4 +1,4 @@
-"""`work`: task lists."""
+"""The command group `work`: task lists."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import click
 
 from codebatch.cli.answers.dry_run import answer_rehearsal
 from codebatch.cli.answers.trust import explaining_untrusted_commands
-from codebatch.cli.answers.work_analysis import Form, answer_listed
+from codebatch.cli.answers.work_analysis import Form, answer_work_analysis
 from codebatch.cli.answers.work_progress import WorkProgressListener
-from codebatch.cli.answers.work_result import answer_nothing_left, answer_ran
+from codebatch.cli.answers.work_result import answer_nothing_left, answer_run
 from codebatch.cli.answers.work_status import answer_work
 from codebatch.cli.framework.commands import option
 from codebatch.cli.framework.context import CommandContext, with_common_options
-from codebatch.cli.framework.groups import Group, answering_group
+from codebatch.cli.framework.groups import Group, group_with_common_options
 from codebatch.cli.framework.work_lists import Listing, list_options
 from codebatch.cli.framework.work_options import Output, ResumeOptions, output_option, trust_option
 from codebatch.cli.work import control, log, questions
@@ -46,7 +46,7 @@ _strategy_option = option(
 
 
 @click.group(cls=Group)
-@answering_group
+@group_with_common_options
 def work() -> None:
     """Run task lists, show their logs and answer their questions.
 
@@ -113,7 +113,7 @@ def work() -> None:
 @trust_option
 @with_common_options
 def work_run(
-    answering: CommandContext,
+    context: CommandContext,
     tasks: tuple[str, ...],
     paths: tuple[Path, ...],
     max_parallel: int | None,
@@ -157,24 +157,24 @@ def work_run(
         **listing,
     )
     if is_looked_at:
-        answer_listed(answering, run.list_files(paths, options, answering.place), "text", None)
+        answer_work_analysis(context, run.list_files(paths, options, context.place), "text", None)
         return 0
     if is_rehearsed:
-        answer_rehearsal(answering, rehearse(paths, options, answering.place))
+        answer_rehearsal(context, rehearse(paths, options, context.place))
         return 0
-    listener = WorkProgressListener(answering, output, is_sure=is_sure)
-    place, keep = answering.place, load_configuration(Path.cwd()).settings.store.keep
+    listener = WorkProgressListener(context, output, is_sure=is_sure)
+    place, keep = context.place, load_configuration(Path.cwd()).settings.store.keep
     try:
         if not is_detached:
-            ran = run.run_files(
+            result = run.run_files(
                 paths, options, place, keep=keep, is_beside=is_beside, is_trusted=is_trusted, listener=listener
             )
-            return answer_ran(answering, ran)
-        found = run_detached(paths, options, place, is_beside=is_beside, is_trusted=is_trusted, listener=listener)
+            return answer_run(context, result)
+        work_batch = run_detached(paths, options, place, is_beside=is_beside, is_trusted=is_trusted, listener=listener)
     except NothingLeft as left:
-        return answer_nothing_left(answering, left)
-    answer_work(answering, found, [found.batch.id])
-    answering.note(f"follow it with: codebatch follow --batch {found.batch.id}")
+        return answer_nothing_left(context, left)
+    answer_work(context, work_batch, [work_batch.batch.id])
+    context.note(f"follow it with: codebatch follow --batch {work_batch.batch.id}")
     return 0
 
 
@@ -202,7 +202,7 @@ def work_run(
 )
 @with_common_options
 def work_analyze(
-    answering: CommandContext,
+    context: CommandContext,
     tasks: tuple[str, ...],
     paths: tuple[Path, ...],
     listing: Listing,
@@ -220,7 +220,7 @@ def work_analyze(
     Nothing is run. A store is needed only for --unfinished and --blocked. Exit status 2 if dependencies form a cycle.
     """
     options = WorkOptions(tasks=tasks, max_parallel=max_parallel, strategy=strategy, infer_command=run_infer, **listing)
-    answer_listed(answering, run.list_files(paths, options, answering.place), form, written)
+    answer_work_analysis(context, run.list_files(paths, options, context.place), form, written)
 
 
 for each in (
@@ -238,7 +238,7 @@ for each in (
 
 
 def resume_work(
-    answering: CommandContext,
+    context: CommandContext,
     store: StoreDir,
     batch: BatchDir,
     wishes: ResumeOptions,
@@ -246,10 +246,10 @@ def resume_work(
     is_trusted: bool,
     output: Output,
 ) -> int:
-    """Go on with a batch of commands, and say how it went; returns the exit status."""
-    teller = WorkProgressListener(answering, output)
-    ran = explaining_untrusted_commands(
-        answering,
+    """Resume a batch of commands and print the result. Return the exit status."""
+    listener = WorkProgressListener(context, output)
+    result = explaining_untrusted_commands(
+        context,
         lambda: run.resume_work(
             store,
             batch,
@@ -259,9 +259,9 @@ def resume_work(
             wait_answers=wishes.wait_answers,
             reloads=wishes.reloads,
             is_trusted=is_trusted,
-            listener=teller,
+            listener=listener,
         ),
     )
-    if ran.standing.state is BatchState.COMPLETED and not ran.seconds:
-        answering.note("all tasks are done; rerun them with --force")
-    return answer_ran(answering, ran, name="work-status")
+    if result.standing.state is BatchState.COMPLETED and not result.seconds:
+        context.note("all tasks are done; rerun them with --force")
+    return answer_run(context, result, name="work-status")

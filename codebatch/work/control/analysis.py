@@ -1,4 +1,4 @@
-"""`work analyze`: what needs what and why, the longest path, how long it takes with how many slots, what binds."""
+"""Analysis of a task list for `work analyze`: dependencies, critical path, estimated durations, and binding pools."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codebatch.work.definition.work_list import WorkList
 _SLOTS_MAX = 64
 _BINDS_SHARE = 0.01
 _SECONDS = 1.0
-"""How long a command is taken to be of which nobody says it."""
+"""Assumed duration of a command that defines none."""
 
 
 class AnalyzedTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,26 +81,26 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def analyze(listed: WorkList) -> Analysis:
-    """Look at a list of tasks. Nothing is run."""
+    """Analyse a list of tasks. Nothing is run."""
     work = listed.work
-    said = [work.policy(id_).expected_seconds for id_ in work.order]
-    seconds = [_SECONDS if each is None else each for each in said]
+    estimates = [work.policy(id_).expected_seconds for id_ in work.order]
+    seconds = [_SECONDS if each is None else each for each in estimates]
     agenda = make_command_plan(work, work.order, seconds=seconds)
     path = critical_path(agenda, seconds)
-    whole = makespan(agenda, seconds)
+    total = makespan(agenda, seconds)
     levels = _levels(agenda)
     return Analysis(
         source=work.source,
         strategy=work.strategy,
         max_parallel=agenda.capacity[SLOTS],
-        with_estimate=len(said) - said.count(None),
-        seconds=whole,
+        with_estimate=len(estimates) - estimates.count(None),
+        seconds=total,
         critical_path=tuple(work.order[item] for item in path),
         critical_seconds=sum(seconds[item] for item in path),
         makespans=tuple(_makespans(agenda, seconds)),
-        binding_pools=tuple(_binding(agenda, seconds, whole)),
+        binding_pools=tuple(_binding(agenda, seconds, total)),
         tasks=tuple(
-            AnalyzedTask(id=id_, title=work.titles.get(id_, ""), level=levels[item], expected_seconds=said[item])
+            AnalyzedTask(id=id_, title=work.titles.get(id_, ""), level=levels[item], expected_seconds=estimates[item])
             for item, id_ in enumerate(work.order)
         ),
         edges=tuple(_edges(listed)),
@@ -109,36 +109,40 @@ def analyze(listed: WorkList) -> Analysis:
 
 
 def _makespans(agenda: CommandPlan, seconds: Sequence[float]) -> list[Makespan]:
-    """With 1, 2, 4 … at once, as far as there are tasks."""
+    """Return the makespan for 1, 2, 4, … parallel tasks, up to the number of tasks or `_SLOTS_MAX`, and for the set
+    number.
+    """
     counts = [1]
     while counts[-1] < min(len(seconds), _SLOTS_MAX):
         counts.append(2 * counts[-1])
-    found = sorted({*counts, agenda.capacity[SLOTS]})
-    return [Makespan(max_parallel=slots, seconds=_with(agenda, seconds, {SLOTS: slots})) for slots in found]
+    slot_counts = sorted({*counts, agenda.capacity[SLOTS]})
+    return [
+        Makespan(max_parallel=slots, seconds=_seconds_with(agenda, seconds, {SLOTS: slots})) for slots in slot_counts
+    ]
 
 
-def _binding(agenda: CommandPlan, seconds: Sequence[float], whole: float) -> list[BindingPool]:
+def _binding(agenda: CommandPlan, seconds: Sequence[float], total: float) -> list[BindingPool]:
     binding: list[BindingPool] = []
     for pool, size in agenda.capacity.items():
-        wanted = sum(amount for demand in agenda.demands for name, amount in demand if name == pool)
-        if pool != SLOTS and wanted > size:
-            without = _with(agenda, seconds, {pool: wanted})
-            if without < whole * (1 - _BINDS_SHARE):
+        demanded = sum(amount for demand in agenda.demands for name, amount in demand if name == pool)
+        if pool != SLOTS and demanded > size:
+            without = _seconds_with(agenda, seconds, {pool: demanded})
+            if without < total * (1 - _BINDS_SHARE):
                 binding.append(BindingPool(pool=pool, size=size, seconds_without=without))
     return binding
 
 
-def _with(agenda: CommandPlan, seconds: Sequence[float], capacity: Mapping[str, int]) -> float:
+def _seconds_with(agenda: CommandPlan, seconds: Sequence[float], capacity: Mapping[str, int]) -> float:
     return makespan(agenda, seconds, {**agenda.capacity, **capacity})
 
 
 def _levels(agenda: CommandPlan) -> list[int]:
     placed = schedule(agenda, dict.fromkeys(range(len(agenda.needs)), 1.0), capacity=_unbounded(agenda))
-    return [round(one.start) for one in sorted(placed)]
+    return [round(task.start) for task in sorted(placed)]
 
 
 def _unbounded(agenda: CommandPlan) -> dict[str, int]:
-    """Room for all at once; nobody runs alone."""
+    """Return pool capacities that let all tasks run at once, including exclusive tasks."""
     room = dict.fromkeys(agenda.capacity, 0)
     for demand in agenda.demands:
         for pool, amount in demand:
@@ -165,15 +169,15 @@ def _edge(edge: WorkEdge, why: InferredEdge | None) -> AnalyzedEdge:
 
 
 def toml_of(edges: Sequence[AnalyzedEdge]) -> str:
-    """What was inferred, as it is written in a work file to keep: the needs of each task, with why behind a `#`."""
+    """Return inferred dependencies as text for a work file: the needs of each task, with the evidence as comments."""
     lines = ["# Inferred dependencies, to be added to the `needs` of these tasks.", ""]
     by_task: dict[str, dict[str, str]] = {}
     for edge in edges:
-        if edge.source != "file":  # Of groups, not of their members.
+        if edge.source != "file":  # A work file states the needs of groups, not of their members.
             by_task.setdefault(edge.task.partition("/")[0], {})[edge.on.partition("/")[0]] = edge.evidence
-    for task, found in by_task.items():
+    for task, needs in by_task.items():
         lines += [f"[tasks.{_quoted(task)}]", "needs = ["]
-        lines += [f"    {_quoted(on)}, # {_as_comment(why)}" for on, why in found.items()]
+        lines += [f"    {_quoted(on)}, # {_as_comment(why)}" for on, why in needs.items()]
         lines += ["]", ""]
     return "\n".join(lines)
 
@@ -183,4 +187,4 @@ def _quoted(text: str) -> str:
 
 
 def _as_comment(text: str) -> str:
-    return "".join(each if each.isprintable() else " " for each in text)
+    return "".join(character if character.isprintable() else " " for character in text)

@@ -1,4 +1,4 @@
-"""Asking people something from within a task: what `codebatch ask` does (SPEC.md "Questions")."""
+"""The question of a running task: the implementation of `codebatch ask` (SPEC.md "Questions")."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from codebatch.model.work.question import CHOICES_MAX, QUESTION_TEXT_BYTES_MAX, 
 
 LOOK_SECONDS = 0.1
 NOT_ANSWERED = 75
-"""The exit status of who asked and is not answered yet (EX_TEMPFAIL)."""
+"""Exit status of `codebatch ask` if there is no answer yet (EX_TEMPFAIL)."""
 
 
 class _AnswerRow(msgspec.Struct, frozen=True):
-    """A row of CODEBATCH_ANSWERS."""
+    """An entry of the file CODEBATCH_ANSWERS."""
 
     question: str
     answer: str
@@ -34,11 +34,11 @@ def ask(
     environ: Mapping[str, str] = os.environ,
     sleep: Callable[[float], None] = time.sleep,
 ) -> str | None:
-    """The answer to a question of the task that this process is of; None where there is none.
+    """Return the answer to a question of the task that this process belongs to, or None if there is none yet.
 
-    What was answered to the same text before is given without asking, each answer once an attempt. Else the question is
-    left for the end of the attempt; or, where one is to `wait`, asked now, until it is answered or the attempt is over.
-    Raises InvalidInput outside of a task, and for a question that is none.
+    An answer from an earlier attempt to the same text is returned at once. Each answer is used once an attempt.
+    Otherwise, the question is recorded for the end of the attempt. With `wait`, it is asked now; the call returns when
+    it is answered, or None when the attempt ends. Raises InvalidInput outside of a task or if the question is invalid.
     """
     if "CODEBATCH_QUESTION" not in environ:
         raise InvalidInput(
@@ -48,7 +48,7 @@ def ask(
     text = text.strip().encode("utf-8", "replace").decode()
     if not text or len(text.encode("utf-8", "replace")) > QUESTION_TEXT_BYTES_MAX:
         raise InvalidInput("a question must not be empty, or longer than 64 KiB")
-    if not all(each.strip() and each.isprintable() for each in choices):
+    if not all(choice.strip() and choice.isprintable() for choice in choices):
         raise InvalidInput("a choice must be one non-empty line of text")
     if len(choices) > CHOICES_MAX:
         raise InvalidInput(f"at most {CHOICES_MAX} choices are allowed, not {len(choices)}")
@@ -56,11 +56,11 @@ def ask(
     answer = _answered_before(place.parent, environ.get("CODEBATCH_ANSWERS", ""), text, choices)
     if answer is not None:
         return answer
-    asked = msgspec.json.encode(AskedQuestionText(text=text, choices=tuple(choices), is_human=human))
+    question = msgspec.json.encode(AskedQuestionText(text=text, choices=tuple(choices), is_human=human))
     name = f"ask-{time.time_ns():020}-{os.getpid()}"
     try:
         hidden = place.parent / f".{name}"
-        hidden.write_bytes(asked)
+        hidden.write_bytes(question)
         hidden.replace(place.parent / f"{name}.json" if wait else place)
     except OSError as error:
         raise InvalidInput(f"the task that asked the question has ended: {error.strerror}") from error
@@ -68,7 +68,7 @@ def ask(
 
 
 def _answered_before(directory: Path, answers: str, text: str, choices: Sequence[str]) -> str | None:
-    """The first answer to it that this attempt was not given yet."""
+    """Return the first answer to the question that this attempt has not used yet. Mark it as used."""
     try:
         rows = msgspec.json.decode(Path(answers).read_bytes(), type=tuple[_AnswerRow, ...])
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""The attempts of commands: when each began, how long it took, and how it ended. By journals, which may be gone."""
+"""The attempts of commands: start, duration and outcome. These values come from journals, which may be deleted."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ class AttemptInfo(msgspec.Struct, frozen=True, kw_only=True):
     log: Path
 
 
-def attempts_of(found: WorkBatch, tasks: Sequence[str] = ()) -> list[AttemptInfo]:
-    """The attempts of some commands of a batch, by default all, in the order of its file and of their beginnings.
+def attempts_of(work_batch: WorkBatch, tasks: Sequence[str] = ()) -> list[AttemptInfo]:
+    """Return the attempts of some commands, by default all, in the order of the list and of their starts.
 
-    Raises InvalidInput for a command that there is not.
+    Raises InvalidInput for an unknown command.
     """
-    batch = found.batch
+    batch = work_batch.batch
     attempts = Attempts(batch.plan(), Outcomes(batch.files, batch.root))
     began: dict[tuple[int, int, int], int] = {}
-    ran: dict[tuple[int, int, int], Ran] = {}
+    durations: dict[tuple[int, int, int], Ran] = {}
     for line in read_journal(batch.files, batch.root):
         event = line.event
         if isinstance(event, Began | Ran) and event.epoch is not None:
@@ -62,39 +62,43 @@ def attempts_of(found: WorkBatch, tasks: Sequence[str] = ()) -> list[AttemptInfo
             if item is not None and isinstance(event, Began):
                 began[item, event.round, event.epoch] = line.at_ns
             elif item is not None and isinstance(event, Ran):
-                ran[item, event.round, event.epoch] = event
+                durations[item, event.round, event.epoch] = event
     concluded = attempts.read()
-    ended = {(one.item, one.round, one.epoch): one for one in concluded.conclusions if one.reason != "unbegun"}
-    # A damaged outcome does not say any more of which epoch it is: of the last one of its round.
-    last = {place[:2]: place for place in sorted({*began, *ran})}
-    damaged = {last[each] for each in concluded.unreadable if each in last}
-    of_item: dict[int, list[tuple[int, int, int]]] = {}
-    for place in sorted({*began, *ran, *ended}):
-        of_item.setdefault(place[0], []).append(place)
-    made: list[AttemptInfo] = []
-    for command in named(found, tasks) if tasks else found.standing.commands:
-        for place in of_item.get(command.item, ()):
-            one, told = ended.get(place), ran.get(place)
-            stopped = None if one is not None else command.stops.get(place[2])
+    ended = {
+        (conclusion.item, conclusion.round, conclusion.epoch): conclusion
+        for conclusion in concluded.conclusions
+        if conclusion.reason != "unbegun"
+    }
+    # A damaged outcome does not contain its epoch. The last attempt of its round is taken.
+    last = {place[:2]: place for place in sorted({*began, *durations})}
+    damaged = {last[place] for place in concluded.unreadable if place in last}
+    attempts_of_item: dict[int, list[tuple[int, int, int]]] = {}
+    for place in sorted({*began, *durations, *ended}):
+        attempts_of_item.setdefault(place[0], []).append(place)
+    attempt_infos: list[AttemptInfo] = []
+    for command in named(work_batch, tasks) if tasks else work_batch.standing.commands:
+        for place in attempts_of_item.get(command.item, ()):
+            conclusion, journal_entry = ended.get(place), durations.get(place)
+            stopped = None if conclusion is not None else command.stops.get(place[2])
             runs = command.holder is not None and place[1:] == (command.round, command.epoch)
-            made.append(
+            attempt_infos.append(
                 AttemptInfo(
                     task=command.id,
                     round=place[1],
                     epoch=place[2],
-                    number=None if told is None else told.tried + 1,
+                    number=None if journal_entry is None else journal_entry.tried + 1,
                     began_ns=began.get(place),
-                    seconds=None if told is None else told.seconds,
-                    ended=_ended(one, stopped, runs=runs, is_damaged=place in damaged),
-                    reason=None if one is None else one.reason,
-                    exit_status=None if one is None else one.exit_status,
+                    seconds=None if journal_entry is None else journal_entry.seconds,
+                    ended=_ended(conclusion, stopped, runs=runs, is_damaged=place in damaged),
+                    reason=None if conclusion is None else conclusion.reason,
+                    exit_status=None if conclusion is None else conclusion.exit_status,
                     stopped=stopped,
-                    memory_peak_bytes=(told.memory_peak_bytes or None) if told is not None else None,
-                    said=None if one is None else one.said,
+                    memory_peak_bytes=(journal_entry.memory_peak_bytes or None) if journal_entry is not None else None,
+                    said=None if conclusion is None else conclusion.said,
                     log=batch.root / layout.LOGS / layout.log_name(*attempts.places.place(place[0]), *place[1:]),
                 )
             )
-    return made
+    return attempt_infos
 
 
 def _ended(conclusion: Conclusion | None, stopped: AttemptStop | None, *, runs: bool, is_damaged: bool) -> str:

@@ -1,4 +1,4 @@
-"""A work batch as it stands, which of them is meant, and what lacks where not all of it is done."""
+"""A work batch and its status, the resolution of batch references, and errors for incomplete batches."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from codebatch.store.batches.store import StoreDir
 from codebatch.system.clock import wall_ns
 
 NAMED_MAX = 5
-"""Of the commands, and of the batches, that a message names."""
+"""Maximum number of commands or batches that a message names."""
 
 
 class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,23 +55,24 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
         if not state.is_final or not any(command.round for command in self.standing.commands):
             return None
         names = (layout.OUTCOMES, *([layout.REQUESTS] if state is BatchState.CANCELLED else []))
-        found = [self.batch.files.stat(self.batch.root / name) for name in names]
-        return max((each.st_mtime_ns for each in found if each is not None), default=None)
+        stats = [self.batch.files.stat(self.batch.root / name) for name in names]
+        return max((stat.st_mtime_ns for stat in stats if stat is not None), default=None)
 
     @property
     def eta(self) -> Eta | None:
         """The estimated remaining time, from the last report of the process that runs the batch. None if unknown."""
         if self.standing.coordinator is None:
             return None
-        from codebatch.model.work.event import instant_ns  # 10 ms that a batch does without which nobody conducts
+        # These modules are imported only if a process runs the batch.
+        from codebatch.model.work.event import instant_ns
         from codebatch.store.work.events import EventReader
 
-        told = EventReader(self.batch.files, self.batch.root).last_progress()
-        if told is None or told.eta_seconds is None:
+        progress = EventReader(self.batch.files, self.batch.root).last_progress()
+        if progress is None or progress.eta_seconds is None:
             return None
-        past = max(0.0, (wall_ns() - instant_ns(told.at)) / 1e9)
-        low, middle, high = (max(0.0, round(each - past, 1)) for each in told.eta_seconds)
-        return Eta((low, middle, high), told.without_estimate)
+        past = max(0.0, (wall_ns() - instant_ns(progress.at)) / 1e9)
+        low, middle, high = (max(0.0, round(each - past, 1)) for each in progress.eta_seconds)
+        return Eta((low, middle, high), progress.without_estimate)
 
     @property
     def shortfall(self) -> BatchIncomplete | None:
@@ -89,32 +90,32 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
             hint = f"resume it with a new time limit: {resume}"
             return BatchIncomplete(f"batch {id_} reached its time limit of {seconds}", hint=hint)
         if blocked := self.of(CommandState.BLOCKED):
-            told = f"{count_of(len(blocked), 'task')} of batch {id_} {'waits' if len(blocked) == 1 else 'wait'}"
+            message = f"{count_of(len(blocked), 'task')} of batch {id_} {'waits' if len(blocked) == 1 else 'wait'}"
             hint = f"see: codebatch work questions --batch {id_}; answer them, then: {resume}"
-            return BatchBlocked(f"{told} for an answer: {names_of(blocked)}", hint=hint)
+            return BatchBlocked(f"{message} for an answer: {names_of(blocked)}", hint=hint)
         failed = self.of(CommandState.FAILED)
-        told = f"{count_of(len(failed), 'task')} of batch {id_} failed: {names_of(failed)}"
+        message = f"{count_of(len(failed), 'task')} of batch {id_} failed: {names_of(failed)}"
         if failed and all(each.is_decided for each in failed):
             again = f"codebatch work retry {failed[0].id} --batch {id_}"
-            return BatchIncomplete(told, hint=f"an answer marked the task as failed; retry it with: {again}")
+            return BatchIncomplete(message, hint=f"an answer marked the task as failed; retry it with: {again}")
         hint = f"see the output with: codebatch work log --batch {id_}; then: {resume}"
-        return BatchIncomplete(told if failed else f"some tasks of batch {id_} are not done", hint=hint)
+        return BatchIncomplete(message if failed else f"some tasks of batch {id_} are not done", hint=hint)
 
 
 def names_of(commands: list[CommandStatus]) -> str:
-    """The first of some commands by name, and how many more there are."""
+    """Return the names of the first commands, and the number of further commands."""
     more = f" and {len(commands) - NAMED_MAX:,} more" if len(commands) > NAMED_MAX else ""
-    return ", ".join(each.id for each in commands[:NAMED_MAX]) + more
+    return ", ".join(command.id for command in commands[:NAMED_MAX]) + more
 
 
 def load_work_batch(store: StoreDir, batch: BatchDir, *, may_fork: bool = False) -> WorkBatch:
-    """Where a work batch stands now; `may_fork` is as in `Attempts.read_all`. Raises WrongBatchKind, StoreCorrupt."""
+    """Read the status of a work batch. `may_fork` as for `Attempts.read_all`. Raises WrongBatchKind, StoreCorrupt."""
     check_kind(batch, "work")
     return WorkBatch(store=store, batch=batch, standing=read_work_status(store, batch, may_fork=may_fork))
 
 
 def iter_work(store: StoreDir, note: Note = ignore_note) -> Iterator[WorkBatch]:
-    """Every work batch that can be read, latest first. A damaged one hides no other."""
+    """Yield all readable work batches, latest first. A damaged batch is skipped with a note."""
     for batch in iter_batches(store, note, kind="work"):
         try:
             yield load_work_batch(store, batch)
@@ -123,7 +124,7 @@ def iter_work(store: StoreDir, note: Note = ignore_note) -> Iterator[WorkBatch]:
 
 
 def refuse_unnamed(batch: BatchDir) -> NoReturn:
-    """Raise InvalidInput: what a store that was named has last is run only where it is named too."""
+    """Raise InvalidInput. If the user names a store, a batch in it is resumed only if the batch is named too."""
     raise InvalidInput(
         f"batch {batch.id} runs commands, so it is resumed only if you give its id",
         hint=f"resume it with: codebatch resume --batch {batch.id}",
@@ -138,10 +139,10 @@ def resolve_live(
     kind: BatchKind = "work",
     else_latest: bool = False,
 ) -> BatchDir:
-    """Return the batch that is named; else the only running one of a kind of the current project.
+    """Return the named batch, or else the only running batch of a kind in the current project.
 
-    If none is running and `else_latest` is set, return the latest of the project. Raises as `resolve_batch` does,
-    AmbiguousId if several are running, UnknownId if none is.
+    If none is running and `else_latest` is set, return the latest batch of the project. Raises the errors of
+    `resolve_batch`, AmbiguousId if several batches are running, and UnknownId if none is.
     """
     if reference is not None:
         return resolve_batch(store, reference, note, kind="any")
@@ -153,9 +154,9 @@ def resolve_live(
     of_commands, option = (" `work`", " --pipeline work") if kind == "work" else ("", "")
     hint = f"give one with --batch; see: codebatch batch list{option} --active"
     if not live:
-        others = [batch for batch in iter_batches(store, kind=kind) if is_held(batch)]
-        if others:
-            shown = ", ".join(f"{each.id} ({display_path(each.about.project_root)})" for each in others[:NAMED_MAX])
+        elsewhere = [batch for batch in iter_batches(store, kind=kind) if is_held(batch)]
+        if elsewhere:
+            shown = ", ".join(f"{each.id} ({display_path(each.about.project_root)})" for each in elsewhere[:NAMED_MAX])
             hint = f"running in other projects: {shown}; give one with --batch"
         raise UnknownId(f"no{of_commands} batch of this project is running", hint=hint)
     shown = ", ".join(batch.id for batch in live[:NAMED_MAX])

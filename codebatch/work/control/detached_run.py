@@ -1,4 +1,4 @@
-"""Running commands in the background: made here, conducted by a process of its own that no terminal takes along."""
+"""Runs in the background: the caller creates the batch, and a process in a session of its own runs it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from codebatch.work.control.run import make_batch
 from codebatch.work.definition.settings import WorkOptions
 
 _LOOK_SECONDS = 0.02
-_TAKEN_UP_SECONDS_MAX = 60.0
+_START_SECONDS_MAX = 60.0
 
-# Python looks for modules in the current directory first, which is somebody else's.
+# Remove the current directory, which Python would search first. It may contain untrusted modules.
 _MAIN = "import sys; sys.path[:1] = sys.path[:1] if sys.path[0] else []; from codebatch.__main__ import main; main()"
 
 
@@ -34,38 +34,39 @@ def run_detached(
     is_trusted: bool = False,
     listener: WorkListener,
 ) -> WorkBatch:
-    """Make a batch of the commands that files define, and have it conducted; on return somebody does, or did.
+    """Create a batch of work files and start a background process that runs it.
 
-    Raises as `run_files` does; BatchIncomplete where nobody takes it up.
+    On return, a coordinator has started to run the batch. Raises the errors of `run_files`, and BatchIncomplete if no
+    coordinator starts.
     """
-    with make_batch(paths, options, place, is_beside=is_beside, is_trusted=is_trusted, listener=listener) as made:
-        _have_conducted(made.store, made.batch, is_trusted=is_trusted)
-        return load_work_batch(made.store, made.batch)
+    with make_batch(paths, options, place, is_beside=is_beside, is_trusted=is_trusted, listener=listener) as new_batch:
+        _start_coordinator(new_batch.store, new_batch.batch, is_trusted=is_trusted)
+        return load_work_batch(new_batch.store, new_batch.batch)
 
 
-def _have_conducted(store: StoreDir, batch: BatchDir, *, is_trusted: bool) -> None:
+def _start_coordinator(store: StoreDir, batch: BatchDir, *, is_trusted: bool) -> None:
     words = ["resume", "--batch", batch.id, "--store", str(store.root), "--quiet", "--output", "none"]
     reader = LeaseReader(batch.files, batch.root)
-    with tempfile.TemporaryFile() as told:
+    with tempfile.TemporaryFile() as stderr_file:
         process = subprocess.Popen(
             [sys.executable, "-c", _MAIN, *words, *(["--trust"] if is_trusted else [])],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=told,
+            stderr=stderr_file,
             start_new_session=True,
         )
-        deadline = time.monotonic() + _TAKEN_UP_SECONDS_MAX
+        deadline = time.monotonic() + _START_SECONDS_MAX
         while reader.leader()[0] == 0:
             if process.poll() is not None or time.monotonic() > deadline:
-                told.seek(0)
-                printed = told.read().decode("utf-8", "replace").splitlines()
-                why = _first(printed, "error: ") or "without an error message"
-                hint = _first(printed, "hint: ") or f"start it with: codebatch resume --batch {batch.id}"
+                stderr_file.seek(0)
+                printed = stderr_file.read().decode("utf-8", "replace").splitlines()
+                why = _first_with_prefix(printed, "error: ") or "without an error message"
+                hint = _first_with_prefix(printed, "hint: ") or f"start it with: codebatch resume --batch {batch.id}"
                 raise BatchIncomplete(f"batch {batch.id} was created but did not start: {why}", hint=hint)
             time.sleep(_LOOK_SECONDS)
-        process.returncode = 0  # It outlives us, and nobody here waits for it.
+        process.returncode = 0  # The process outlives its parent. Setting the return code prevents a ResourceWarning.
 
 
-def _first(lines: list[str], mark: str) -> str:
-    """Return the first line with a mark, without it; empty if there is none."""
-    return next((line.removeprefix(mark) for line in lines if line.startswith(mark)), "")
+def _first_with_prefix(lines: list[str], prefix: str) -> str:
+    """Return the first line with a prefix, without the prefix, or an empty string."""
+    return next((line.removeprefix(prefix) for line in lines if line.startswith(prefix)), "")

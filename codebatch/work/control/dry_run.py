@@ -1,4 +1,4 @@
-"""What would start when, were a list of commands run now: nothing is run, and nothing written."""
+"""A dry run of a task list: the expected start times. Nothing is run or written."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rehearse(paths: tuple[Path, ...], options: WorkOptions, place: StorePlace) -> Rehearsal:
-    """What `run_files` would do with these files, and how long that took before in the store, where there is one.
+    """Return the schedule that `run_files` would produce, with durations from earlier batches of an existing store.
 
     Raises CodebatchError.
     """
@@ -64,33 +64,35 @@ def rehearse(paths: tuple[Path, ...], options: WorkOptions, place: StorePlace) -
     estimator = _estimator(listed, place)
     items = sorted(work.order)
     seconds = [estimator.expected(item) for item in range(len(items))]
-    is_known = any(each is not None for each in seconds)
+    is_known = any(estimate is not None for estimate in seconds)
     agenda = make_command_plan(work, items, seconds=estimator.lengths if is_known else ())
     placed = schedule(agenda, dict(enumerate(estimator.lengths)))
-    found = estimator.forecast(agenda, range(len(items)), {})
+    forecast = estimator.forecast(agenda, range(len(items)), {})
     waits: dict[str, dict[str, list[str]]] = {"needs": {}, "after": {}}
     for edge in work.edges:
         waits[edge.kind].setdefault(edge.task, []).append(edge.on)
     tasks = tuple(
         RehearsedTask(
-            task=items[one.item],
-            title=work.titles.get(items[one.item], ""),
-            slot=one.slot + 1,
-            start_seconds=round(one.start, 3),
-            seconds=seconds[one.item],
-            needs=tuple(waits["needs"].get(items[one.item], ())),
-            after=tuple(waits["after"].get(items[one.item], ())),
+            task=items[task.item],
+            title=work.titles.get(items[task.item], ""),
+            slot=task.slot + 1,
+            start_seconds=round(task.start, 3),
+            seconds=seconds[task.item],
+            needs=tuple(waits["needs"].get(items[task.item], ())),
+            after=tuple(waits["after"].get(items[task.item], ())),
         )
-        for one in placed
+        for task in placed
     )
     return Rehearsal(
         source=work.source,
         strategy=work.strategy,
         max_parallel=work.max_parallel,
         tasks=tasks,
-        makespan_seconds=round(max(one.end for one in placed), 3) if is_known else None,
-        range_seconds=None if found is None else (round(found.low, 1), round(found.middle, 1), round(found.high, 1)),
-        without_estimate=sum(each is None for each in seconds),
+        makespan_seconds=round(max(task.end for task in placed), 3) if is_known else None,
+        range_seconds=None
+        if forecast is None
+        else (round(forecast.low, 1), round(forecast.middle, 1), round(forecast.high, 1)),
+        without_estimate=sum(estimate is None for estimate in seconds),
         notes=listed.notes,
     )
 

@@ -1,7 +1,7 @@
-"""Following a batch from anywhere: what is told of it, and whether anybody is at work on it.
+"""Following a batch from any process: its events, and whether a process runs it.
 
-A work batch has its stream of events; where each command stands follows from the disk all the same, be the stream gone.
-Of an analysis one is made up (operations/runs/events.py). Nobody who is followed notices.
+The events of a work batch come from its event stream. The state of commands is also read from disk, because the stream
+may be missing. The events of an analysis are derived (operations/runs/events.py). Following does not affect the batch.
 """
 
 from __future__ import annotations
@@ -23,71 +23,72 @@ from codebatch.work.control.batches import load_work_batch
 POLL_SECONDS = 0.1
 LOOK_SECONDS = 1.0
 _SILENCE_SECONDS = 12.0
-"""Without an event for so long, of who tells one each 5 s, what stands is looked at on disk."""
+"""Time without events after which the state is read from disk. A coordinator writes an event at least every 5 s."""
 _SHARE = 20
-"""Of the time that passes, looks at all of the disk take a part of so many at most."""
+"""Reading the state takes at most one part in this number of the elapsed time."""
 
 
 class Followed(Protocol):
     """A batch that is followed."""
 
     def read(self) -> list[AnyEvent]:
-        """What was told since."""
+        """Return the events since the last call."""
 
     def look(self, *, closely: bool) -> Seen:
-        """Who is at work on it; `closely`: and where it stands, though somebody conducts it."""
+        """Return whether processes run the batch. `closely`: also read its counts if a coordinator is alive."""
 
 
 def cursor_of(text: str | None) -> Cursor:
-    """The place that is named; the beginning where none is. Raises InvalidInput."""
-    found = BEGINNING if text is None else parse_cursor(text)
-    if found is None:
+    """Return the cursor for a text, or the beginning for None. Raises InvalidInput."""
+    cursor = BEGINNING if text is None else parse_cursor(text)
+    if cursor is None:
         raise InvalidInput(f"{text!r} is not a cursor", hint="use the `cursor` of an event, for example 1.42")
-    return found
+    return cursor
 
 
 def followed_of(store: StoreDir, batch: BatchDir, since: Cursor = BEGINNING) -> Followed:
-    """A batch of either kind, from a place in its stream on. Raises StoreCorrupt."""
+    """Return a follower of a batch of either kind, starting at a cursor. Raises StoreCorrupt."""
     return WorkFollowed(store, batch, since) if is_work(batch) else AnalysisFollowed(batch, since)
 
 
 def iter_followed(
     followed: Followed, *, keeps: bool = False, sleep: Callable[[float], None] = time.sleep
 ) -> Iterator[AnyEvent | Seen | None]:
-    """What is told of a batch as it comes, and now and then who is at work on it; None ten times a second besides.
+    """Yield the events of a batch as they appear, a Seen at intervals, and None after each poll.
 
-    The last is who was at work when it was over, or, unless it `keeps` on, when nobody was any more. Raises
+    The last value is a Seen: after the batch has ended or, unless `keeps`, when no process runs it. Raises
     CollectedMeanwhile, StoreCorrupt.
     """
-    now = heard_at = time.monotonic()
+    now = last_event_at = time.monotonic()
     next_look = 0.0
-    was_nobody = False
+    was_idle = False
     last: AnyEvent | None = None
     while True:
-        found = followed.read()
-        yield from found
+        events = followed.read()
+        yield from events
         now = time.monotonic()
-        heard_at = now if found else heard_at
-        last = found[-1] if found else last
-        if (found and isinstance(last, BatchEnded | BatchDrained)) or now >= next_look:
-            seen = followed.look(closely=now - heard_at > _SILENCE_SECONDS)
+        last_event_at = now if events else last_event_at
+        last = events[-1] if events else last
+        if (events and isinstance(last, BatchEnded | BatchDrained)) or now >= next_look:
+            seen = followed.look(closely=now - last_event_at > _SILENCE_SECONDS)
             next_look = now + max(LOOK_SECONDS, _SHARE * (time.monotonic() - now))
-            is_nobody = not seen.is_conducted and not seen.alone
-            is_sure = was_nobody or (seen.is_over and isinstance(last, BatchEnded))
-            if is_nobody and is_sure and (seen.is_over or not keeps):
+            is_idle = not seen.is_conducted and not seen.alone
+            is_sure = was_idle or (seen.is_over and isinstance(last, BatchEnded))
+            if is_idle and is_sure and (seen.is_over or not keeps):
                 yield from followed.read()
                 yield seen
                 return
-            if is_nobody:  # So it is for an instant between two leases, or before the end is told: look again.
+            # This also occurs briefly between two leases and before the end event is written. So check again soon.
+            if is_idle:
                 next_look = min(next_look, now + LOOK_SECONDS / 2)
-            was_nobody = is_nobody
+            was_idle = is_idle
             yield seen
         yield None
         sleep(POLL_SECONDS)
 
 
 class WorkFollowed:
-    """Implements Followed."""
+    """Follower of a work batch. Implements Followed."""
 
     def __init__(self, store: StoreDir, batch: BatchDir, since: Cursor) -> None:
         self._store = store
@@ -101,14 +102,14 @@ class WorkFollowed:
     def look(self, *, closely: bool) -> Seen:
         if not closely and self._leases.leader()[1] is not None:
             return Seen(is_conducted=True)
-        found = load_work_batch(self._store, self._batch)
-        stands = found.standing
-        if stands.coordinator is not None:
-            return Seen(is_conducted=True, counts=stands.counts)
+        work_batch = load_work_batch(self._store, self._batch)
+        status = work_batch.standing
+        if status.coordinator is not None:
+            return Seen(is_conducted=True, counts=status.counts)
         return Seen(
             is_conducted=False,
-            is_over=stands.state.is_final and not stands.workers,
-            alone=len(found.of(CommandState.RUNNING)),
-            counts=stands.counts,
-            shortfall=found.shortfall,
+            is_over=status.state.is_final and not status.workers,
+            alone=len(work_batch.of(CommandState.RUNNING)),
+            counts=status.counts,
+            shortfall=work_batch.shortfall,
         )

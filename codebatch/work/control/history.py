@@ -34,9 +34,10 @@ def former_tasks(
     *,
     note: Note = ignore_note,
 ) -> FormerTasks:
-    """Return the outcome of each task in the latest batch of the list that has it, or in the batch `of` if it has it.
+    """Return the outcome of each task in the latest batch of the list that has the task, or in the batch `of`.
 
-    Without a store there are none. Raises CodebatchError for the batch `of`; other batches that are damaged are noted.
+    Without a store, the result is empty. Raises CodebatchError if the batch `of` is invalid. Other damaged batches are
+    skipped with a note.
     """
     former: dict[CommandId, FormerTask] = {}
     try:
@@ -61,64 +62,68 @@ def add_former_tasks(
 ) -> None:
     """Add outcomes of tasks that have none yet, from the batches of a list, latest first."""
     for batch in iter_batches(store, note, kind="work"):
-        left = definitions.keys() - former.keys()
-        if not left:
+        missing = definitions.keys() - former.keys()
+        if not missing:
             return
         if batch.about.sources != (identity.root,):
             continue
         try:
             work = read_work(batch)
-            if _is_same_list(identity_of(work), identity) and not left.isdisjoint((*work.order, *work.done_before)):
+            if _is_same_list(identity_of(work), identity) and not missing.isdisjoint((*work.order, *work.done_before)):
                 _add_tasks(former, load_work_batch(store, batch), definitions, is_of=False)
         except (BatchRemoved, StoreCorrupt) as error:
             note(f"{batch.id} skipped: {error.message}")
 
 
-def _is_same_list(one: ListIdentity, other: ListIdentity) -> bool:
-    """Compare two lists by the files that they were read from."""
-    return [*map(os.path.realpath, one.files)] == [*map(os.path.realpath, other.files)]
+def _is_same_list(first: ListIdentity, second: ListIdentity) -> bool:
+    """Return whether two lists were read from the same files."""
+    return [*map(os.path.realpath, first.files)] == [*map(os.path.realpath, second.files)]
 
 
 def _add_tasks(
     former: dict[CommandId, FormerTask],
-    found: WorkBatch,
+    work_batch: WorkBatch,
     definitions: Mapping[CommandId, TaskDefinition],
     *,
     is_of: bool,
 ) -> None:
-    work, batch = found.standing.work, found.batch
-    stored = CommandDefinitions(found.store, batch)
+    work, batch = work_batch.standing.work, work_batch.batch
+    stored = CommandDefinitions(work_batch.store, batch)
     needs = written_needs((*work.edges, *work.satisfied_needs), work.inferred)
-    answered = frozenset(_answered(found))
-    for each in found.standing.commands:
-        if each.id not in definitions or each.id in former:
+    answered = frozenset(_answered_commands(work_batch))
+    for status in work_batch.standing.commands:
+        if status.id not in definitions or status.id in former:
             continue
-        is_done = each.state is CommandState.DONE
-        definition = _then(stored, each, needs, definitions[each.id]) if is_done else ""
-        is_current = is_done and definition == definitions[each.id].digest
-        former[each.id] = FormerTask(each.state, definition, is_current, each.id in answered, batch.id, is_of)
+        is_done = status.state is CommandState.DONE
+        definition = _definition_when_done(stored, status, needs, definitions[status.id]) if is_done else ""
+        is_current = is_done and definition == definitions[status.id].digest
+        former[status.id] = FormerTask(status.state, definition, is_current, status.id in answered, batch.id, is_of)
     for id_, digest in work.done_before.items():
         if id_ in definitions and id_ not in former:
             is_current = digest == definitions[id_].digest
             former[id_] = FormerTask(CommandState.DONE, digest, is_current, False, batch.id, False)
 
 
-def _then(
+def _definition_when_done(
     stored: CommandDefinitions,
     task: CommandStatus,
     needs: Mapping[CommandId, frozenset[CommandId]],
     now: TaskDefinition,
 ) -> str:
-    """Return the digest of the definition with which a task was done."""
+    """Return the digest of the definition with which a task was completed."""
     round_ = max(task.ended, 1)
     command = now.command if stored.is_same(now.command, round_) else stored.read(task.id, round_)
     return TaskDefinition(command, needs.get(task.id, frozenset())).digest
 
 
-def _answered(found: WorkBatch) -> Iterator[CommandId]:
+def _answered_commands(work_batch: WorkBatch) -> Iterator[CommandId]:
     """Yield the commands whose question was answered and that have not run since."""
-    rounds = {each.id: each.round for each in found.standing.commands if each.state not in _ENDED}
-    for request in Requests(found.batch.files, found.batch.root).read() if rounds else ():
+    rounds = {status.id: status.round for status in work_batch.standing.commands if status.state not in _ENDED}
+    for request in Requests(work_batch.batch.files, work_batch.batch.root).read() if rounds else ():
         body = request.body
-        if isinstance(body, Answer) and body.question in found.standing.asked and body.round == rounds.get(body.task):
+        if (
+            isinstance(body, Answer)
+            and body.question in work_batch.standing.asked
+            and body.round == rounds.get(body.task)
+        ):
             yield body.task

@@ -1,4 +1,4 @@
-"""Differences between a list and a batch of it, and the reload of what changed (SPEC.md "Changed lists")."""
+"""Differences between a list and a batch of it, and the reload of changed tasks (SPEC.md "Changed lists")."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from codebatch.work.definition.files import STDIN_NAME
 from codebatch.work.definition.problems import Problems
 from codebatch.work.definition.selection import names_shown
 from codebatch.work.definition.settings import WorkOptions
-from codebatch.work.definition.validation import check_circles
+from codebatch.work.definition.validation import check_cycles
 from codebatch.work.definition.work_list import WorkList, read_work_files
 
-_CHOOSES = ("tasks", "only", "tags", "unfinished", "blocked", "of", "is_strict")
-"""Options that say which tasks of a list are chosen, and none that changes a task."""
+_SELECTING_OPTIONS = ("tasks", "only", "tags", "unfinished", "blocked", "of", "is_strict")
+"""Options that select tasks and do not change any task."""
 _NO_SETTINGS = frozenset(
     {"format", "source", "order", "edges", "inferred", "titles", "policies", "origin", "satisfied_needs", "done_before"}
 )
-"""Fields of a batch that say nothing of how all of its tasks are run."""
+"""Fields of a batch that are no settings of all its tasks."""
 
 _Waits = frozenset[tuple[CommandId, EdgeKind]]
 
@@ -56,11 +56,14 @@ class ListChanges(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_nothing(self) -> bool:
-        """Whether the list is as the batch has it."""
+        """Return whether the list is unchanged."""
         return self == NO_CHANGES
 
     def described(self, *, reloaded: bool = False) -> Iterator[str]:
-        """Yield each kind of change in words; if the batch was reloaded, those alone that it did not take over."""
+        """Yield a description of each kind of change.
+
+        If the batch was reloaded, yield only changes that it did not adopt.
+        """
         kinds = {
             "changed": () if reloaded else self.changed,
             "removed": () if reloaded else self.removed,
@@ -74,115 +77,121 @@ class ListChanges(msgspec.Struct, frozen=True, kw_only=True):
 NO_CHANGES = ListChanges()
 
 
-def list_changes(found: WorkBatch) -> ListChanges:
-    """Compare a batch with its list as it is now. Run and write nothing, and do not read standard input."""
-    work = found.standing.work
+def list_changes(work_batch: WorkBatch) -> ListChanges:
+    """Compare a batch with its current list. Nothing is run or written, and standard input is not read."""
+    work = work_batch.standing.work
     if STDIN_NAME.encode() in work.origin.files:
         return NO_CHANGES
     try:
-        return _compare(found, _read_again(work, infers=False))
+        return _compare(work_batch, _read_again(work, infers=False))
     except (CodebatchError, OSError) as error:
         return ListChanges(problem=str(error))
 
 
-def warn_of_changes(found: WorkBatch, listener: WorkListener) -> ListChanges:
-    """Warn if the list is not as the batch has it, and return the changes. The batch keeps what it has."""
-    changes = list_changes(found)
-    source, id_ = found.standing.work.source, found.batch.id
+def warn_of_changes(work_batch: WorkBatch, listener: WorkListener) -> ListChanges:
+    """Warn if the list has changed since the batch was made, and return the changes.
+
+    The batch keeps its definitions.
+    """
+    changes = list_changes(work_batch)
+    source, id_ = work_batch.standing.work.source, work_batch.batch.id
     if changes.problem:
         listener.warn(
             f"cannot compare batch {id_} with {source}, so the batch keeps its definitions: {changes.problem}"
         )
     elif not changes.is_nothing:
         listener.warn(f"{source} has changed since batch {id_} was made: {'; '.join(changes.described())}")
-        is_reloadable = changes.changed or _undone(found, changes.removed)
+        is_reloadable = changes.changed or _unfinished(work_batch, changes.removed)
         command = f"codebatch resume --reload --batch {id_}" if is_reloadable else "codebatch work run --unfinished"
-        until = "" if found.standing.coordinator is None else " once the batch has ended"
+        until = "" if work_batch.standing.coordinator is None else " once the batch has ended"
         listener.warn(f"the batch keeps its definitions; to use the new definitions{until}: {command}")
     return changes
 
 
-def reload_list(found: WorkBatch, listener: WorkListener, *, is_forced: bool = False) -> ListChanges:
-    """Give tasks that are not done the definitions that the list has now, or all tasks if it `is_forced`.
+def reload_list(work_batch: WorkBatch, listener: WorkListener, *, is_forced: bool = False) -> ListChanges:
+    """Replace the definitions of tasks that are not done by those of the current list. `is_forced`: of all tasks.
 
-    Tasks that are not in the list any more count as done. On return this is on disk. Returns the changes that there
-    were. Raises CodebatchError, also if a task needs one now that the batch does not have; nothing is changed then.
+    Tasks that are no longer in the list are marked as done. On return, the changes are on disk. Returns the differences
+    before the reload. Raises CodebatchError, also if a task now needs a task outside of the batch; then nothing is
+    changed.
     """
-    work, id_ = found.standing.work, found.batch.id
+    work, id_ = work_batch.standing.work, work_batch.batch.id
     if STDIN_NAME.encode() in work.origin.files:
         raise InvalidInput(
-            f"the task list of batch {id_} came from standard input and cannot be read again", hint=_as_new()
+            f"the task list of batch {id_} came from standard input and cannot be read again", hint=_rest_hint()
         )
     listed = _read_again(work, infers=True)
     for note in listed.notes:
         listener.note(note)
     if not listener.agrees(listed.work, listed.left_out):
         raise NothingToDo("aborted: inferred dependencies were rejected")
-    changes = _compare(found, listed)
+    changes = _compare(work_batch, listed)
     chosen = {*changes.changed, *(changes.done_and_changed if is_forced else ())}
-    running = {each.id for each in found.standing.commands if each.holder is not None}
-    taken = [each for each in found.standing.commands if each.id in chosen - running]
-    if taken:
-        request(found.batch, _reload(found, listed, taken))
-        listener.warn(f"reloaded from {work.source}: {names_shown([each.id for each in taken])}")
-    removed = _undone(found, {*changes.removed} - running)
-    for each in removed:
-        request(found.batch, Skip(task=each.id, round=each.round, marked_done=True))
+    running = {status.id for status in work_batch.standing.commands if status.holder is not None}
+    reloaded = [status for status in work_batch.standing.commands if status.id in chosen - running]
+    if reloaded:
+        request(work_batch.batch, _reload(work_batch, listed, reloaded))
+        listener.warn(f"reloaded from {work.source}: {names_shown([status.id for status in reloaded])}")
+    removed = _unfinished(work_batch, {*changes.removed} - running)
+    for status in removed:
+        request(work_batch.batch, Skip(task=status.id, round=status.round, marked_done=True))
     if removed:
         listener.warn(
-            f"marked as done, because they are no longer in {work.source}: {names_shown([one.id for one in removed])}"
+            f"marked as done, because they are no longer in {work.source}: {names_shown([task.id for task in removed])}"
         )
     if still := sorted(running.intersection((*chosen, *changes.removed))):
         listener.warn(f"not reloaded, because they are still running: {names_shown(still)}")
-    left = msgspec.structs.replace(changes, done_and_changed=() if is_forced else changes.done_and_changed)
-    if others := "; ".join(left.described(reloaded=True)):
-        listener.warn(f"not reloaded: {others}; to use these changes: codebatch work run --unfinished")
+    remaining = msgspec.structs.replace(changes, done_and_changed=() if is_forced else changes.done_and_changed)
+    if not_adopted := "; ".join(remaining.described(reloaded=True)):
+        listener.warn(f"not reloaded: {not_adopted}; to use these changes: codebatch work run --unfinished")
     return changes
 
 
-def _undone(found: WorkBatch, ids: Collection[CommandId]) -> list[CommandStatus]:
-    """Return those of some commands that are not done."""
-    return [each for each in found.standing.commands if each.id in ids and each.state is not CommandState.DONE]
+def _unfinished(work_batch: WorkBatch, ids: Collection[CommandId]) -> list[CommandStatus]:
+    """Return the commands with these IDs that are not done."""
+    return [
+        status for status in work_batch.standing.commands if status.id in ids and status.state is not CommandState.DONE
+    ]
 
 
-def _as_new() -> str:
+def _rest_hint() -> str:
     return "run the remaining tasks as a new batch: codebatch work run --unfinished"
 
 
 def _read_again(work: Work, *, infers: bool) -> WorkList:
-    """Read the whole list of a batch as it was read. Raises CodebatchError."""
-    given = {name: value for name, value in work.origin.options.items() if name not in _CHOOSES}
-    options = _options(given if infers else {**given, "infer": False})
+    """Read the whole list of a batch again, with the same options. Raises CodebatchError."""
+    options_given = {name: value for name, value in work.origin.options.items() if name not in _SELECTING_OPTIONS}
+    options = _options(options_given if infers else {**options_given, "infer": False})
     paths = [Path(os.fsdecode(path)) for path in work.origin.files]
     return read_work_files(paths, overrides=options, here=Path(os.fsdecode(work.origin.directory)))
 
 
-def _options(given: Mapping[str, object]) -> WorkOptions:
+def _options(options_given: Mapping[str, object]) -> WorkOptions:
     try:
-        return msgspec.convert(given, WorkOptions)
+        return msgspec.convert(options_given, WorkOptions)
     except msgspec.ValidationError as error:
         raise StoreCorrupt(f"the options of the batch cannot be read: {error}") from error
 
 
-def _compare(found: WorkBatch, listed: WorkList) -> ListChanges:
-    work, now = found.standing.work, listed.work
-    stored = CommandDefinitions(found.store, found.batch)
-    known = {*work.order}
-    waits_then = _waits((*work.edges, *work.satisfied_needs), work.inferred, known)
-    waits_now = _waits(now.edges, now.inferred, known)
+def _compare(work_batch: WorkBatch, listed: WorkList) -> ListChanges:
+    work, now = work_batch.standing.work, listed.work
+    stored = CommandDefinitions(work_batch.store, work_batch.batch)
+    ids_of_batch = {*work.order}
+    waits_then = _written_dependencies((*work.edges, *work.satisfied_needs), work.inferred, ids_of_batch)
+    waits_now = _written_dependencies(now.edges, now.inferred, ids_of_batch)
     changed: dict[bool, list[CommandId]] = {True: [], False: []}
     removed: list[CommandId] = []
-    for each in found.standing.commands:
-        is_done = each.state is CommandState.DONE
-        definition = listed.definitions.get(each.id)
+    for status in work_batch.standing.commands:
+        is_done = status.state is CommandState.DONE
+        definition = listed.definitions.get(status.id)
         if definition is None:
-            removed.append(each.id)
+            removed.append(status.id)
         elif (
-            not stored.is_same(definition.command, _round_of(each))
-            or now.policy(each.id) != work.policy(each.id)
-            or waits_now.get(each.id) != waits_then.get(each.id)
+            not stored.is_same(definition.command, _round_of(status))
+            or now.policy(status.id) != work.policy(status.id)
+            or waits_now.get(status.id) != waits_then.get(status.id)
         ):
-            changed[is_done].append(each.id)
+            changed[is_done].append(status.id)
     settings = [name for name in Work.__struct_fields__ if name not in _NO_SETTINGS]
     return ListChanges(
         changed=tuple(changed[False]),
@@ -194,17 +203,17 @@ def _compare(found: WorkBatch, listed: WorkList) -> ListChanges:
 
 
 def _round_of(command: CommandStatus) -> int | None:
-    """Return the round whose definition matters: the one that it is done by or runs in; None for the next one."""
+    """Return the round whose definition applies: of its result or of the running attempt. None: the next round."""
     if command.state is CommandState.DONE:
         return max(command.ended, 1)
     return command.round if command.holder is not None else None
 
 
-def _waits(
+def _written_dependencies(
     edges: Collection[WorkEdge], inferred: Collection[InferredEdge], known: Collection[CommandId]
 ) -> Mapping[CommandId, _Waits]:
-    """Map each command to what it waits for, as it was written; what it is only after, if that is one of `known`."""
-    unwritten = {(each.task, each.on) for each in inferred}
+    """Map each command to its written dependencies. `after` is included only for commands in `known`."""
+    unwritten = {(edge.task, edge.on) for edge in inferred}
     waits: dict[CommandId, set[tuple[CommandId, EdgeKind]]] = {}
     for edge in edges:
         if (edge.task, edge.on) not in unwritten and (edge.kind == "needs" or edge.on in known):
@@ -213,42 +222,42 @@ def _waits(
 
 
 def _added(work: Work, listed: WorkList) -> tuple[CommandId, ...]:
-    """Return the tasks that the batch would have, too, if it were made now."""
+    """Return the tasks that a new batch of the list would have in addition."""
     chooses = {name: value for name, value in work.origin.options.items() if name in ("tasks", "only", "tags")}
-    if "blocked" in work.origin.options:  # What did not wait for an answer is not remembered.
+    if "blocked" in work.origin.options:  # The batch does not record which other tasks were blocked.
         return ()
     try:
         ids = listed.choice.choose(_options(chooses), {}).ids
-    except CodebatchError:  # A task that was named is not there any more.
+    except CodebatchError:  # A task that was selected by name no longer exists.
         return ()
-    known = {*work.order, *work.done_before}
-    return tuple(id_ for id_ in listed.work.order if id_ in ids and id_ not in known)
+    ids_of_batch = {*work.order, *work.done_before}
+    return tuple(id_ for id_ in listed.work.order if id_ in ids and id_ not in ids_of_batch)
 
 
-def _reload(found: WorkBatch, listed: WorkList, taken: Collection[CommandStatus]) -> Reload:
-    """Return the request that gives tasks the definitions of a list. Raises InvalidInput if they cannot have them."""
-    work, now = found.standing.work, listed.work
-    ids = {each.id for each in taken}
+def _reload(work_batch: WorkBatch, listed: WorkList, reloaded: Collection[CommandStatus]) -> Reload:
+    """Return the request that replaces definitions. Raises InvalidInput if the batch does not satisfy their needs."""
+    work, now = work_batch.standing.work, listed.work
+    ids = {status.id for status in reloaded}
     edges = tuple(edge for edge in now.edges if edge.task in ids)
-    known = {*work.order}
+    ids_of_batch = {*work.order}
     for edge in edges:
-        is_met = edge.on in known or edge.on in work.done_before or edge in work.satisfied_needs
+        is_met = edge.on in ids_of_batch or edge.on in work.done_before or edge in work.satisfied_needs
         if edge.kind == "needs" and not is_met:
-            told = f"the task {edge.task} now needs {edge.on}, which is not in batch {found.batch.id}"
-            raise InvalidInput(told, hint=_as_new())
+            message = f"the task {edge.task} now needs {edge.on}, which is not in batch {work_batch.batch.id}"
+            raise InvalidInput(message, hint=_rest_hint())
     for id_ in ids:
         for pool, amount in now.policy(id_).pools.items():
             if amount > work.pools.get(pool, 0):
                 size = work.pools.get(pool, 0)
-                told = f"the task {id_} now needs {count_of(amount, 'token')} of pool {pool}"
-                raise InvalidInput(f"{told}, which has {size} in batch {found.batch.id}", hint=_as_new())
+                message = f"the task {id_} now needs {count_of(amount, 'token')} of pool {pool}"
+                raise InvalidInput(f"{message}, which has {size} in batch {work_batch.batch.id}", hint=_rest_hint())
     problems = Problems()
-    check_circles([*(edge for edge in work.edges if edge.task not in ids), *edges], problems)
+    check_cycles([*(edge for edge in work.edges if edge.task not in ids), *edges], problems)
     problems.raise_any()
     return Reload(
-        rounds={each.id: each.ended for each in taken},
-        commands=tuple(listed.definitions[each.id].command for each in taken),
+        rounds={status.id: status.ended for status in reloaded},
+        commands=tuple(listed.definitions[status.id].command for status in reloaded),
         policies={id_: now.policy(id_) for id_ in sorted(ids) if now.policy(id_) != NO_POLICY},
-        edges=tuple(edge for edge in edges if edge.kind == "needs" or edge.on in known),
-        inferred=tuple(each for each in now.inferred if each.task in ids and each.on in known),
+        edges=tuple(edge for edge in edges if edge.kind == "needs" or edge.on in ids_of_batch),
+        inferred=tuple(status for status in now.inferred if status.task in ids and status.on in ids_of_batch),
     )

@@ -160,10 +160,10 @@ class WorkListener:
 
 
 class ListenerAdapter:
-    """Makes of a conductor's events what a WorkListener is told."""
+    """An adapter that translates the coordinator's events into calls of a WorkListener."""
 
     def __init__(self, batch: BatchDir, listener: WorkListener, leads: Callable[[], None]) -> None:
-        """`leads` is called once the batch is ours to conduct."""
+        """`leads` is called once this process is the coordinator of the batch."""
         self._work = read_work(batch)
         self._ids: tuple[CommandId, ...] = ()
         self._places = CommandPlaces(batch.plan().shards)
@@ -176,11 +176,11 @@ class ListenerAdapter:
         self._failed: set[int] = set()
         self._blocked: set[int] = set()
         self._asking: dict[int, Digest] = {}
-        self._told: dict[int, int] = {}
+        self._reported_rounds: dict[int, int] = {}
         self._updated_ns = 0
 
     def conducting(self, conductor: Conductor) -> None:
-        """The batch is ours."""
+        """Start to report the batch. Earlier outcomes are recorded and not reported again."""
         self._conductor = conductor
         self._ids = conductor.agenda.ids
         self._leads()
@@ -189,15 +189,15 @@ class ListenerAdapter:
             if state in _STATES.values():
                 self._note_end(item, state)
             if (conclusion := conductor.conclusion(item)) is not None:
-                self._told[item] = conclusion.round
+                self._reported_rounds[item] = conclusion.round
         self._listener.chosen(self._batch, self._work)
 
     def handled(self, event: CommandEvent) -> None:
-        """Something happened."""
+        """Report the effects of an event that the scheduler has handled."""
         match event:
             case Concluded(conclusions):
-                for item in {one.item for one in conclusions}:
-                    self._tell_end(item)
+                for item in {conclusion.item for conclusion in conclusions}:
+                    self._report_end(item)
             case Requested(Request(body=Stop(cause=cause, detail=detail, attempts=attempts, terminates=True))):
                 if cause != "signal" and attempts:
                     self._listener.stopping(cause, detail, len(attempts))
@@ -205,12 +205,12 @@ class ListenerAdapter:
                 self._listener.draining(len(self._conductor.running - self._conductor.foreign))
             case _:
                 pass
-        self._see_running()
+        self._update_running()
 
     def turned(self, eta: Eta | None) -> None:
-        """Time passed."""
-        self._see_running()
-        self._see_asking()
+        """Report running tasks, questions and progress after a turn of the event loop."""
+        self._update_running()
+        self._report_questions()
         now = running_ns()
         if now - self._updated_ns < _UPDATE_NS:
             return
@@ -224,7 +224,8 @@ class ListenerAdapter:
                 running=tuple(
                     CommandRunning(id=self._ids[item], seconds=(now - began) / 1e9, log=self._log(item))
                     for item, began in self._began.items()
-                    if item not in self._asking and self._conductor.attempt(item)[0] > self._told.get(item, 0)
+                    if item not in self._asking
+                    and self._conductor.attempt(item)[0] > self._reported_rounds.get(item, 0)
                 ),
                 eta=eta,
                 closed=self._conductor.closed_pools,
@@ -232,18 +233,18 @@ class ListenerAdapter:
         )
 
     def insisted(self, is_killed: bool) -> None:
-        """Another signal came."""
+        """Report that a further signal ends the running tasks."""
         self._listener.ending(len(self._conductor.running - self._conductor.foreign), is_killed=is_killed)
 
     def noted(self, text: str) -> None:
-        """Something worth knowing."""
+        """Pass a note to the listener."""
         self._listener.note(text)
 
     def warned(self, text: str) -> None:
-        """Something that must be known."""
+        """Pass a warning to the listener."""
         self._listener.warn(text)
 
-    def _see_running(self) -> None:
+    def _update_running(self) -> None:
         running = self._conductor.running
         for item in sorted(self._began.keys() - running):
             began = self._began.pop(item)
@@ -264,14 +265,14 @@ class ListenerAdapter:
             self._failed.discard(item)
             self._blocked.discard(item)
 
-    def _see_asking(self) -> None:
-        """Called as time passes: what a rule answers at once waits for nobody."""
+    def _report_questions(self) -> None:
+        """Report new questions. A question that a rule answers in the same turn is not reported."""
         asking = {item: self._conductor.question(item) for item in self._began}
-        asked = {item: question for item, question in asking.items() if question is not None}
-        for item in sorted(asked):
-            if self._asking.get(item) != asked[item]:
+        open_questions = {item: question for item, question in asking.items() if question is not None}
+        for item in sorted(open_questions):
+            if self._asking.get(item) != open_questions[item]:
                 self._listener.asking(self._ids[item])
-        self._asking = asked
+        self._asking = open_questions
 
     def _note_end(self, item: int, state: CommandState) -> None:
         self._ended.add(item)
@@ -280,12 +281,14 @@ class ListenerAdapter:
         if state is CommandState.BLOCKED:
             self._blocked.add(item)
 
-    def _tell_end(self, item: int) -> None:
-        """Once of each round: what a worker has told is found on disk too."""
+    def _report_end(self, item: int) -> None:
+        """Report the end of an attempt, once for each round, because the event may arrive from a worker and from
+        disk.
+        """
         conclusion = self._conductor.conclusion(item)
-        if conclusion is None or conclusion.round <= self._told.get(item, 0):
+        if conclusion is None or conclusion.round <= self._reported_rounds.get(item, 0):
             return
-        self._told[item] = conclusion.round
+        self._reported_rounds[item] = conclusion.round
         if conclusion.reason == "unbegun":
             return
         again: float | None = None

@@ -1,4 +1,4 @@
-"""What attempts of commands printed: raw bytes, standard output and error as they came."""
+"""Logs of attempts: raw bytes of standard output and standard error, in the order of writing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PIECE_BYTES = 1 << 20
 
 
 class AttemptLogFile(msgspec.Struct, frozen=True, kw_only=True):
-    """The log of an attempt. `bytes` is how long it is now; None where it is not there (any more)."""
+    """The log of an attempt. `bytes` is its current length, or None if the file does not exist."""
 
     task: CommandId
     round: int
@@ -29,37 +29,42 @@ class AttemptLogFile(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int | None
 
 
-def find_log(found: WorkBatch, command: str, round_: int | None = None) -> AttemptLogFile:
-    """The log of a command's last attempt, or of that of a round. Raises InvalidInput, NothingToDo where none began."""
-    of_it = next((each for each in found.standing.commands if each.id == command), None)
-    if of_it is None:
-        known = [each.id for each in found.standing.commands][:1000]
-        raise InvalidInput(f"batch {found.batch.id} has no task {command!r}", hint=did_you_mean(command, known))
-    if not of_it.round:
-        raise NothingToDo(f"{command} has not started: it is {of_it.state.value}")
-    if round_ is None or round_ == of_it.round:
-        return log_of(found, of_it)
-    place = CommandPlaces(found.batch.plan().shards).place(of_it.item)
-    names = found.batch.files.listing(found.batch.root / layout.LOGS)
-    epochs = [told[3] for name in names if (told := layout.parse_log(name)) and told[:3] == (*place, round_)]
+def find_log(work_batch: WorkBatch, command: str, round_: int | None = None) -> AttemptLogFile:
+    """Return the log of a command's last attempt, or of its last attempt in a round.
+
+    Raises InvalidInput for an unknown command or round, and NothingToDo if the command has not started.
+    """
+    status = next(
+        (command_status for command_status in work_batch.standing.commands if command_status.id == command), None
+    )
+    if status is None:
+        ids = [command_status.id for command_status in work_batch.standing.commands][:1000]
+        raise InvalidInput(f"batch {work_batch.batch.id} has no task {command!r}", hint=did_you_mean(command, ids))
+    if not status.round:
+        raise NothingToDo(f"{command} has not started: it is {status.state.value}")
+    if round_ is None or round_ == status.round:
+        return log_of(work_batch, status)
+    place = CommandPlaces(work_batch.batch.plan().shards).place(status.item)
+    names = work_batch.batch.files.listing(work_batch.batch.root / layout.LOGS)
+    epochs = [parts[3] for name in names if (parts := layout.parse_log(name)) and parts[:3] == (*place, round_)]
     if not epochs:
-        hint = f"the task had {count_of(of_it.round, 'attempt')}; without --round the log of the last attempt is shown"
+        hint = f"the task had {count_of(status.round, 'attempt')}; without --round the log of the last attempt is shown"
         raise InvalidInput(f"no log of attempt {round_} of {command}", hint=hint)
-    return _log(found, of_it.id, round_, layout.log_name(*place, round_, max(epochs)))
+    return _log(work_batch, status.id, round_, layout.log_name(*place, round_, max(epochs)))
 
 
-def log_of(found: WorkBatch, command: CommandStatus) -> AttemptLogFile:
-    """The log of the last attempt of a command that has begun."""
-    return _log(found, command.id, command.round, command.log)
+def log_of(work_batch: WorkBatch, command: CommandStatus) -> AttemptLogFile:
+    """Return the log of the last attempt of a command that has started."""
+    return _log(work_batch, command.id, command.round, command.log)
 
 
-def _log(found: WorkBatch, command: CommandId, round_: int, name: str) -> AttemptLogFile:
-    path = found.batch.root / layout.LOGS / name
-    return AttemptLogFile(task=command, round=round_, path=path, bytes=found.batch.files.size(path))
+def _log(work_batch: WorkBatch, command: CommandId, round_: int, name: str) -> AttemptLogFile:
+    path = work_batch.batch.root / layout.LOGS / name
+    return AttemptLogFile(task=command, round=round_, path=path, bytes=work_batch.batch.files.size(path))
 
 
 def iter_log(files: FileReader, log: AttemptLogFile, *, tail: int | None = None) -> Iterator[bytes]:
-    """A log's bytes as it is now, piece by piece; of its last `tail` lines where that is given."""
+    """Yield the current bytes of a log in pieces, or only of its last `tail` lines."""
     if log.bytes is None:
         return
     place = 0 if tail is None else _start_of_lines(files, log.path, log.bytes, tail)
@@ -72,8 +77,8 @@ def iter_log(files: FileReader, log: AttemptLogFile, *, tail: int | None = None)
 
 
 def _start_of_lines(files: FileReader, path: Path, end: int, lines: int) -> int:
-    """Where the last so many lines of a file begin; a last one without its end counts."""
-    left = lines
+    """Return the offset of the last `lines` lines of a file. A last line without a line end counts."""
+    missing = lines
     place = end
     while place > 0:
         start = max(0, place - PIECE_BYTES)
@@ -82,15 +87,15 @@ def _start_of_lines(files: FileReader, path: Path, end: int, lines: int) -> int:
         if place == end and piece.endswith(b"\n"):
             at -= 1
         while (at := piece.rfind(b"\n", 0, at)) >= 0:
-            left -= 1
-            if not left:
+            missing -= 1
+            if not missing:
                 return start + at + 1
         place = start
     return 0
 
 
 class LogReader:
-    """Reads on in a log that is still written, whole lines at a time."""
+    """An incremental reader of a log that may still be written. It returns whole lines."""
 
     def __init__(self, files: FileReader, path: Path) -> None:
         self._files = files
@@ -98,9 +103,9 @@ class LogReader:
         self._place = 0
 
     def read(self, *, is_over: bool = False) -> Iterator[str]:
-        """The lines that came since, of a piece at most; once it `is_over` all, a last one without its end too.
+        """Yield the lines since the last call, at most one piece.
 
-        A line that is longer than a piece comes in several.
+        If `is_over`, yield all lines, including an incomplete one. A line that is longer than a piece is split.
         """
         while data := self._next_piece(is_over=is_over):
             self._place += len(data)

@@ -1,4 +1,4 @@
-"""What commands of batches run on of which coordinator and worker are dead."""
+"""Orphaned commands: commands of work batches that still run although their worker is dead."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from codebatch.system.processes.proc import stat
 
 
 def find_orphaned_commands(store: StoreDir, root: bytes) -> Iterator[str]:
-    """Of each command of a root that nobody looks after and that runs on here: what it is, and what ends it.
+    """Yield a message for each orphaned command of a root on this machine, with the commands that stop or adopt it.
 
-    Only the batch that it is of adopts or ends it: another one that has the same task begins it a second time.
+    Only its own batch adopts or ends an orphaned command. Another batch with the same task would start it a second
+    time.
     """
     for batch in iter_batches(store, kind="work"):
         if batch.about.sources == (root,):
             for task, pid in _orphans(batch, store):
-                what = f"batch {batch.id} left {task!r} running (process {pid})"
+                message = f"batch {batch.id} left {task!r} running (process {pid})"
                 end = f"stop it with: codebatch cancel --batch {batch.id}"
-                yield f"{what}; {end}; or resume the batch with: codebatch resume --batch {batch.id}"
+                yield f"{message}; {end}; or resume the batch with: codebatch resume --batch {batch.id}"
 
 
 def _orphans(batch: BatchDir, store: StoreDir) -> Iterator[tuple[CommandId, int]]:
-    """The commands of dead workers that run, each with its process. Nothing is read of a batch that left none."""
+    """Yield the running commands of dead workers, each with its process ID. If all holders are alive, read no more."""
     reader = LeaseReader(batch.files, batch.root)
     if all(is_live for _, is_live in reader.holders()):
         return
@@ -42,9 +43,9 @@ def _orphans(batch: BatchDir, store: StoreDir) -> Iterator[tuple[CommandId, int]
 
 
 def _running(batch: BatchDir, holder: HolderFile) -> int | None:
-    """The process that a worker of this machine began and that still is."""
+    """Return the ID of the process that a worker of this machine started, if the process still exists."""
     child = child_of(batch, holder.holder) if is_here(holder.host) else None
-    found = None if child is None else stat(child.pid)
-    if child is None or found is None or found.is_zombie or found.start_ticks != child.start_ticks:
+    process = None if child is None else stat(child.pid)
+    if child is None or process is None or process.is_zombie or process.start_ticks != child.start_ticks:
         return None
     return child.pid

@@ -1,4 +1,4 @@
-"""Questions of a batch of commands that wait for people, and answering them."""
+"""Open questions of a batch of commands, and answers to them."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class OpenQuestion(msgspec.Struct, frozen=True, kw_only=True):
     digest: Digest
 
 
-def open_questions(found: WorkBatch) -> list[OpenQuestion]:
-    """The questions of a batch that wait, in the order of its file."""
-    return [_question(found, each) for each in found.of(CommandState.BLOCKED) if each.question]
+def open_questions(work_batch: WorkBatch) -> list[OpenQuestion]:
+    """Return the open questions of a batch, in the order of its list."""
+    return [_question(work_batch, command) for command in work_batch.of(CommandState.BLOCKED) if command.question]
 
 
-def _question(found: WorkBatch, command: CommandStatus) -> OpenQuestion:
+def _question(work_batch: WorkBatch, command: CommandStatus) -> OpenQuestion:
     digest = Digest(command.question)
     for kind, text in OUR_TEXTS.items():
         if digest == our_question(kind, command.id, command.round):
@@ -65,13 +65,13 @@ def _question(found: WorkBatch, command: CommandStatus) -> OpenQuestion:
                 round=command.round,
                 digest=digest,
             )
-    asked = found.standing.asked.get(digest)
+    question_text = work_batch.standing.asked.get(digest)
     return OpenQuestion(
         task=command.id,
         kind="asked",
-        text="the question can no longer be read" if asked is None else asked.text,
-        choices=() if asked is None else asked.choices,
-        is_human=asked is None or asked.is_human,
+        text="the question can no longer be read" if question_text is None else question_text.text,
+        choices=() if question_text is None else question_text.choices,
+        is_human=question_text is None or question_text.is_human,
         is_live=command.is_live,
         round=command.round,
         digest=digest,
@@ -81,30 +81,32 @@ def _question(found: WorkBatch, command: CommandStatus) -> OpenQuestion:
 def answer_question(
     store: StoreDir, batch: BatchDir, command: str, text: str, *, question: str | None = None
 ) -> WorkBatch:
-    """Answer the question with which a command waits; returns where the batch stands then.
+    """Answer the open question of a command. Returns the status of the batch after that.
 
-    `question` is how its digest begins that is meant. Raises InvalidInput where the command asks nothing, or nothing
-    that this answers; or where somebody else answered it just before, which then holds.
+    `question` is a prefix of the question's digest. Raises InvalidInput if the command has no such question, or the
+    answer is not allowed, or another answer was accepted first.
     """
-    found = load_work_batch(store, batch)
-    asked = {each.task: each for each in open_questions(found)}
-    if CommandId(command) not in asked:
-        named(found, [command])
+    work_batch = load_work_batch(store, batch)
+    open_by_task = {entry.task: entry for entry in open_questions(work_batch)}
+    if CommandId(command) not in open_by_task:
+        named(work_batch, [command])
         waiting = (
-            f"waiting tasks: {names_of(found.of(CommandState.BLOCKED))}"
-            if asked
+            f"waiting tasks: {names_of(work_batch.of(CommandState.BLOCKED))}"
+            if open_by_task
             else "no task of the batch waits for an answer"
         )
         raise InvalidInput(f"{command!r} is not waiting for an answer{_last_answer(batch, command)}", hint=waiting)
-    one = asked[CommandId(command)]
-    if question is not None and not one.digest.startswith(question):
+    open_question = open_by_task[CommandId(command)]
+    if question is not None and not open_question.digest.startswith(question):
         raise InvalidInput(
             f"{command} is not waiting for an answer to {question!r}", hint="see: codebatch work questions"
         )
-    _check_text(one, text)
-    ours = request(batch, Answer(task=one.task, round=one.round, question=one.digest, text=text))
-    first = _first_answer(batch, one)
-    if first.n != ours.n:
+    _check_text(open_question, text)
+    own_request = request(
+        batch, Answer(task=open_question.task, round=open_question.round, question=open_question.digest, text=text)
+    )
+    first = _first_answer(batch, open_question)
+    if first.n != own_request.n:
         assert isinstance(first.body, Answer)
         raise InvalidInput(
             f"{command} was just answered by {first.head.by}: {_shown(first.body.text)}",
@@ -125,27 +127,27 @@ def _check_text(question: OpenQuestion, text: str) -> None:
 
 
 def _first_answer(batch: BatchDir, question: OpenQuestion) -> Request:
-    for each in Requests(batch.files, batch.root).read():
-        body = each.body
-        if isinstance(body, Answer) and body.question == question.digest and _is_one(question, body.text):
-            return each
+    for entry in Requests(batch.files, batch.root).read():
+        body = entry.body
+        if isinstance(body, Answer) and body.question == question.digest and _is_allowed(question, body.text):
+            return entry
     raise AssertionError("an answer of ours is on disk")
 
 
 def _last_answer(batch: BatchDir, command: str) -> str:
-    """Who answered the last question of a command, and what; the first answer holds."""
-    of_it = [
-        (each.head.by, each.body)
-        for each in Requests(batch.files, batch.root).read()
-        if isinstance(each.body, Answer) and each.body.task == command
+    """Return the first answer to the last answered question of a command, and its author, as text for a message."""
+    answers = [
+        (entry.head.by, entry.body)
+        for entry in Requests(batch.files, batch.root).read()
+        if isinstance(entry.body, Answer) and entry.body.task == command
     ]
-    if not of_it:
+    if not answers:
         return ""
-    by, held = next(each for each in of_it if each[1].question == of_it[-1][1].question)
-    return f": {by} answered {_shown(held.text)}"
+    by, answer = next(entry for entry in answers if entry[1].question == answers[-1][1].question)
+    return f": {by} answered {_shown(answer.text)}"
 
 
-def _is_one(question: OpenQuestion, text: str) -> bool:
+def _is_allowed(question: OpenQuestion, text: str) -> bool:
     return question.kind == "asked" or text in OUR_CHOICES
 
 

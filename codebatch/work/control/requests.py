@@ -1,4 +1,4 @@
-"""Asking something of a batch of commands, whoever conducts it: to try again, to skip, to pause, to change."""
+"""Requests to a batch of commands, independent of the process that runs it: retry, skip, pause, change."""
 
 from __future__ import annotations
 
@@ -17,45 +17,49 @@ from codebatch.work.control.batches import WorkBatch, load_work_batch
 
 _LIKE_MAX = 1_000
 _SKIPS_MAX = 3
-"""How often a command is skipped that begins another attempt just then."""
+"""Maximum number of skips of a command that starts another attempt at the same time."""
 
 
-def named(found: WorkBatch, tasks: Sequence[str]) -> list[CommandStatus]:
-    """The commands of a batch that are named. Raises InvalidInput where there is none of a name."""
-    known = {each.id: each for each in found.standing.commands}
+def named(work_batch: WorkBatch, tasks: Sequence[str]) -> list[CommandStatus]:
+    """Return the commands with these IDs. Raises InvalidInput for an unknown ID."""
+    by_id = {command.id: command for command in work_batch.standing.commands}
     for task in tasks:
-        if task not in known:
-            hint = did_you_mean(task, [*known][:_LIKE_MAX])
-            raise InvalidInput(f"batch {found.batch.id} has no task {task!r}", hint=hint)
-    return [known[CommandId(task)] for task in dict.fromkeys(tasks)]
+        if task not in by_id:
+            hint = did_you_mean(task, [*by_id][:_LIKE_MAX])
+            raise InvalidInput(f"batch {work_batch.batch.id} has no task {task!r}", hint=hint)
+    return [by_id[CommandId(task)] for task in dict.fromkeys(tasks)]
 
 
-def seen_failures(found: WorkBatch) -> dict[CommandId, int]:
-    """What an Open says that its author saw fail."""
-    return {each.id: each.round for each in found.of(CommandState.FAILED)}
+def seen_failures(work_batch: WorkBatch) -> dict[CommandId, int]:
+    """Return the rounds of the failures that the caller has seen, for an Open request."""
+    return {command.id: command.round for command in work_batch.of(CommandState.FAILED)}
 
 
 def retry_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, dependents: bool = False) -> WorkBatch:
-    """Have commands begun again, whatever they ended as; with all that needs them, where so wished.
+    """Request that commands run again, whatever their outcomes. With `dependents`, include all commands that need them.
 
-    Returns where the batch stands then. Raises InvalidInput for one that runs, or that there is not.
+    Returns the status of the batch after that. Raises InvalidInput if a command is running or unknown.
     """
-    found = load_work_batch(store, batch)
-    chosen = named(found, tasks)
-    running = [each.id for each in chosen if each.holder is not None]
+    work_batch = load_work_batch(store, batch)
+    chosen = named(work_batch, tasks)
+    running = [command.id for command in chosen if command.holder is not None]
     if running:
         raise InvalidInput(f"{running[0]} is running", hint="stop it first: codebatch work skip, or codebatch cancel")
     if dependents:
-        chosen += [each for each in _behind(found, {each.id for each in chosen}) if each.holder is None and each.round]
-    over = {each.id: each.ended for each in chosen}
-    request(batch, Open(rounds=over, lifts="named", acknowledged=seen_failures(found)))
+        chosen += [
+            command
+            for command in _dependents(work_batch, {command.id for command in chosen})
+            if command.holder is None and command.round
+        ]
+    ended_rounds = {command.id: command.ended for command in chosen}
+    request(batch, Open(rounds=ended_rounds, lifts="named", acknowledged=seen_failures(work_batch)))
     return load_work_batch(store, batch)
 
 
-def _behind(found: WorkBatch, ids: set[CommandId]) -> list[CommandStatus]:
-    """What needs some commands, directly or not, in the order of the file."""
+def _dependents(work_batch: WorkBatch, ids: set[CommandId]) -> list[CommandStatus]:
+    """Return the commands that need some commands, directly or indirectly, in the order of the list."""
     users: dict[CommandId, list[CommandId]] = {}
-    for edge in found.standing.work.edges:
+    for edge in work_batch.standing.work.edges:
         if edge.kind == "needs":
             users.setdefault(edge.on, []).append(edge.task)
     reached = set(ids)
@@ -64,38 +68,39 @@ def _behind(found: WorkBatch, ids: set[CommandId]) -> list[CommandStatus]:
         new = set(users.get(pending.pop(), ())) - reached
         reached |= new
         pending += new
-    return [each for each in found.standing.commands if each.id in reached - ids]
+    return [command for command in work_batch.standing.commands if command.id in reached - ids]
 
 
 def skip_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, as_done: bool = False) -> WorkBatch:
-    """Have commands not run; what of them runs is ended. For those that need them they failed, or are done.
+    """Request that commands are skipped; running attempts are ended.
 
-    Returns where the batch stands then. Raises InvalidInput for one that is done, or that there is not.
+    For dependents they failed or, if `as_done`, are done. Returns the status of the batch after that. Raises
+    InvalidInput if a command is done or unknown.
     """
-    found = load_work_batch(store, batch)
-    done = [each.id for each in named(found, tasks) if each.state is CommandState.DONE]
+    work_batch = load_work_batch(store, batch)
+    done = [command.id for command in named(work_batch, tasks) if command.state is CommandState.DONE]
     if done:
         raise InvalidInput(f"{done[0]} is already done")
     for _ in range(_SKIPS_MAX):
-        before = named(found, tasks)
-        for each in before:
-            request(batch, Skip(task=each.id, round=each.round, marked_done=as_done))
-        found = load_work_batch(store, batch)
-        rounds = {each.id: each.round for each in before}
-        tasks = [each.id for each in named(found, tasks) if each.round > rounds[each.id]]
+        before = named(work_batch, tasks)
+        for command in before:
+            request(batch, Skip(task=command.id, round=command.round, marked_done=as_done))
+        work_batch = load_work_batch(store, batch)
+        rounds = {command.id: command.round for command in before}
+        tasks = [command.id for command in named(work_batch, tasks) if command.round > rounds[command.id]]
         if not tasks:
             break
-    return found
+    return work_batch
 
 
 def pause_batch(store: StoreDir, batch: BatchDir) -> WorkBatch:
-    """Have nothing new begun; what runs goes on, and who conducts the batch stays. Returns where it stands then."""
+    """Request that no more commands start. Running commands continue. Returns the status of the batch after that."""
     request(batch, Pause())
     return load_work_batch(store, batch)
 
 
 def unpause_batch(store: StoreDir, batch: BatchDir) -> WorkBatch:
-    """Go on after a pause. Returns where the batch stands then."""
+    """Request that commands start again after a pause. Returns the status of the batch after that."""
     request(batch, Unpause())
     return load_work_batch(store, batch)
 
@@ -103,18 +108,19 @@ def unpause_batch(store: StoreDir, batch: BatchDir) -> WorkBatch:
 def change_batch(
     store: StoreDir, batch: BatchDir, *, max_parallel: int | None = None, pools: Mapping[str, int] | None = None
 ) -> WorkBatch:
-    """Have so many commands run at once, and pools so large, from now on. Returns where the batch stands then.
+    """Request a new number of parallel commands, and new sizes of pools. Returns the status of the batch after that.
 
-    What runs goes on, be it more than may. Raises InvalidInput for a pool that there is not, and for less than 1.
+    Running commands continue, even if there are more than the new limit. Raises InvalidInput for an unknown pool and
+    for a number below 1.
     """
-    found = load_work_batch(store, batch)
+    work_batch = load_work_batch(store, batch)
     sizes = dict(pools or {})
     for name, size in (*sizes.items(), ("max_parallel", 1 if max_parallel is None else max_parallel)):
         if size < 1:
             raise InvalidInput(f"{name} must be at least 1, not {size}")
     for name in sizes:
-        if name not in found.standing.work.pools:
-            hint = did_you_mean(name, [*found.standing.work.pools])
+        if name not in work_batch.standing.work.pools:
+            hint = did_you_mean(name, [*work_batch.standing.work.pools])
             raise InvalidInput(f"batch {batch.id} has no pool {name!r}", hint=hint)
     request(batch, Set(max_parallel=max_parallel, pools=sizes))
     return load_work_batch(store, batch)

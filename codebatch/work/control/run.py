@@ -1,4 +1,4 @@
-"""Running commands: a list of them from its files to its end, a batch from where it stands."""
+"""Runs of commands: a new batch of work files, or the continuation of a batch."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from codebatch.work.definition.selection import FormerTask
 from codebatch.work.definition.settings import WorkOptions
 from codebatch.work.definition.work_list import WorkList, read_work_files
 
-_OPENED = (CommandState.FAILED, CommandState.CANCELLED)
+_RERUN_STATES = (CommandState.FAILED, CommandState.CANCELLED)
 
 
 class WorkRunResult(WorkBatch, frozen=True, kw_only=True):
@@ -69,22 +69,22 @@ def run_files(
     is_trusted: bool = False,
     listener: WorkListener,
 ) -> WorkRunResult:
-    """Make a batch of the commands that files define, and conduct it to its end.
+    """Create a batch of the commands in work files, and run it to its end.
 
-    It is refused while another one is at work in the same root, unless it is to run `is_beside`; and in a store that
-    was not made here by us, unless that `is_trusted`. In the main thread SIGINT and SIGTERM end it early, and SIGHUP is
-    passed over. The listener is asked before anything is written, and nothing is run where it does not agree. `keep` as
-    in `collect_garbage`. Raises CodebatchError; nothing is written then before anything began.
+    Unless `is_beside`, raises BatchRunning if another batch runs in the same root. Raises CommandsForeign if the store
+    was not created on this machine by this user, unless `is_trusted`. In the main thread, SIGINT and SIGTERM end the
+    run early, and SIGHUP is ignored. If the listener does not agree, nothing is written or run. `keep` as in
+    `collect_garbage`. Raises CodebatchError. If the error occurs before the first command starts, no batch was written.
     """
-    with make_batch(paths, options, place, is_beside=is_beside, is_trusted=is_trusted, listener=listener) as made:
-        ran = _conduct(made.store, made.batch, listener, made.lock, made.leads)
-    if not ran.signal_status:
-        _tidy(ran, keep, listener)
-    return ran
+    with make_batch(paths, options, place, is_beside=is_beside, is_trusted=is_trusted, listener=listener) as new_batch:
+        result = _conduct(new_batch.store, new_batch.batch, listener, new_batch.lock, new_batch.leads)
+    if not result.signal_status:
+        _tidy(result, keep, listener)
+    return result
 
 
 class MadeBatch(NamedTuple):
-    """A batch that was made. `lock` is that of its store; `leads` is to be called once somebody conducts it."""
+    """A new batch. `lock` is the lock of its store. `leads` must be called once a process runs the batch."""
 
     store: StoreDir
     batch: BatchDir
@@ -102,12 +102,12 @@ def make_batch(
     is_trusted: bool,
     listener: WorkListener,
 ) -> Iterator[MadeBatch]:
-    """Make a batch of the commands that files define. Raises as `run_files` does."""
+    """Create a batch of the commands in work files. Raises the errors of `run_files`."""
     listed = list_files(paths, options, place, note=listener.note)
     for text in listed.notes:
         listener.note(text)
     if not listener.agrees(listed.work, listed.left_out):
-        look = _analyze_command(paths, options, is_asked=any(each.source == "command" for each in listed.work.inferred))
+        look = _analyze_command(paths, options, is_asked=any(edge.source == "command" for edge in listed.work.inferred))
         hint = f"see where they come from with: {look}; write `needs`, or turn inference off with --no-infer"
         raise NothingToDo("aborted: inferred dependencies were rejected", hint=hint)
     place = place.of_directory(Path(os.fsdecode(listed.work.root)))
@@ -115,19 +115,19 @@ def make_batch(
     store = place.open_or_make(listener.note)
     check_place(store, is_trusted=is_trusted)
     with store.writing() as lock, contextlib.ExitStack() as making:
-        # Until the batch is seen to be at work: of two that begin at once in one root, one is refused.
+        # This lock is held until the batch is visibly running. So of two concurrent starts in a root, one is refused.
         making.enter_context(store.making_batch())
         if not is_beside:
-            _refuse_beside(store, listed.work.root)
+            _refuse_parallel_batch(store, listed.work.root)
         for text in find_orphaned_commands(store, listed.work.root):
             listener.note(text)
         with collector_paused():
-            batch = make_work_batch(store, listed.commands, _remembering(store, listed), at_ns=wall_ns())
+            batch = make_work_batch(store, listed.commands, _with_done_tasks(store, listed), at_ns=wall_ns())
         yield MadeBatch(store, batch, lock, making.close)
 
 
 def _analyze_command(paths: tuple[Path, ...], options: WorkOptions, *, is_asked: bool) -> str:
-    """The command that tells of the very list that these options choose."""
+    """Return the `work analyze` command that shows the same list as these options."""
     flags = {
         "--each-line": options.each_line,
         "--recursive": options.is_recursive,
@@ -149,10 +149,10 @@ def _analyze_command(paths: tuple[Path, ...], options: WorkOptions, *, is_asked:
     return shlex.join(["codebatch", "work", "analyze", *words, *options.tasks])
 
 
-def _remembering(store: StoreDir, listed: WorkList) -> Work:
-    """Return a batch that remembers which tasks of its list that it does not have are done.
+def _with_done_tasks(store: StoreDir, listed: WorkList) -> Work:
+    """Return a batch that records which other tasks of its list are done.
 
-    So this is known as long as the latest batch of the list is, however many earlier ones were collected.
+    So these outcomes remain known as long as the latest batch of the list exists, even if earlier ones are removed.
     """
     left_out = {id_: listed.definitions[id_] for id_ in listed.definitions.keys() - {*listed.work.order}}
     former: dict[CommandId, FormerTask] = {}
@@ -165,7 +165,7 @@ def _remembering(store: StoreDir, listed: WorkList) -> Work:
 def list_files(
     paths: tuple[Path, ...], options: WorkOptions, place: StorePlace, *, note: Note = ignore_note
 ) -> WorkList:
-    """What files list, as far as it is chosen. A store is looked at only where former batches choose."""
+    """Return the selected tasks of work files. The store is read only if outcomes of earlier batches select tasks."""
     former = functools.partial(former_tasks, place, options.of, note=note)
     return read_work_files(paths, overrides=options, former=former)
 
@@ -182,75 +182,81 @@ def resume_work(
     is_trusted: bool = False,
     listener: WorkListener,
 ) -> WorkRunResult:
-    """Go on with a batch: do again what failed or was cancelled, where it `is_forced` what is done too.
+    """Resume a batch: rerun failed and cancelled tasks and, if `is_forced`, completed tasks.
 
-    If its list has changed the listener is warned, and the batch keeps the definitions that it has, unless it `reloads`
-    those of the list.
+    - If the list has changed, the listener is warned. The batch adopts the new definitions only if `reloads`.
+    - Blocked tasks stay blocked unless `blocked`.
+    - `only`: rerun only these tasks.
+    - A failure that a person decided by an answer is final unless `is_forced` or the task is in `only`.
+    - `wait_answers`: keep running while a question is open.
 
-    What waits for an answer goes on waiting, unless what is `blocked` is to be done again too. `only` these are done
-    again, where some are named. What somebody answered to count as failed is left at that, unless it is named or that
-    is forced. With `wait_answers` we go on while a question is open. Raises BatchConducted where
-    another process is at it, CommandsForeign where the store was not made here by us, unless that `is_trusted`; else as
-    `run_files`.
+    Raises BatchRunning if another process runs the batch. Raises CommandsForeign if the store was not created on this
+    machine by this user, unless `is_trusted`. Raises the errors of `run_files`.
     """
-    found = load_work_batch(store, batch)
-    chosen = {each.id for each in named(found, only)}
+    work_batch = load_work_batch(store, batch)
+    chosen = {command.id for command in named(work_batch, only)}
     if not is_trusted:
         check_trusted(store, batch)
-    refuse_running(found)
-    if found.standing.state is BatchState.COMPLETED and not is_forced:
-        changes = reload_list(found, listener) if reloads else warn_of_changes(found, listener)
-        standing = found.standing
-        return WorkRunResult(store=store, batch=batch, standing=standing, seconds=0.0, signal_status=0, changes=changes)
-    states = [*_OPENED, *([CommandState.DONE] if is_forced else []), *([CommandState.BLOCKED] if blocked else [])]
+    refuse_running(work_batch)
+    if work_batch.standing.state is BatchState.COMPLETED and not is_forced:
+        changes = reload_list(work_batch, listener) if reloads else warn_of_changes(work_batch, listener)
+        status = work_batch.standing
+        return WorkRunResult(store=store, batch=batch, standing=status, seconds=0.0, signal_status=0, changes=changes)
+    states = [*_RERUN_STATES, *([CommandState.DONE] if is_forced else []), *([CommandState.BLOCKED] if blocked else [])]
     with store.writing() as lock:
-        before = found
-        found, changes = _listed(found, listener, reloads=reloads, is_forced=is_forced)
-        over = {
-            each.id: each.ended
-            for each in (*before.of(*states), *found.of(*states))  # Another policy makes another state of a failure.
-            if each.ended and (each.id in chosen if chosen else is_forced or not each.is_decided)
+        before = work_batch
+        work_batch, changes = _listed(work_batch, listener, reloads=reloads, is_forced=is_forced)
+        ended_rounds = {
+            command.id: command.ended
+            # The reload may have changed the retry policy, and so the state of a failed task.
+            for command in (*before.of(*states), *work_batch.of(*states))
+            if command.ended and (command.id in chosen if chosen else is_forced or not command.is_decided)
         }
         if reloads:
-            over = {id_: round_ for id_, round_ in over.items() if id_ not in changes.removed}
-        request(batch, Open(rounds=over, lifts="named" if chosen else "all", acknowledged=seen_failures(found)))
+            ended_rounds = {id_: round_ for id_, round_ in ended_rounds.items() if id_ not in changes.removed}
+        request(
+            batch, Open(rounds=ended_rounds, lifts="named" if chosen else "all", acknowledged=seen_failures(work_batch))
+        )
         return replace(_conduct(store, batch, listener, lock, lambda: None, wait_answers), changes=changes)
 
 
 def continue_batch(
     store: StoreDir, batch: BatchDir, *, reloads: bool = False, is_trusted: bool = False, listener: WorkListener
 ) -> WorkRunResult:
-    """Do what may be done in a batch, and open nothing. Raises as `resume_work` does, and `reloads` as that does."""
+    """Run the remaining tasks of a batch, without a rerun of failed tasks.
+
+    `reloads` and errors as for `resume_work`.
+    """
     if not is_trusted:
         check_trusted(store, batch)
-    found = load_work_batch(store, batch)
-    refuse_running(found)
+    work_batch = load_work_batch(store, batch)
+    refuse_running(work_batch)
     with store.writing() as lock:
-        _, changes = _listed(found, listener, reloads=reloads)
+        _, changes = _listed(work_batch, listener, reloads=reloads)
         return replace(_conduct(store, batch, listener, lock, lambda: None), changes=changes)
 
 
 def _listed(
-    found: WorkBatch, listener: WorkListener, *, reloads: bool, is_forced: bool = False
+    work_batch: WorkBatch, listener: WorkListener, *, reloads: bool, is_forced: bool = False
 ) -> tuple[WorkBatch, ListChanges]:
-    """Compare a batch with its list, or reload it. Return how it stands then, and the changes of the list."""
+    """Compare a batch with its list, or reload the list. Return the resulting status and the changes of the list."""
     if not reloads:
-        return found, warn_of_changes(found, listener)
-    changes = reload_list(found, listener, is_forced=is_forced)
-    return load_work_batch(found.store, found.batch), changes
+        return work_batch, warn_of_changes(work_batch, listener)
+    changes = reload_list(work_batch, listener, is_forced=is_forced)
+    return load_work_batch(work_batch.store, work_batch.batch), changes
 
 
-def refuse_running(found: WorkBatch) -> None:
-    """Raise BatchConducted if a process conducts a batch."""
-    if (leader := found.standing.coordinator) is not None:
+def refuse_running(work_batch: WorkBatch) -> None:
+    """Raise BatchRunning if a process runs the batch."""
+    if (leader := work_batch.standing.coordinator) is not None:
         raise BatchRunning(
-            f"batch {found.batch.id} is already running (process {leader.pid} on {leader.host.name})",
-            hint=f"see: codebatch status --batch {found.batch.id}",
+            f"batch {work_batch.batch.id} is already running (process {leader.pid} on {leader.host.name})",
+            hint=f"see: codebatch status --batch {work_batch.batch.id}",
         )
 
 
 def run_to_completion(store: StoreDir, batch: BatchDir, listener: WorkListener) -> WorkRunResult:
-    """Do what may be done in a batch. Raises BatchConducted where another process is at it."""
+    """Run the remaining tasks of a batch. Raises BatchRunning if another process runs the batch."""
     with store.writing() as lock:
         return _conduct(store, batch, listener, lock, lambda: None)
 
@@ -274,20 +280,21 @@ def _conduct(
             waits_for_answers=wait_answers,
             wants_colors=listener.wants_colors,
         )
-    except (StoreUnwritable, OSError) as error:  # `work run` once more would be another batch.
+    # The hint names `resume`, because another `work run` would create a new batch.
+    except (StoreUnwritable, OSError) as error:
         cause = error if isinstance(error, OSError) else error.__cause__
         if isinstance(error, OSError) and not is_refusal(error):
             raise
-        told = error.message if isinstance(error, StoreUnwritable) else f"batch {batch.id} stopped: {error.strerror}"
+        message = error.message if isinstance(error, StoreUnwritable) else f"batch {batch.id} stopped: {error.strerror}"
         hint = f"{suggest_fix(cause)}, then resume with: codebatch resume --batch {batch.id}"
-        raise StoreUnwritable(told, hint=hint) from error
+        raise StoreUnwritable(message, hint=hint) from error
     seconds = time.monotonic() - began
-    standing = read_work_status(store, batch, conducted.attempts)
+    batch_status = read_work_status(store, batch, conducted.attempts)
     status = conducted.exit_status
-    return WorkRunResult(store=store, batch=batch, standing=standing, seconds=seconds, signal_status=status)
+    return WorkRunResult(store=store, batch=batch, standing=batch_status, seconds=seconds, signal_status=status)
 
 
-def _refuse_beside(store: StoreDir, root: bytes) -> None:
+def _refuse_parallel_batch(store: StoreDir, root: bytes) -> None:
     for batch in iter_batches(store, kind="work"):
         if batch.about.sources == (root,) and is_held(batch):
             raise BatchRunning(
@@ -297,9 +304,9 @@ def _refuse_beside(store: StoreDir, root: bytes) -> None:
             )
 
 
-def _tidy(ran: WorkRunResult, keep: int, listener: WorkListener) -> None:
-    """Let go what nobody needs any more, as the run of an analysis does at its end."""
+def _tidy(result: WorkRunResult, keep: int, listener: WorkListener) -> None:
+    """Remove data that is no longer needed, as at the end of an analysis."""
     try:
-        tidy(ran.store, keep=keep, ran=ran.batch)
+        tidy(result.store, keep=keep, ran=result.batch)
     except StoreError as error:
         listener.note(f"old batches were not removed: {error.message}")

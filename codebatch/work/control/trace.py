@@ -1,6 +1,6 @@
-"""A batch as a trace: what ran when, for the viewers that read Chrome's format (Perfetto).
+"""Export of a batch as a trace in Chrome's JSON format, for viewers such as Perfetto.
 
-Made of journals, which are deletable: of what they do not say nothing is shown. A track is a slot for commands, a
+The trace is made from journals, which may be deleted; lost data is not shown. A track is a slot for commands, and a
 worker for units of an analysis.
 """
 
@@ -26,7 +26,7 @@ Json = dict[str, object]
 
 
 class TraceSpan(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that ran, from when to when, in nanoseconds since 1970. `track`: who did it, where that is known."""
+    """A time span of a trace, in nanoseconds since 1970. `track` names the slot or worker, if known."""
 
     name: str
     start_ns: int
@@ -37,12 +37,12 @@ class TraceSpan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def trace_of(store: StoreDir, batch: BatchDir) -> bytes:
-    """The trace of a batch, as JSON. Raises StoreCorrupt."""
-    found = _of_commands(store, batch) if is_work(batch) else _of_units(batch)
-    return msgspec.json.encode({"displayTimeUnit": "ms", "traceEvents": list(found)})
+    """Return the trace of a batch as JSON. Raises StoreCorrupt."""
+    trace_events = _events_of_commands(store, batch) if is_work(batch) else _events_of_units(batch)
+    return msgspec.json.encode({"displayTimeUnit": "ms", "traceEvents": list(trace_events)})
 
 
-def _of_commands(store: StoreDir, batch: BatchDir) -> Iterator[Json]:
+def _events_of_commands(store: StoreDir, batch: BatchDir) -> Iterator[Json]:
     work = read_work(batch)
     commands = commands_of(store, batch, work)
     spans = in_slots(_attempts(batch, commands, work.titles))
@@ -60,13 +60,13 @@ def _of_commands(store: StoreDir, batch: BatchDir) -> Iterator[Json]:
     yield from _counters(spans)
     for event in EventReader(batch.files, batch.root).read():
         if isinstance(event, events.TaskBlocked | events.TaskAnswered):
-            told = event.question.text if isinstance(event, events.TaskBlocked) else event.text
-            name = f"{event.task}: {told}"
+            detail = event.question.text if isinstance(event, events.TaskBlocked) else event.text
+            name = f"{event.task}: {detail}"
             yield {"ph": "i", "s": "p", "pid": 1, "tid": 0, "ts": _us(events.instant_ns(event.at)), "name": name}
 
 
 def _attempts(batch: BatchDir, commands: list[CommandId], titles: Mapping[CommandId, str]) -> Iterator[TraceSpan]:
-    """Each attempt that ended, and what of one that has no end is known to have begun."""
+    """Yield a span for each attempt that ended, and for each attempt that started and has no recorded end."""
     places = CommandPlaces(batch.plan().shards)
     begun: dict[tuple[ShardId, int, int], int] = {}
     for line in journal.read_journal(batch.files, batch.root):
@@ -105,7 +105,7 @@ def _attempts(batch: BatchDir, commands: list[CommandId], titles: Mapping[Comman
 
 
 def in_slots(spans: Iterable[TraceSpan]) -> list[TraceSpan]:
-    """Spans by their starts, each in the lowest slot, from 1, that was free then."""
+    """Sort spans by start, and put each into the lowest slot that is free, counted from 1."""
     free: list[int] = []
     busy: list[tuple[int, int]] = []
     placed: list[TraceSpan] = []
@@ -118,31 +118,31 @@ def in_slots(spans: Iterable[TraceSpan]) -> list[TraceSpan]:
     return placed
 
 
-def _of_units(batch: BatchDir) -> Iterator[Json]:
+def _events_of_units(batch: BatchDir) -> Iterator[Json]:
     yield {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": f"{batch.about.pipeline} ({batch.id})"}}
     tracks: dict[str, int] = {}
     begun: dict[tuple[str, str, int, int], tuple[int, journal.Began]] = {}
     spans: list[TraceSpan] = []
     for line in journal.read_journal(batch.files, batch.root):
         match line.event:
-            case journal.Began() as one:
-                begun[line.holder, one.shard, one.start, one.epoch] = line.at_ns, one
-            case journal.Finished() as one:
-                at_ns, unit = begun.pop((line.holder, one.shard, one.start, one.epoch), (0, None))
+            case journal.Began() as event:
+                begun[line.holder, event.shard, event.start, event.epoch] = line.at_ns, event
+            case journal.Finished() as event:
+                at_ns, unit = begun.pop((line.holder, event.shard, event.start, event.epoch), (0, None))
                 if unit is None:
                     continue
-                arguments = {"items": one.end - one.start, "round": unit.round, "cpu_seconds": one.cpu_seconds}
+                arguments = {"items": event.end - event.start, "round": unit.round, "cpu_seconds": event.cpu_seconds}
                 spans.append(
                     TraceSpan(
-                        name=f"{', '.join(unit.tasks)} {one.shard}[{one.start}:{one.end}]",
+                        name=f"{', '.join(unit.tasks)} {event.shard}[{event.start}:{event.end}]",
                         start_ns=at_ns,
-                        end_ns=at_ns + round(one.seconds * 1e9),
+                        end_ns=at_ns + round(event.seconds * 1e9),
                         track=line.holder,
                         arguments=arguments,
                     )
                 )
-            case journal.Failed() as one:
-                name = f"{one.task}: {one.path or one.shard} {one.reason or ''}".rstrip()
+            case journal.Failed() as event:
+                name = f"{event.task}: {event.path or event.shard} {event.reason or ''}".rstrip()
                 yield {"ph": "i", "s": "p", "pid": 1, "tid": 0, "ts": _us(line.at_ns), "name": name}
             case _:
                 pass
@@ -170,14 +170,14 @@ def _complete(span: TraceSpan, track: int) -> Json:
     }
 
 
-def _arrow(number: int, kind: str, one: TraceSpan, other: TraceSpan) -> Iterator[Json]:
-    for phase, span, at_ns in (("s", one, one.end_ns), ("f", other, other.start_ns)):
+def _arrow(number: int, kind: str, source: TraceSpan, target: TraceSpan) -> Iterator[Json]:
+    for phase, span, at_ns in (("s", source, source.end_ns), ("f", target, target.start_ns)):
         arrow: Json = {"ph": phase, "pid": 1, "tid": int(span.track), "ts": _us(at_ns), "id": number, "name": kind}
         yield {**arrow, "cat": kind, **({"bp": "e"} if phase == "f" else {})}
 
 
 def _counters(spans: Iterable[TraceSpan]) -> Iterator[Json]:
-    """How many ran at each time, and the most memory that these had, together."""
+    """Yield counters of the running commands and of the sum of their peak memory."""
     running = memory = 0
     changes = [(span.start_ns, 1, span.memory_bytes) for span in spans]
     changes += [(span.end_ns, -1, -span.memory_bytes) for span in spans]

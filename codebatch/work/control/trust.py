@@ -1,4 +1,4 @@
-"""From which stores commands are run: who sends a store says what is run from it (SPEC.md "Threat model")."""
+"""The rule from which stores commands may run: the author of a store controls its commands (SPEC.md "Threat model")."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ COMMANDS_SHOWN_MAX = 20
 
 
 class CommandsForeign(StoreUntrusted):
-    """Nothing is run of a batch whose store was not made here by us. `commands`: the first of `count`, for people."""
+    """A refusal to run a batch whose store was not created by this user on this machine.
+
+    `commands` are the first of `count` commands, as shown to users.
+    """
 
     def __init__(self, message: str, *, hint: str, commands: tuple[str, ...], count: int) -> None:
         super().__init__(message, hint=hint)
@@ -25,14 +28,14 @@ class CommandsForeign(StoreUntrusted):
 
 
 def check_trusted(store: StoreDir, batch: BatchDir) -> None:
-    """Raise CommandsForeign where what stands in a store is not to be run, be it that the store was named."""
+    """Raise CommandsForeign if the store was not created by this user on this machine, even if the store was named."""
     try:
         check_made_here(store)
     except StoreUntrusted as error:
         work = read_work(batch)
         order = work.order
         first = () if work.notify is None else (f"notify: {_words(work.notify.command)}",)
-        shown = first + tuple(f"{id_}: {_typed(store, batch, id_)}" for id_ in islice(order, COMMANDS_SHOWN_MAX))
+        shown = first + tuple(f"{id_}: {_command_line(store, batch, id_)}" for id_ in islice(order, COMMANDS_SHOWN_MAX))
         raise CommandsForeign(
             f"batch {batch.id} is not run: {error.message}",
             hint="review its commands, then run them with --trust",
@@ -42,7 +45,7 @@ def check_trusted(store: StoreDir, batch: BatchDir) -> None:
 
 
 def check_place(store: StoreDir, *, is_trusted: bool) -> None:
-    """Raise StoreUntrusted where no work batch is to be made in a store, UnsupportedFileSystem where none can be."""
+    """Raise StoreUntrusted if the store is untrusted. Raise UnsupportedFileSystem if it cannot hold work batches."""
     if not is_trusted:
         try:
             check_made_here(store)
@@ -55,16 +58,17 @@ def check_place(store: StoreDir, *, is_trusted: bool) -> None:
 
 
 def check_file_system(path: Path) -> None:
-    """Raise UnsupportedFileSystem where a store at a path, which need not be there, is none for commands.
+    """Raise UnsupportedFileSystem if a work batch cannot be stored at a path. The path may not exist yet.
 
-    Which of several hosts' processes live is not known on a file system that they share, nor that a start is on disk.
+    On a file system that hosts share, it is unknown which processes of other hosts are alive, and whether a start is on
+    disk.
     """
     kind = far_kind(path)
     if kind is not None:
         raise UnsupportedFileSystem(str(path), "tell which processes are alive and what is on disk", f"it is {kind}")
 
 
-def _typed(store: StoreDir, batch: BatchDir, command: str) -> str:
+def _command_line(store: StoreDir, batch: BatchDir, command: str) -> str:
     return _words(read_command(store, batch, command).run)
 
 

@@ -1,1 +1,1 @@
-"""Task lists as people write them: read, checked, and made into commands."""
+"""Task lists as people write them: reading, checks, and conversion into commands."""

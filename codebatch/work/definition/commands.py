@@ -1,4 +1,4 @@
-"""Tables of tasks, made into commands and what the scheduler looks at."""
+"""Conversion of task tables into commands and scheduling policies."""
 
 from __future__ import annotations
 
@@ -32,21 +32,26 @@ from codebatch.work.definition.expansion import Expander, GroupMember
 from codebatch.work.definition.files import WorkFile, WrittenTask
 from codebatch.work.definition.problems import Problems
 from codebatch.work.definition.settings import BatchSettings, WorkOptions
-from codebatch.work.definition.table_checks import ID_HINT, TableChecker, TableLocation, sound_part
+from codebatch.work.definition.table_checks import ID_HINT, TableChecker, TableLocation, valid_part
 from codebatch.work.definition.tables import KEYS_TO_COME, SettingsTable, TaskDefaults, TaskTable, TryTable
 from codebatch.work.definition.task_files import NEEDS_IN_PROSE
 
 FILES_CHARACTERS_MAX = 1_000_000
-"""What Linux takes as arguments and environment together is 2 MiB, mostly (execve(2))."""
+"""Upper bound of the file names of one member.
+
+The limit of Linux for arguments and environment is mostly 2 MiB (execve(2)).
+"""
 _NEEDS_SHOWN_MAX = 5
 _BYTES_OF_A_CHARACTER_MAX = 6
-"""As JSON."""
+"""The longest JSON escape of a character."""
 
 
 class Task(NamedTuple):
-    """A task of a file. What it says of others is told even where it is unsound otherwise, and has no command.
+    """A task of a file.
 
-    A member of a `group` has a `key` in it, and the id of both. `listed` are the patterns whose files it was made for.
+    If its table is invalid, only the references to other tasks are set, and `command` is None. So these references are
+    still checked. A member of a `group` has the key `key`, and its ID consists of both. `listed` are the patterns of
+    the files that members are created for.
     """
 
     id: CommandId
@@ -66,9 +71,10 @@ class Task(NamedTuple):
 
 
 class Definer:
-    """Makes commands of the tasks of files, and tells what is wrong with them.
+    """A converter of the tasks of files into commands.
 
-    `groups` are those met so far. What people are to be told goes to the notes of the `settings`.
+    Errors are added to the problems, notes to the notes of the `settings`. `groups` maps the groups that were read so
+    far to their members.
     """
 
     def __init__(
@@ -91,7 +97,7 @@ class Definer:
         self.groups: dict[str, dict[str, CommandId]] = {}
 
     def tasks(self, file: WorkFile, settings: SettingsTable) -> Iterator[Task]:
-        """The tasks of a file in its order."""
+        """Yield the tasks of a file in file order. Add errors to the problems."""
         defaults = self._defaults_of(file)
         layers = [*self._layers(file, "settings"), *self._layers(file, "defaults")]
         self._table(file, "tasks")
@@ -103,21 +109,24 @@ class Definer:
                 self._problems.add(f"{written.place.spot}: the task {written.name!r} is not a table", hint)
                 yield Task(CommandId(written.name), written.place, (), (), {}, None, NO_POLICY)
 
-    def tell_unknown(self) -> None:
-        """A note of each key of front matter that is none of ours, once for all files that have it."""
+    def note_unknown_keys(self) -> None:
+        """Add a note for each unknown key of front matter.
+
+        The note names the first file and the number of further files.
+        """
         for key, files in self._unknown.items():
             more = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
-            meant = closest(key, (*TaskTable.__struct_fields__, *NEEDS_IN_PROSE))
-            instead = "" if meant is None else f"; did you mean {meant!r}?"
+            suggestion = closest(key, (*TaskTable.__struct_fields__, *NEEDS_IN_PROSE))
+            instead = "" if suggestion is None else f"; did you mean {suggestion!r}?"
             self._notes.append(f"{next(iter(files))}{more}: unknown key {key!r} ignored{instead}")
 
     def _defaults_of(self, file: WorkFile) -> Mapping[str, object]:
-        """What holds for a file's tasks: what it says itself over what the file says that includes it."""
+        """Return the default settings of a file's tasks. They override the defaults of the including file."""
         if file.path in self._defaults:
             return self._defaults[file.path]
         table = self._table(file, "defaults")
         if not self._checker.check(file.place("defaults", table=table), "defaults", table):
-            table = sound_part(table, TaskDefaults)
+            table = valid_part(table, TaskDefaults)
         if file.included_by is not None:
             above = self._defaults_of(file.included_by)
             table = {**above, **table}
@@ -152,12 +161,12 @@ class Definer:
         before = self._problems.count
         check_id(name, place, self._problems)
         if written.is_prose:
-            table = self._known(table, place)
+            table = self._without_unknown_keys(table, place)
         if not self._checker.check(place, "task", table):
-            told = msgspec.convert(sound_part(table, TaskTable), TaskTable)
-            if told.each is not UNSET or "each" in table:
+            references = msgspec.convert(valid_part(table, TaskTable), TaskTable)
+            if references.each is not UNSET or "each" in table:
                 self.groups[name] = {}
-            yield Task(name, place, told.needs, told.after, told.pools, None, NO_POLICY)
+            yield Task(name, place, references.needs, references.after, references.pools, None, NO_POLICY)
             return
         task = msgspec.convert({**defaults, **table}, TaskTable)
         if not task.run:
@@ -170,7 +179,7 @@ class Definer:
         under, env = combined([*layers, layer_of(table, file, self._root), self._options_layer])
         command = _command(name, task, env, under, clean_env=settings.clean_env)
         policy = _policy(task, self._retries(task, place))
-        one = Task(
+        template = Task(
             name, place, task.needs, task.after, policy.pools, command, policy,
             tags=task.tags, inputs=task.inputs, outputs=task.outputs, title=task.title, listed=_files_listed(task),
         )  # fmt: skip
@@ -179,17 +188,17 @@ class Definer:
         if members is None:
             if self._problems.count == before:
                 self._check_size(command, place)
-            yield one
+            yield template
             return
         self.groups[name] = {member.key: CommandId(f"{name}/{member.key}") for member in members}
         for member in members:
-            made = self._member(one, command, member)
-            if self._problems.count == before and made.command is not None:
-                self._check_size(made.command, place)
-            yield made
+            member_task = self._member(template, command, member)
+            if self._problems.count == before and member_task.command is not None:
+                self._check_size(member_task.command, place)
+            yield member_task
 
-    def _known(self, table: dict[str, object], place: TableLocation) -> dict[str, object]:
-        """Front matter without keys that are none of ours."""
+    def _without_unknown_keys(self, table: dict[str, object], place: TableLocation) -> dict[str, object]:
+        """Remove unknown keys from front matter and record them for `note_unknown_keys`."""
         unknown = [key for key in table if key not in TaskTable.__struct_fields__ and key not in KEYS_TO_COME]
         for key in unknown:
             self._unknown.setdefault(key, {})[place.file] = None
@@ -197,23 +206,23 @@ class Definer:
         return table
 
     def _members(self, written: WrittenTask, task: TaskTable) -> list[GroupMember] | None:
-        """The members of a group; None where the task is none."""
+        """Return the members of a group, or None if the task is not a group."""
         place = written.place
         if written.lines is not None:
-            return self._expander.of_lines(place, written.lines)
+            return self._expander.line_members(place, written.lines)
         if task.each is UNSET:
             return None
         members = self._expander.members(place.below("each", written.table), task.each, task.cwd)
         if not members:
-            told = f"{place.spot}: `each` of {written.name!r} matches nothing"
+            message = f"{place.spot}: `each` of {written.name!r} matches nothing"
             if self._options.is_strict:
-                self._problems.add(told, "to accept this, run without --strict")
+                self._problems.add(message, "to accept this, run without --strict")
             else:
-                self._notes.append(f"{told}, so the task is treated as done{_made_early(task.needs)}")
+                self._notes.append(f"{message}, so the task is treated as done{_early_members_remark(task.needs)}")
         return members
 
     def _check_names(self, command: Command, members: Sequence[GroupMember] | None, place: TableLocation) -> None:
-        """Tell which placeholders have no value."""
+        """Report placeholders without a value."""
         texts = [*command.environments(), *(each.env for each in command.tries)]
         runs = [command.run, command.check, *(each.run for each in command.tries)]
         suffixes = [each.text_suffix for each in command.tries]
@@ -228,48 +237,52 @@ class Definer:
             for name in sorted(of_each - has):
                 label = "" if member is None else f" for {member.label!r}"
                 hint = f"placeholders: {', '.join(f'{{{each}}}' for each in (*PLACEHOLDERS, *sorted(has)))}"
-                told = f"{place} uses {{{name}}}, which has no value{label}"
-                self._problems.add(told, f"{hint}; other placeholders need `each`" if member is None else hint)
+                message = f"{place} uses {{{name}}}, which has no value{label}"
+                self._problems.add(message, f"{hint}; other placeholders need `each`" if member is None else hint)
             if of_each - has:
                 return
 
-    def _member(self, one: Task, command: Command, member: GroupMember) -> Task:
-        id_ = CommandId(f"{one.id}/{member.key}")
+    def _member(self, template: Task, command: Command, member: GroupMember) -> Task:
+        id_ = CommandId(f"{template.id}/{member.key}")
         title = f"{command.title}: {member.label}" if command.title else member.label
-        made = msgspec.structs.replace(command, id=id_, title=title, values=dict(member.values), files=member.files)
-        return one._replace(id=id_, command=made, group=one.id, key=member.key)
+        member_command = msgspec.structs.replace(
+            command, id=id_, title=title, values=dict(member.values), files=member.files
+        )
+        return template._replace(id=id_, command=member_command, group=template.id, key=member.key)
 
     def _retries(self, task: TaskTable, place: TableLocation) -> int:
-        """How often it is tried again, and what is wrong with that."""
+        """Return the maximum number of retries. Report contradictory settings."""
         retries = len(task.tries) if task.retries is UNSET else task.retries
         if retries < len(task.tries):
-            told = f"{place} sets `retries` to {retries}, but has {len(task.tries)} entries in `tries`"
-            self._problems.add(told, "remove `retries`, or entries of `tries`")
+            message = f"{place} sets `retries` to {retries}, but has {len(task.tries)} entries in `tries`"
+            self._problems.add(message, "remove `retries`, or entries of `tries`")
         if task.retry_if is not UNSET and task.retries is UNSET and not task.tries and self._options.retry is None:
-            told = f"{place} sets `retry_if` without `retries`"
-            self._problems.add(told, "set `retries`, for example to 3")
+            message = f"{place} sets `retry_if` without `retries`"
+            self._problems.add(message, "set `retries`, for example to 3")
         if "interrupted" in task.retry_reasons and task.if_interrupted != "restart":
-            told = f'{place} retries interrupted attempts, but sets `if_interrupted` to "{task.if_interrupted}"'
-            self._problems.add(told, 'set if_interrupted = "restart" if the task may run twice')
+            message = f'{place} retries interrupted attempts, but sets `if_interrupted` to "{task.if_interrupted}"'
+            self._problems.add(message, 'set if_interrupted = "restart" if the task may run twice')
         return retries if self._options.retry is None else self._options.retry
 
     def _check_size(self, command: Command, place: TableLocation) -> None:
-        """Tell where a command is longer than it may be, or makes what is longer than an argument may be."""
+        """Report a command that is too long, or an argument or variable that would be too long after expansion."""
         arguments = [command.run] if isinstance(command.run, str) else command.run
         environment = [f"{name}={value}" for env in command.environments() for name, value in env.items()]
         written = len("".join(arguments)) + len("".join(environment))
         longest_value = max(map(len, (command.id, command.title, command.text, *command.values.values())))
         total = sum(map(len, command.files))
         if total > FILES_CHARACTERS_MAX:
-            told = f"{place} has a task whose file names have {total:,} characters, more than"
-            self._problems.add(f"{told} {FILES_CHARACTERS_MAX:,}", "use a smaller chunk")
-        # Each placeholder has four characters, each character at most four bytes.
+            message = f"{place} has a task whose file names have {total:,} characters, more than"
+            self._problems.add(f"{message} {FILES_CHARACTERS_MAX:,}", "use a smaller chunk")
+        # Upper bound: a placeholder has at least four characters, and a character at most four bytes.
         if written * (4 + longest_value) > ARGUMENT_BYTES_MAX:
             values = {"id": command.id, "title": command.title, "text": command.text, **command.values}
             longest = max(longest_argument(command.run, values), longest_argument(environment or [""], values))
             if longest > ARGUMENT_BYTES_MAX:
-                told = f"{place} makes an argument or variable of {longest:,} bytes, more than {ARGUMENT_BYTES_MAX:,}"
-                self._problems.add(told, 'pass long texts by {text_file}, or by stdin = "text"')
+                message = (
+                    f"{place} makes an argument or variable of {longest:,} bytes, more than {ARGUMENT_BYTES_MAX:,}"
+                )
+                self._problems.add(message, 'pass long texts by {text_file}, or by stdin = "text"')
         characters = written + len(command.title) + len(command.text) + len(command.stdin) + len(command.cwd)
         characters += total + sum(map(len, command.values.values()))
         if characters * _BYTES_OF_A_CHARACTER_MAX > COMMAND_BYTES_MAX // 2:
@@ -283,7 +296,7 @@ def _files_listed(task: TaskTable) -> tuple[str, ...]:
     return () if task.each is UNSET or task.each.files is UNSET else task.each.files
 
 
-def _made_early(needs: Sequence[str]) -> str:
+def _early_members_remark(needs: Sequence[str]) -> str:
     """Return a remark that tasks which might create members have not run yet; empty if nothing is needed."""
     more = " …" if len(needs) > _NEEDS_SHOWN_MAX else ""
     shown = f"{', '.join(needs[:_NEEDS_SHOWN_MAX])}{more}"
@@ -348,7 +361,7 @@ def _policy(task: TaskTable, retries: int) -> Policy:
 
 
 def check_id(name: str, place: TableLocation, problems: Problems) -> None:
-    """Tell that it is no id."""
+    """Report a name that is not a valid task ID."""
     if COMMAND_ID_PATTERN.match(name) is None:
         problems.add(f"{place.spot}: {name!r} is not a valid task id", lambda: _id_hint(name))
 
@@ -359,7 +372,10 @@ def _id_hint(name: str) -> str:
 
 
 def programs_not_found(commands: Sequence[Command], path: str | None) -> list[str]:
-    """A note of each program, of those named without a directory, that is not on the PATH: one may come to be."""
+    """Return a note for each program that is not on the PATH. Only programs named without a directory are checked.
+
+    A missing program is not an error, because an earlier task may install it.
+    """
     first: dict[str, CommandId] = {}
     for command in commands:
         if isinstance(command.run, tuple) and not command.env_under and "PATH" not in command.env:

@@ -1,4 +1,4 @@
-"""Definitions of tasks: what decides whether a task that is done is still done (SPEC.md "Unfinished tasks")."""
+"""Definitions of tasks: they decide whether a completed task is still current (SPEC.md "Unfinished tasks")."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codebatch.model.work.command import Command, CommandId
 from codebatch.model.work.work_batch import InferredEdge, WorkEdge
 
 _DIGEST_LENGTH = 16
-# A task that is done within other limits is done all the same. A title is for people, unless a placeholder uses it.
+# Limits do not change the result of a completed task. A title is only for people, unless a placeholder uses it.
 _NOT_COVERED = frozenset(
     {
         "format",
@@ -33,14 +33,17 @@ _COVERED = [name for name in Command.__struct_fields__ if name not in _NOT_COVER
 
 
 class TaskDefinition(NamedTuple):
-    """A command, and the commands that it needs, as they were written."""
+    """A command and the commands that it needs, as written in the task list."""
 
     command: Command
     needs: frozenset[CommandId]
 
     @property
     def digest(self) -> str:
-        """Digest of all that can change the result. Fields at their defaults are left out: versions add some."""
+        """Digest of all settings that can change the result.
+
+        Fields with default values are not included. So the digest remains equal if a later version adds fields.
+        """
         command = self.command
         covered = {name: getattr(command, name) for name in _COVERED}
         values = {name: value for name, value in covered.items() if value != getattr(_DEFAULTS, name)}
@@ -55,7 +58,7 @@ class TaskDefinition(NamedTuple):
 def written_needs(
     edges: Iterable[WorkEdge], inferred: Iterable[InferredEdge] = ()
 ) -> dict[CommandId, frozenset[CommandId]]:
-    """Map each command to those that it needs, without edges that nobody wrote."""
+    """Map each command to the commands that it needs, without inferred edges."""
     left_out = {(each.task, each.on) for each in inferred}
     needs: dict[CommandId, set[CommandId]] = {}
     for edge in edges:

@@ -16,16 +16,16 @@ from codebatch.work.definition.files import WorkFile
 from codebatch.work.definition.problems import Problems
 from codebatch.work.definition.tables import EnvFileEntries
 
-_NOTHING = EnvLayer()
+_EMPTY_LAYER = EnvLayer()
 _OPTIONAL_HINT = 'if the file is optional: env_file = { path = "…", required = false }'
 
 
 def variables_of_files(files: Sequence[WorkFile], environ: Mapping[str, str], problems: Problems) -> dict[str, str]:
-    """Return the caller's variables, and over them those of every env file that some work files name.
+    """Return the variables of the caller, overridden by the variables of all env files that the work files name.
 
-    Only their names are of interest: each attempt reads the env files again. Report those that cannot be read.
+    Only the names are used: each attempt reads the env files again. Unreadable env files are added to the problems.
     """
-    found = dict(environ)
+    variables = dict(environ)
     seen: set[Path] = set()
     for file in files:
         for place, table in _tables(file):
@@ -36,19 +36,22 @@ def variables_of_files(files: Sequence[WorkFile], environ: Mapping[str, str], pr
                 seen.add(path)
                 name = os.path.join(os.path.dirname(file.name), entry.path)
                 try:
-                    found |= read_env_file(path, name, found, is_required=entry.required)
+                    variables |= read_env_file(path, name, variables, is_required=entry.required)
                 except EnvFileError as error:
                     is_missing = isinstance(error.__cause__, FileNotFoundError)
                     problems.add(f"{place}: {error}", _OPTIONAL_HINT if is_missing else None)
-    return found
+    return variables
 
 
 def layer_of(table: Mapping[str, object], file: WorkFile, root: Path) -> EnvLayer:
-    """Return the variables of a table. Paths start at the work file's directory, and are kept from the root."""
+    """Return the variables of a table.
+
+    Paths are relative to the work file's directory, and are stored relative to `root`.
+    """
     if "env" not in table and "env_file" not in table:
-        return _NOTHING
+        return _EMPTY_LAYER
     env: dict[str, str] = {}
-    with contextlib.suppress(msgspec.ValidationError):  # It is reported where the table is checked.
+    with contextlib.suppress(msgspec.ValidationError):  # An invalid value is reported by the check of the table.
         env = msgspec.convert(table.get("env", {}), dict[str, str])
     paths = [(_directory(file) / entry.path, entry) for entry in _entries(table)]
     files = tuple(
@@ -59,7 +62,10 @@ def layer_of(table: Mapping[str, object], file: WorkFile, root: Path) -> EnvLaye
 
 
 def combined(layers: Sequence[EnvLayer]) -> tuple[tuple[EnvLayer, ...] | UnsetType, dict[str, str]]:
-    """Return layers, the lowest first, as a command has them: all up to the highest with files, and `env` over it."""
+    """Return layers in the form that a command stores: all up to the highest with files, and `env` over them.
+
+    `layers` are sorted from lowest to highest. If no layer has files, the first value is UNSET.
+    """
     highest = max((place for place, layer in enumerate(layers) if layer.files), default=-1)
     env = {name: value for layer in layers[max(highest, 0) :] for name, value in layer.env.items()}
     if highest < 0:
@@ -78,7 +84,7 @@ def _tables(file: WorkFile) -> Iterator[tuple[object, Mapping[str, object]]]:
 
 
 def _entries(table: Mapping[str, object]) -> tuple[EnvFile, ...]:
-    """Return the env files that a table names. A value of another type is reported where the table is checked."""
+    """Return the env files that a table names. The check of the table reports values of another type."""
     if "env_file" not in table:
         return ()
     try:

@@ -1,6 +1,6 @@
-"""`each`: a task made many of, a member for each file, value or line (SPEC.md "Work files").
+"""Expansion of `each`: one task becomes a group with a member for each file, value or line (SPEC.md "Work files").
 
-A member's key follows from what it is for, so that it keeps its id while others come and go.
+The key of a member is derived from its value only. So members keep their IDs if other members are added or removed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LABEL_CHARACTERS_MAX = 80
 
 
 class GroupMember(NamedTuple):
-    """One of a group: its key, what it is called, and the values of its placeholders. `files` are what `{files}` is."""
+    """A member of a group: key, label, and values of placeholders. `files` is the value of `{files}`."""
 
     key: str
     label: str
@@ -47,7 +47,10 @@ class GroupMember(NamedTuple):
 
 
 class _ExpandedItem(NamedTuple):
-    """What a member is for. `name` is its key where that can be one, `identity` what its key is made of where not."""
+    """The value that a member is created for.
+
+    `name` becomes the key if it is a valid and unique ID. Otherwise, the key is a digest of `identity`.
+    """
 
     name: str
     identity: str
@@ -57,7 +60,7 @@ class _ExpandedItem(NamedTuple):
 
 
 class Expander:
-    """Makes members. `notes` get what was passed over, `problems` what is wrong."""
+    """A factory of group members. Skipped values are added to `notes`, errors to `problems`."""
 
     def __init__(self, root: Path, problems: Problems, notes: list[str]) -> None:
         self._root = root
@@ -66,40 +69,40 @@ class Expander:
         self._paths: list[bytes] | None = None
 
     def members(self, place: TableLocation, each: EachTable, cwd: str) -> list[GroupMember]:
-        """Those of a task in their order; what is wrong with them is told."""
-        given = [key for key in ("files", "values", "matrix", "lines", "json") if getattr(each, key) is not UNSET]
-        if len(given) != 1:
-            told = f"sets {' and '.join(given)}" if given else "has no source of members"
-            self._problems.add(f"{place} {told}", "set one of files, values, matrix, lines and json")
+        """Return the members of a task in source order. Add errors to the problems."""
+        sources = [key for key in ("files", "values", "matrix", "lines", "json") if getattr(each, key) is not UNSET]
+        if len(sources) != 1:
+            message = f"sets {' and '.join(sources)}" if sources else "has no source of members"
+            self._problems.add(f"{place} {message}", "set one of files, values, matrix, lines and json")
             return []
-        if each.chunk != 1 and given != ["files"]:
+        if each.chunk != 1 and sources != ["files"]:
             self._problems.add(f"{place} sets `chunk`, which needs `files`")
         try:
-            return self._distinct(place, self._found(place, each, cwd))
+            return self._distinct(place, self._items(place, each, cwd))
         except CodebatchError as error:
             self._problems.add(f"{place}: {error.message}", error.hint)
             return []
 
-    def of_lines(self, place: TableLocation, lines: Sequence[str]) -> list[GroupMember]:
-        """Those of a file that has one on each line."""
-        return self._distinct(place, map(_of_line, lines))
+    def line_members(self, place: TableLocation, lines: Sequence[str]) -> list[GroupMember]:
+        """Return a member for each line of a list of lines."""
+        return self._distinct(place, map(_line_item, lines))
 
-    def _found(self, place: TableLocation, each: EachTable, cwd: str) -> Iterable[_ExpandedItem]:
-        if each.files is not UNSET:
-            return self._of_files(each.files, each.chunk, cwd)
-        if each.values is not UNSET:
-            return [_ExpandedItem(value, value, value, {"value": value}) for value in each.values]
-        if each.matrix is not UNSET:
-            return self._of_matrix(place, each.matrix)
-        if each.lines is not UNSET:
-            return map(_of_line, text_lines(self._text(each.lines)))
-        assert each.json is not UNSET
-        return self._of_json(each.json)
+    def _items(self, place: TableLocation, table: EachTable, cwd: str) -> Iterable[_ExpandedItem]:
+        if table.files is not UNSET:
+            return self._file_items(table.files, table.chunk, cwd)
+        if table.values is not UNSET:
+            return [_ExpandedItem(value, value, value, {"value": value}) for value in table.values]
+        if table.matrix is not UNSET:
+            return self._matrix_items(place, table.matrix)
+        if table.lines is not UNSET:
+            return map(_line_item, text_lines(self._text(table.lines)))
+        assert table.json is not UNSET
+        return self._json_items(table.json)
 
     def _text(self, name: str) -> str:
         return text_of(read_bytes(self._root / name, name), name)
 
-    def _of_files(self, patterns: Sequence[str], chunk: int | str, cwd: str) -> Iterator[_ExpandedItem]:
+    def _file_items(self, patterns: Sequence[str], chunk: int | str, cwd: str) -> Iterator[_ExpandedItem]:
         rules = SelectionRules(SourceRules(include=tuple(patterns)), None, None)
         paths = [path for path in self._listed() if rules.leaves_out(path) is None] if patterns else []
         unreadable = [path for path in paths if not _is_text(path)]
@@ -114,17 +117,17 @@ class Expander:
             yield _ExpandedItem("", "\0".join(part), label, values, files)
 
     def _listed(self) -> list[bytes]:
-        """The files of the root as a snapshot lists them, sorted."""
+        """Return the regular files of the root that a snapshot would list, sorted."""
         if self._paths is None:
             sources = resolve_sources([self._root], None)
             with Directories(sources.base) as directories:
                 rules = SelectionRules(SourceRules(), directories, None)
                 with TreeLister(sources, directories, rules) as lister:
                     tree = lister.list_all()
-            self._paths = sorted(path for path, found in tree.stats.items() if stat.S_ISREG(found.mode))
+            self._paths = sorted(path for path, status in tree.stats.items() if stat.S_ISREG(status.mode))
         return self._paths
 
-    def _of_matrix(self, place: TableLocation, matrix: Mapping[str, Sequence[str]]) -> list[_ExpandedItem]:
+    def _matrix_items(self, place: TableLocation, matrix: Mapping[str, Sequence[str]]) -> list[_ExpandedItem]:
         for name in matrix:
             if _VALUE_NAME.match(name) is None:
                 self._problems.add(f"{place} has an invalid name {name!r} in its matrix", "use letters, digits and '_'")
@@ -147,7 +150,7 @@ class Expander:
             for row in rows
         ]
 
-    def _of_json(self, name: str) -> Iterator[_ExpandedItem]:
+    def _json_items(self, name: str) -> Iterator[_ExpandedItem]:
         text = self._text(name)
         for place, value in _json_values(text, name):
             if value is None:
@@ -165,49 +168,52 @@ class Expander:
                 label = id_ if isinstance(id_, str) else next(iter(values.values()), place)
                 yield _ExpandedItem(id_ if isinstance(id_, str) else "", identity, label, values)
             else:
-                told = _as_text(value)
-                yield _ExpandedItem(told, told, told, {"value": told})
+                text_value = _as_text(value)
+                yield _ExpandedItem(text_value, text_value, text_value, {"value": text_value})
 
-    def _distinct(self, place: TableLocation, found: Iterable[_ExpandedItem]) -> list[GroupMember]:
-        """Each once, under a key of its own: digits for words that are none, or that differ in case alone."""
-        once: dict[tuple[str, str], _ExpandedItem] = {}
-        for each in found:
-            if (each.name, each.identity) in once:
-                self._notes.append(f"{place}: {each.label[:_LABEL_CHARACTERS_MAX]!r} is listed twice and used once")
-            if any("\0" in value for value in each.values.values()):
-                self._problems.add(f"{place}: {each.label[:_LABEL_CHARACTERS_MAX]!r} contains a NUL character")
-            once.setdefault((each.name, each.identity), each)
+    def _distinct(self, place: TableLocation, items: Iterable[_ExpandedItem]) -> list[GroupMember]:
+        """Return the items without repetitions, each with a unique key.
+
+        If a name is not a valid ID, or equals another name except for case, the key is a digest prefix.
+        """
+        distinct: dict[tuple[str, str], _ExpandedItem] = {}
+        for item in items:
+            if (item.name, item.identity) in distinct:
+                self._notes.append(f"{place}: {item.label[:_LABEL_CHARACTERS_MAX]!r} is listed twice and used once")
+            if any("\0" in value for value in item.values.values()):
+                self._problems.add(f"{place}: {item.label[:_LABEL_CHARACTERS_MAX]!r} contains a NUL character")
+            distinct.setdefault((item.name, item.identity), item)
         counts: dict[str, int] = {}
-        for each in once.values():
-            counts[each.name.lower()] = counts.get(each.name.lower(), 0) + 1
+        for item in distinct.values():
+            counts[item.name.lower()] = counts.get(item.name.lower(), 0) + 1
         named = {
-            key: bool(COMMAND_ID_PATTERN.match(each.name)) and counts[each.name.lower()] == 1
-            for key, each in once.items()
+            key: bool(COMMAND_ID_PATTERN.match(item.name)) and counts[item.name.lower()] == 1
+            for key, item in distinct.items()
         }
-        others = [key for key in once if not named[key]]
+        others = [key for key in distinct if not named[key]]
         digests = {key: digest_bytes(key[1].encode("utf-8", "surrogatepass")) for key in others}
         short = dict(zip(others, unique_prefixes([*digests.values()]), strict=True))
         return [
             GroupMember(
-                each.name if named[key] else short[key], each.label[:_LABEL_CHARACTERS_MAX], each.values, each.files
+                item.name if named[key] else short[key], item.label[:_LABEL_CHARACTERS_MAX], item.values, item.files
             )
-            for key, each in once.items()
+            for key, item in distinct.items()
         ]
 
 
-def _of_line(line: str) -> _ExpandedItem:
+def _line_item(line: str) -> _ExpandedItem:
     return _ExpandedItem(line, line, line, {"line": line})
 
 
 def _json_values(text: str, name: str) -> Iterator[tuple[str, object]]:
-    """What a file of JSON has, and the place of each: a value a line, or those of the one list that it is."""
+    """Yield the values of a JSON file with their locations: one value a line, or the values of one array."""
     if text.lstrip().startswith("["):
         try:
-            whole = parse_json(text)
+            document = parse_json(text)
         except JsonError as error:
-            raise _no_json(name, error.line, error) from error
-        assert isinstance(whole, list)
-        for number, value in enumerate(whole, 1):
+            raise _invalid_json(name, error.line, error) from error
+        assert isinstance(document, list)
+        for number, value in enumerate(document, 1):
             yield f"{name}: value {number:,}", value
         return
     for number, line in enumerate(text.split("\n"), 1):
@@ -215,16 +221,19 @@ def _json_values(text: str, name: str) -> Iterator[tuple[str, object]]:
             try:
                 yield f"{name}:{number}", parse_json(line)
             except JsonError as error:
-                raise _no_json(name, number, error) from error
+                raise _invalid_json(name, number, error) from error
 
 
-def _no_json(name: str, line: int, error: JsonError) -> InvalidConfiguration:
+def _invalid_json(name: str, line: int, error: JsonError) -> InvalidConfiguration:
     spot = f"{name}:{line}" if line else name
     return InvalidConfiguration(f"{spot} is not valid JSON: {error}")
 
 
 def _chunks(paths: Sequence[str], chunk: int | str) -> Iterator[Sequence[str]]:
-    """Paths by so many at most. Where a chunk ends its last path says, so that one more or less changes few of them."""
+    """Split paths into chunks of at most `chunk` paths.
+
+    The digest of a chunk's last path decides where the chunk ends. So adding or removing a path changes few chunks.
+    """
     if chunk == 1:
         yield from ([path] for path in paths)
         return
@@ -232,16 +241,18 @@ def _chunks(paths: Sequence[str], chunk: int | str) -> Iterator[Sequence[str]]:
         yield from [paths] if paths else []
         return
     assert isinstance(chunk, int)
-    start, least = 0, chunk // 2
+    start, length_min = 0, chunk // 2
     for end, path in enumerate(paths, 1):
-        says_cut = end - start >= least and int(digest_bytes(path.encode())[:8], 16) % max(1, chunk - least) == 0
-        if says_cut or end - start == chunk or end == len(paths):
+        is_boundary = (
+            end - start >= length_min and int(digest_bytes(path.encode())[:8], 16) % max(1, chunk - length_min) == 0
+        )
+        if is_boundary or end - start == chunk or end == len(paths):
             yield paths[start:end]
             start = end
 
 
 def _as_argument(path: str, cwd: str) -> str:
-    """A path as it is called from the directory of a task; never like an option."""
+    """Return a path relative to the directory of a task. If it starts with "-", "./" is added."""
     below = os.path.relpath(path, cwd) if os.path.normpath(cwd) != "." else path
     return f"./{below}" if below.startswith("-") else below
 
@@ -255,5 +266,5 @@ def _is_text(path: bytes) -> bool:
 
 
 def _as_text(value: object) -> str:
-    """A value of JSON as a placeholder has it: a text as it is, the rest as JSON."""
+    """Return a JSON value as the text of a placeholder: a string unchanged, any other value as JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -1,4 +1,4 @@
-"""Work files: where they are found, and what stands in them before it is looked at."""
+"""Work files: their locations, formats and raw contents before any check."""
 
 from __future__ import annotations
 
@@ -25,18 +25,19 @@ WORK_FILE_BYTES_MAX = 64 << 20
 YAML_BYTES_MAX = 16 << 20
 DEFAULT_NAME = "work.toml"
 STDIN_NAME = "-"
-# Where a file has its work list, by its name; others are one as a whole.
+# Tables that contain the work list, by file name. Any other file is a work list as a whole.
 _TABLES = {"codebatch.toml": ("work",), "pyproject.toml": ("tool", "codebatch", "work")}
 _BOM = "\ufeff"
 
 EXAMPLE = '[tasks.build]\nrun = "make"\n\n[tasks.test]\nrun = ["make", "test"]\nneeds = ["build"]'
-"""The least that shows what a work file is."""
+"""A minimal work file for hints."""
 
 
 class WrittenTask(NamedTuple):
-    """A task as it was written. `lines` are what it is made many of, where the file itself is such a list.
+    """A task as written in a file.
 
-    `is_prose`: it is front matter, where people keep keys of their own.
+    If the file is a list of lines, `lines` contains the values of the group's members. `is_prose`: the table is front
+    matter, in which people may keep keys of their own.
     """
 
     name: str
@@ -47,10 +48,11 @@ class WrittenTask(NamedTuple):
 
 
 class WorkFile(NamedTuple):
-    """A file that was read, or a directory. `name` is how people named it, `above` the table that its work list is.
+    """A work file or directory of tasks that was read.
 
-    `document` has what holds for its tasks, beside what holds for those of the file that includes it; None where it is
-    a list alone. `done` are tasks that people have checked off, `unread` ids of what could not be read.
+    `name` is the path as the user gave it, `above` the path of the table that contains the work list. `document`
+    contains the settings of the file, or None if the file contains only tasks. `done` are the tasks that are marked as
+    done, `unread` the IDs of tasks that could not be read.
     """
 
     path: Path
@@ -63,23 +65,24 @@ class WorkFile(NamedTuple):
     included_by: WorkFile | None = None
 
     def place(self, *words: str, table: object = None) -> TableLocation:
-        """A table of it."""
+        """Return the location of a table of the file."""
         return TableLocation(self.name, ".".join((*self.above, *words)), line_of(table))
 
     @property
     def settings(self) -> Mapping[str, object]:
-        """What it sets, beside its tasks."""
+        """Settings of the file, except for tasks. Empty if the file contains only tasks."""
         return self.document or {}
 
 
-def default_file(here: Path, words: Sequence[str]) -> tuple[Path, str]:
-    """Return the list that holds for a directory, and its name as seen from there.
+def default_file(cwd: Path, words: Sequence[str]) -> tuple[Path, str]:
+    """Return the default work file of a directory, and its path relative to the directory.
 
-    It is `[work]` of the settings; else the nearest `work.toml` from the directory up to the top of the project.
-    `words` are the tasks that are named, one of which may be meant as a file. Raises NothingToDo.
+    The default is `[work]` of the settings, or else the nearest `work.toml` in the directory or above it in the
+    project. `words` are the named tasks. If one is a path, the hint suggests `-f`. Raises NothingToDo if there is no
+    file.
     """
-    start = os.path.realpath(os.fsencode(here))
-    configuration = load_configuration(here)
+    start = os.path.realpath(os.fsencode(cwd))
+    configuration = load_configuration(cwd)
     if configuration.file is not None and "work" in configuration.set_in_file:
         return configuration.file, os.path.relpath(configuration.file, os.fsdecode(start))
     for directory in iter_project_directories(start):
@@ -87,22 +90,22 @@ def default_file(here: Path, words: Sequence[str]) -> tuple[Path, str]:
         if os.path.lexists(path):
             return path, os.path.relpath(path, os.fsdecode(start))
     message = f"no {DEFAULT_NAME} in this directory or above it in the project, and no [work] in the settings"
-    raise NothingToDo(message, hint=file_hint(words, here) or nothing_hint())
+    raise NothingToDo(message, hint=file_hint(words, cwd) or nothing_hint())
 
 
-def file_hint(words: Sequence[str], here: Path) -> str | None:
-    """What to do where a file or directory is named as if it were a task."""
-    meant = next((word for word in words if os.path.lexists(here / word)), None)
-    return None if meant is None else f"give files and directories with -f: -f {shlex.quote(meant)}"
+def file_hint(words: Sequence[str], cwd: Path) -> str | None:
+    """Return a hint if a file or directory was given in place of a task."""
+    path = next((word for word in words if os.path.lexists(cwd / word)), None)
+    return None if path is None else f"give files and directories with -f: -f {shlex.quote(path)}"
 
 
 def nothing_hint() -> str:
-    """What to do where there is no work list: a whole one."""
+    """Return a hint that shows how to write a work file."""
     return f"write a {DEFAULT_NAME}, for example with: {_written_by(EXAMPLE, '>', DEFAULT_NAME)}"
 
 
 def no_task_hint(path: Path, name: str) -> str:
-    """What to do where a file or directory has no task: what one looks like there."""
+    """Return a hint that shows how to add a task to a file or directory."""
     if path.is_dir():
         example = _written_by("---\nrun: make\n---", ">", os.path.join(name, "build.md"))
         return f"each *.md except README.md is a task, with --recursive also in subdirectories; for example: {example}"
@@ -112,13 +115,13 @@ def no_task_hint(path: Path, name: str) -> str:
 
 
 def absent_hint(path: Path, name: str) -> str | None:
-    """What to do where there is no such file."""
+    """Return a hint for a file that does not exist."""
     try:
-        meant = closest(path.name, [each for each in os.listdir(path.parent) if not each.startswith(".")])
+        suggestion = closest(path.name, [each for each in os.listdir(path.parent) if not each.startswith(".")])
     except OSError:
-        meant = None
-    if meant is not None:
-        return f"did you mean {os.path.join(os.path.dirname(name), meant)!r}?"
+        suggestion = None
+    if suggestion is not None:
+        return f"did you mean {os.path.join(os.path.dirname(name), suggestion)!r}?"
     to = name if path.suffix == ".toml" else f"{name}.toml"
     return f"give an existing file, or create one, for example with: {_written_by(EXAMPLE, '>', to)}"
 
@@ -128,12 +131,15 @@ def _written_by(text: str, how: str, name: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """A text as printf(1) takes it, on one line."""
+    """Return a text in the form that printf(1) accepts, on one line."""
     return text.replace("\n", "\\n")
 
 
 def read_bytes(path: Path, name: str, bytes_max: int = WORK_FILE_BYTES_MAX) -> bytes:
-    """A regular file, or standard input where it is `-`. Raises InvalidConfiguration."""
+    """Return the content of a regular file, or of standard input if the name is `-`.
+
+    Raises InvalidConfiguration if the file is unreadable or has more than `bytes_max` bytes.
+    """
     try:
         if name == STDIN_NAME:
             data = sys.stdin.buffer.read(bytes_max + 1)
@@ -143,13 +149,13 @@ def read_bytes(path: Path, name: str, bytes_max: int = WORK_FILE_BYTES_MAX) -> b
         return read_regular(path, bytes_max=bytes_max, is_link_followed=True)
     except OSError as error:
         if error.errno == errno.EFBIG:
-            told = f"{name} has {path.stat().st_size:,} bytes, more than {bytes_max:,}"
-            raise InvalidConfiguration(told) from error
+            message = f"{name} has {path.stat().st_size:,} bytes, more than {bytes_max:,}"
+            raise InvalidConfiguration(message) from error
         raise InvalidConfiguration(f"cannot read {name}: {error.strerror}") from error
 
 
 def text_of(data: bytes, name: str) -> str:
-    """What bytes say. A byte order mark is no part of it. Raises InvalidConfiguration."""
+    """Decode UTF-8 and remove a byte order mark. Raises InvalidConfiguration."""
     try:
         return data.decode().removeprefix(_BOM)
     except UnicodeDecodeError as error:
@@ -158,7 +164,7 @@ def text_of(data: bytes, name: str) -> str:
 
 
 def document_file(path: Path, name: str) -> WorkFile:
-    """A file that is one document: TOML, YAML or JSON, by its name. Raises InvalidConfiguration."""
+    """Return a TOML, YAML or JSON document, parsed by its extension. Raises InvalidConfiguration."""
     document = _PARSERS[path.suffix](read_bytes(path, name), name)
     above = _TABLES.get(path.name, ())
     for word in above:
@@ -173,7 +179,7 @@ def document_file(path: Path, name: str) -> WorkFile:
 
 
 def is_document(path: Path) -> bool:
-    """Whether a file is one document, by its name."""
+    """Return whether a path has the extension of a document."""
     return path.suffix in _PARSERS
 
 

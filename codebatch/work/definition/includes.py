@@ -1,4 +1,4 @@
-"""Which files a work list is made of: those that are named, and those that they include."""
+"""The files of a work list: the files that the user names, and the files that they include."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _KINDS_HINT = "supported: .toml, .yaml, .yml, .json, .jsonl, .md, .txt, or a dir
 def read_files(
     paths: Sequence[Path],
     words: Sequence[str],
-    here: Path,
+    cwd: Path,
     problems: Problems,
     *,
     is_each_line: bool,
     is_recursive: bool,
 ) -> list[WorkFile]:
-    """The named files, each before those that it includes; where none is named, the one that holds for a directory.
+    """Return the named files, each before the files that it includes. If no file is named, return the default file.
 
-    `words` are the tasks that are named. `is_each_line`: those files that are named have a task on each line. Raises
-    InvalidWork for those that cannot be read, of which all are told; NothingToDo where none is found.
+    `words` are the named tasks. `is_each_line`: each line of a named file is a task. Raises InvalidWork with all
+    problems if a file is unreadable, and NothingToDo if there is no default file.
     """
     reader = _FileReader(problems, is_recursive)
-    named = [(here / path, str(path)) for path in paths] or [default_file(here, words)]
+    named = [(cwd / path, str(path)) for path in paths] or [default_file(cwd, words)]
     files = [file for path, name in named for file in reader.files(path, name, is_each_line=is_each_line)]
     if reader.is_incomplete:
         problems.raise_any()
@@ -49,7 +49,7 @@ class _FileReader:
     def files(
         self, path: Path, name: str, by: WorkFile | None = None, *, is_each_line: bool = False
     ) -> Iterator[WorkFile]:
-        """A file, and those that it includes: each once, however often it is included."""
+        """Yield a file and the files that it includes. A file that is included several times is yielded once."""
         if "\0" in name:
             self._problems.add(f"{name!r} is not a path: it contains a NUL character")
             self.is_incomplete = True
@@ -61,7 +61,7 @@ class _FileReader:
         try:
             if len(self._seen) > WORK_FILES_MAX:
                 raise InvalidConfiguration(f"the task list includes more than {WORK_FILES_MAX:,} files")
-            if len(_above(by)) > INCLUDES_DEEP_MAX:
+            if len(_including_files(by)) > INCLUDES_DEEP_MAX:
                 raise InvalidConfiguration(f"{name} is included more than {INCLUDES_DEEP_MAX} levels deep")
             file = self._read(path, name, is_each_line)._replace(included_by=by)
         except CodebatchError as error:
@@ -70,14 +70,16 @@ class _FileReader:
             return
         yield file
         included = file.settings.get("include", ())
-        for each in included if isinstance(included, list) and len(self._seen) <= WORK_FILES_MAX else ():
-            if isinstance(each, str):
-                yield from self.files(path.parent / each, os.path.join(os.path.dirname(name), each), file)
+        for included_name in included if isinstance(included, list) and len(self._seen) <= WORK_FILES_MAX else ():
+            if isinstance(included_name, str):
+                yield from self.files(
+                    path.parent / included_name, os.path.join(os.path.dirname(name), included_name), file
+                )
 
     def _read(self, path: Path, name: str, is_each_line: bool) -> WorkFile:
         if name != STDIN_NAME and not os.path.lexists(path):
-            told = f"cannot read {name}: {os.strerror(errno.ENOENT)}"
-            raise InvalidConfiguration(told, hint=absent_hint(path, name))
+            message = f"cannot read {name}: {os.strerror(errno.ENOENT)}"
+            raise InvalidConfiguration(message, hint=absent_hint(path, name))
         if name != STDIN_NAME and path.is_dir():
             return markdown_directory(path, name, self._problems, is_recursive=self._is_recursive)
         if is_each_line or path.suffix == ".txt":
@@ -88,14 +90,14 @@ class _FileReader:
             return markdown_file(path, name)
         if is_document(path):
             return document_file(path, name)
-        told = f"unsupported file extension '{path.suffix}'" if path.suffix else "no file extension"
-        raise InvalidConfiguration(f"cannot read {name} as a task list: {told}", hint=_KINDS_HINT)
+        message = f"unsupported file extension '{path.suffix}'" if path.suffix else "no file extension"
+        raise InvalidConfiguration(f"cannot read {name} as a task list: {message}", hint=_KINDS_HINT)
 
 
-def _above(file: WorkFile | None) -> list[WorkFile]:
-    """A file, who includes it, and so on."""
-    found = []
+def _including_files(file: WorkFile | None) -> list[WorkFile]:
+    """Return a file, its including file, and so on up to a named file."""
+    chain = []
     while file is not None:
-        found.append(file)
+        chain.append(file)
         file = file.included_by
-    return found
+    return chain

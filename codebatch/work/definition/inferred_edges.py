@@ -1,4 +1,4 @@
-"""Edges that nobody wrote, under `strategy = "auto"`: by our rules, or by a command that is asked."""
+"""Inferred edges of `strategy = "auto"`: by built-in rules, or by a command."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from codebatch.work.definition.validation import EDGES_MAX
 
 ANSWER_BYTES_MAX = 16 << 20
 _WHY_CHARACTERS_MAX = 500
-_TOLD_MAX = 5
+_DROPPED_SHOWN_MAX = 5
 
 
-class Inferred(NamedTuple):
-    """All edges of a list, and of which of them we say why they are there."""
+class InferredEdges(NamedTuple):
+    """All edges of a list, the inferred edges with their evidence, and the rejected edges."""
 
     edges: list[WorkEdge]
     inferred: list[InferredEdge]
@@ -47,42 +47,42 @@ def with_inferred(
     groups: Mapping[str, Mapping[str, CommandId]],
     settings: BatchSettings,
     options: WorkOptions,
-) -> Inferred:
-    """The edges that are written, and those that are inferred. What went wrong is a note."""
+) -> InferredEdges:
+    """Return the written and the inferred edges. Add a note for each failure."""
     names = {task.id: task.group or task.id for task in tasks}
     first = {names[task.id]: task for task in reversed(tasks)}
     written: dict[str, list[str]] = {name: [] for name in dict.fromkeys(names.values())}
     for edge in edges:
         written[names[edge.task]].append(names[edge.on])
-    described = [_described(name, first[name]) for name in written]
+    described = [_description(name, first[name]) for name in written]
     candidates: list[CandidateEdge] | None = None
     if settings.infer is not None and not options.infer_command:
         settings.notes.append(
             f"the `infer` command {settings.infer.command[0]!r} was not run, so its dependencies are not shown"
         )
     elif settings.infer is not None:
-        candidates = _asked(settings.infer, described, written, settings.root, settings.notes)
-    found = take(
+        candidates = _edges_from_command(settings.infer, described, written, settings.root, settings.notes)
+    accepted = take(
         infer(described) if candidates is None else candidates, written, confidence_min=options.infer_confidence
     )
     left_out = [
         RejectedEdge(task=each.task, on=each.on, confidence=each.confidence, evidence=each.why, reason=reason)
-        for each, reason in found.left_out
+        for each, reason in accepted.left_out
     ]
-    inferred = [edge for each in found.edges for edge in _of_members(each, groups)]
+    inferred = [edge for each in accepted.edges for edge in _member_edges(each, groups)]
     if len(edges) + len(inferred) > EDGES_MAX:
         settings.notes.append(f"no dependencies are inferred: there would be more than {EDGES_MAX:,}")
-        return Inferred([*edges], [], left_out)
-    return Inferred([*edges, *(WorkEdge(each.task, each.on) for each in inferred)], inferred, left_out)
+        return InferredEdges([*edges], [], left_out)
+    return InferredEdges([*edges, *(WorkEdge(each.task, each.on) for each in inferred)], inferred, left_out)
 
 
-def _described(name: str, task: Task) -> Described:
+def _description(name: str, task: Task) -> Described:
     text = "" if task.command is None else task.command.text
     return Described(name, task.title, text, task.inputs, task.outputs)
 
 
-def _of_members(edge: CandidateEdge, groups: Mapping[str, Mapping[str, CommandId]]) -> list[InferredEdge]:
-    """An edge of groups is one of all members."""
+def _member_edges(edge: CandidateEdge, groups: Mapping[str, Mapping[str, CommandId]]) -> list[InferredEdge]:
+    """Return an edge for each pair of members, if the tasks of an edge are groups."""
     source: Literal["inferred", "command"] = "command" if edge.source == "command" else "inferred"
     return [
         InferredEdge(
@@ -93,16 +93,16 @@ def _of_members(edge: CandidateEdge, groups: Mapping[str, Mapping[str, CommandId
     ]
 
 
-def _asked(
+def _edges_from_command(
     table: InferTable, tasks: Sequence[Described], written: Mapping[str, Sequence[str]], root: Path, notes: list[str]
 ) -> list[CandidateEdge] | None:
-    """What a command answers, None where it does not; what cannot be is dropped, and told."""
-    asked = [{**task._asdict(), "needs": written[task.id]} for task in tasks]
+    """Run the `infer` command and return its edges, or None if it fails. Invalid edges are dropped with a note."""
+    descriptions = [{**task._asdict(), "needs": written[task.id]} for task in tasks]
     try:
         answer = run_with_input(
             table.command,
             root,
-            msgspec.json.encode({"tasks": asked}),
+            msgspec.json.encode({"tasks": descriptions}),
             seconds=table.timeout_seconds,
             bytes_max=ANSWER_BYTES_MAX,
         )
@@ -118,22 +118,24 @@ def _asked(
     dropped: list[str] = []
     best: dict[tuple[str, str], CandidateEdge] = {}
     for edge in edges:
-        if (reason := _wrong(edge, written)) is not None:
+        if (reason := _edge_problem(edge, written)) is not None:
             dropped.append(f"{edge.task[:60]!r} needs {edge.needs[:60]!r}: {reason}")
             continue
-        made = CandidateEdge(edge.task, edge.needs, edge.confidence, edge.why.strip()[:_WHY_CHARACTERS_MAX], "command")
-        known = best.get((made.task, made.on))
-        if known is None or known.confidence < made.confidence:
-            best[made.task, made.on] = made
+        candidate = CandidateEdge(
+            edge.task, edge.needs, edge.confidence, edge.why.strip()[:_WHY_CHARACTERS_MAX], "command"
+        )
+        previous = best.get((candidate.task, candidate.on))
+        if previous is None or previous.confidence < candidate.confidence:
+            best[candidate.task, candidate.on] = candidate
     if dropped:
-        more = f"; and {len(dropped) - _TOLD_MAX:,} more" if len(dropped) > _TOLD_MAX else ""
-        shown = f"{'; '.join(dropped[:_TOLD_MAX])}{more}"
+        more = f"; and {len(dropped) - _DROPPED_SHOWN_MAX:,} more" if len(dropped) > _DROPPED_SHOWN_MAX else ""
+        shown = f"{'; '.join(dropped[:_DROPPED_SHOWN_MAX])}{more}"
         notes.append(f"ignored dependencies from the `infer` command {table.command[0]!r}: {shown}")
     return sorted(best.values(), key=lambda each: (-each.confidence, each.task, each.on))
 
 
-def _wrong(edge: _AnsweredEdge, written: Mapping[str, Sequence[str]]) -> str | None:
-    """Why there can be no such edge."""
+def _edge_problem(edge: _AnsweredEdge, written: Mapping[str, Sequence[str]]) -> str | None:
+    """Return the reason why an edge is invalid, or None."""
     for id_ in (edge.task, edge.needs):
         if id_ not in written:
             return f"no task {id_[:60]!r}"

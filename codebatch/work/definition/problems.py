@@ -1,4 +1,4 @@
-"""What is wrong with work files: all of it is told at once."""
+"""Errors in work files, collected so that all are reported at once."""
 
 from __future__ import annotations
 
@@ -6,27 +6,30 @@ from collections.abc import Callable
 
 from codebatch.errors import InvalidWork
 
-PROBLEMS_TOLD_MAX = 20
+_PROBLEMS_SHOWN_MAX = 20
 
 
 class Problems:
-    """What was found so far, in the order of the files."""
+    """The distinct errors found so far, in file order."""
 
     def __init__(self) -> None:
         self.count = 0
         self._seen: set[str] = set()
-        self._told: list[tuple[str, str | None]] = []
+        self._shown: list[tuple[str, str | None]] = []
 
-    def add(self, told: str, hint: str | Callable[[], str | None] | None = None) -> None:
-        """Another one. A hint that takes long to find is looked for only where it is told; what is the same is once."""
+    def add(self, message: str, hint: str | Callable[[], str | None] | None = None) -> None:
+        """Add an error. A repeated message is counted and not listed again.
+
+        A callable hint is computed only if the error is listed.
+        """
         self.count += 1
-        if told in self._seen:
+        if message in self._seen:
             return
-        self._seen.add(told)
-        if len(self._told) < PROBLEMS_TOLD_MAX:
-            self._told.append((told, hint() if callable(hint) else hint))
+        self._seen.add(message)
+        if len(self._shown) < _PROBLEMS_SHOWN_MAX:
+            self._shown.append((message, hint() if callable(hint) else hint))
 
     def raise_any(self) -> None:
-        """Raises InvalidWork where there are some."""
+        """Raise InvalidWork if there are errors."""
         if self.count:
-            raise InvalidWork(self._told, len(self._seen))
+            raise InvalidWork(self._shown, len(self._seen))

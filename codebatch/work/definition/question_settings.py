@@ -1,4 +1,4 @@
-"""What work files say of questions: how one is known, and who answers it."""
+"""Settings of questions in work files: patterns, and automatic answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codebatch.work.definition.tables import AnsweringTable
 
 
 def answering_of(table: AnsweringTable, place: object, problems: Problems) -> AnsweringPolicy:
-    """`[answering]`, and what is wrong with it."""
+    """Convert `[answering]`. Add errors to the problems."""
     for number, rule in enumerate(table.rules, start=1):
         where = f"{place}, rule {number}"
         check_pattern(rule.match, where, problems)
@@ -25,7 +25,7 @@ def answering_of(table: AnsweringTable, place: object, problems: Problems) -> An
 
 
 def check_pattern(pattern: str, place: object, problems: Problems, *, groups: Sequence[str] | None = None) -> None:
-    """Report what is no regular expression, and named groups of it that are none of `groups`."""
+    """Report an invalid regular expression. Report named groups other than `groups`."""
     try:
         compiled = re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:

@@ -1,4 +1,4 @@
-"""Which tasks of a list are to run: those that are asked for, with what they need."""
+"""Selection of the tasks of a list that are to run: the requested tasks and the tasks that they need."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class ListIdentity(NamedTuple):
 
 
 class FormerTask(NamedTuple):
-    """Outcome of a task in the latest batch of its list that has it.
+    """Outcome of a task in the latest batch of its list that contains the task.
 
-    `definition` is the digest of the definition with which it was done, empty unless it was; `is_current`: the task has
-    that definition now. `has_answer`: it was answered and has not run since. `batch` is the id of that batch; `is_of`:
-    it was named with `--of`.
+    If the task is done, `definition` is the digest of its definition at that time; otherwise, it is empty.
+    `is_current`: the definition is unchanged. `has_answer`: the task was answered and has not run since. `batch` is the
+    ID of the batch. `is_of`: the batch was named with `--of`.
     """
 
     state: CommandState
@@ -45,18 +45,18 @@ class FormerTask(NamedTuple):
 
 FormerTasks = Mapping[CommandId, FormerTask]
 Former = Callable[[ListIdentity, Mapping[CommandId, TaskDefinition]], FormerTasks]
-"""Returns the outcomes of the tasks of a list, given by their present definitions, in earlier batches of it."""
+"""A function that returns the outcomes of a list's tasks in earlier batches, given their current definitions."""
 
 
 class SelectedTasks(NamedTuple):
-    """Ids of tasks, and what people are to be told of how they were chosen."""
+    """IDs of the selected tasks, and notes about the selection."""
 
     ids: Collection[CommandId]
     notes: list[str]
 
 
 class TaskSelection:
-    """What may be chosen of: tasks and groups of a list, and what needs what."""
+    """The tasks, groups and edges of a list, from which tasks are selected."""
 
     def __init__(
         self,
@@ -64,22 +64,25 @@ class TaskSelection:
         edges: Sequence[WorkEdge],
         groups: Mapping[str, Mapping[str, CommandId]],
         identity: ListIdentity,
-        here: Path,
+        cwd: Path,
     ) -> None:
         self._tasks = tasks
         self._edges = edges
         self._groups = groups
         self._source = identity.source
         self._root = identity.root
-        self._here = here
+        self._cwd = cwd
 
     def choose(self, options: WorkOptions, former: FormerTasks) -> SelectedTasks:
-        """Those that options ask for. Raises InvalidInput for one that is not there, NothingToDo if there is none."""
+        """Return the tasks that options select.
+
+        Raises InvalidInput for an unknown task, NothingToDo if no task is selected.
+        """
         ids = self._named(options.tasks) if options.tasks else {task.id for task in self._tasks}
         if options.tags:
             ids &= self._tagged(options.tags)
         done: set[CommandId] = set()
-        if options.is_of_former:
+        if options.uses_former_batches:
             done = {id_ for id_, task in former.items() if task.state is CommandState.DONE and task.is_current}
             ids -= done
             if options.of is not None:
@@ -93,14 +96,14 @@ class TaskSelection:
                 raise NothingLeft(f"all tasks of {self._source} are done", root=self._root, batch=batch)
         if not ids:
             raise NothingToDo(f"no task of {self._source} matches the selection")
-        whole = ids if options.only else self._with_needs(ids, done)
-        lacks = {edge.on for edge in self._edges if edge.kind == "needs" and edge.task in whole} - whole
+        selected = ids if options.only else self._with_needs(ids, done)
+        lacks = {edge.on for edge in self._edges if edge.kind == "needs" and edge.task in selected} - selected
         why = "only the given tasks run" if options.only else "they are done"
         notes = [f"dependencies not run, because {why}: {names_shown(sorted(lacks))}"] if lacks else []
         if options.unfinished and not former:
             notes.append(f"no batch of {self._source} yet: no task is done")
         return SelectedTasks(
-            whole, [*notes, *_former_notes({id_: former[id_] for id_ in sorted(whole & former.keys())})]
+            selected, [*notes, *_former_notes({id_: former[id_] for id_ in sorted(selected & former.keys())})]
         )
 
     def _named(self, words: Sequence[str]) -> set[CommandId]:
@@ -112,7 +115,7 @@ class TaskSelection:
             elif word in ids:
                 named.add(CommandId(word))
             else:
-                hint = file_hint([word], self._here) or like_id(word, [*ids, *self._groups])
+                hint = file_hint([word], self._cwd) or like_id(word, [*ids, *self._groups])
                 raise InvalidInput(f"no task {word!r} in {self._source}", hint=hint)
         return named
 
@@ -124,22 +127,22 @@ class TaskSelection:
         return {task.id for task in self._tasks if not {*tags}.isdisjoint(task.tags)}
 
     def _with_needs(self, ids: set[CommandId], met: Collection[CommandId]) -> set[CommandId]:
-        """Some tasks, and all that they need, directly or not, but what is met."""
+        """Return tasks and all tasks that they need, directly or indirectly, except for `met`."""
         needs: dict[CommandId, list[CommandId]] = {}
         for edge in self._edges:
             if edge.kind == "needs" and edge.on not in met:
                 needs.setdefault(edge.task, []).append(edge.on)
-        found = set(ids)
+        reachable = set(ids)
         pending = list(ids)
         while pending:
-            new = set(needs.get(pending.pop(), ())) - found
-            found |= new
+            new = set(needs.get(pending.pop(), ())) - reachable
+            reachable |= new
             pending += new
-        return found
+        return reachable
 
 
 def _former_notes(chosen: FormerTasks) -> Iterator[str]:
-    """Say which tasks run again though they were done, and which answers are left behind."""
+    """Yield notes about tasks that are rerun although they were done, and about answers that are not used."""
     changed = [id_ for id_, task in chosen.items() if task.state is CommandState.DONE and not task.is_current]
     if changed:
         yield f"rerun, because the definitions have changed since the last run: {names_shown(changed)}"
@@ -150,6 +153,6 @@ def _former_notes(chosen: FormerTasks) -> Iterator[str]:
 
 
 def names_shown(ids: Sequence[str]) -> str:
-    """The first of some ids, and how many more there are."""
+    """Return the first of some IDs, and the number of further IDs."""
     more = [f"and {len(ids) - _NAMES_SHOWN_MAX:,} more"] if len(ids) > _NAMES_SHOWN_MAX else []
     return ", ".join([*ids[:_NAMES_SHOWN_MAX], *more])

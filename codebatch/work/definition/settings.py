@@ -1,4 +1,4 @@
-"""What holds for all tasks together: the command line over the files, the first file over the others."""
+"""Settings of a batch. The command line overrides files, and the first file overrides the others."""
 
 from __future__ import annotations
 
@@ -26,26 +26,31 @@ from codebatch.system.host import usable_cores
 from codebatch.work.definition.files import WorkFile
 from codebatch.work.definition.problems import Problems
 from codebatch.work.definition.question_settings import answering_of
-from codebatch.work.definition.table_checks import TableChecker, TableLocation, sound_part
+from codebatch.work.definition.table_checks import TableChecker, TableLocation, valid_part
 from codebatch.work.definition.tables import NUMBER_MAX, SECONDS_MAX, InferTable, SettingsTable
 
 PARALLEL_MAX = 8
-"""Commands at once where nobody says how many."""
+"""Default upper bound of the commands that run at once."""
 
-_OF_A_FILE = frozenset({"defaults", "tasks"})
+_TABLES_OF_TASKS = frozenset({"defaults", "tasks"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkOptions:
-    """What the command line, or a program, says over the files. None: what the files say.
+    """Options of the command line or of a calling program. None: the setting of the files applies.
 
-    `env`: `NAME=VALUE`, which the batch keeps, or `NAME`, whose value is that of whoever conducts. `tasks` and `tags`
-    choose those, with all that they need; `only`, without. `unfinished` chooses tasks that no batch of the list has
-    done as they are defined now, `blocked` those that are BLOCKED; both only from the batch `of` if it is given.
-    `command` is run by tasks that say nothing else; `each_line`: the files have one on each line. `is_strict`: a group
-    without members is an error. Under `auto` nothing is inferred without `infer`, nor asked without `infer_command`.
-    Every task is tried again `retry` times. The whole batch has `timeout` seconds. With `halt` it stops at a failure,
-    and ends what runs `now`, or lets that run to its end.
+    - `env`: `NAME=VALUE`, which is stored in the batch, or `NAME`, whose value is taken from the runner's environment.
+    - `tasks`, `tags`: select these tasks and, without `only`, all tasks that they need.
+    - `unfinished`: select tasks that no batch of the list has completed with their current definitions.
+    - `blocked`: select tasks that wait for an answer.
+    - `of`: apply `unfinished` and `blocked` only to this batch.
+    - `command`: the command of tasks that define none.
+    - `each_line`: each line of a file is a task.
+    - `is_strict`: a group without members is an error.
+    - `infer`, `infer_command`: if False, `auto` infers no dependencies, or does not run the `infer` command.
+    - `retry`: number of retries of every task.
+    - `timeout`: time limit of the whole batch, in seconds.
+    - `halt`: stop at a failure and terminate running tasks (`now`), or let running tasks finish (`soon`).
     """
 
     max_parallel: int | None = None
@@ -72,7 +77,7 @@ class WorkOptions:
     halt: Halt | None = None
 
     def __post_init__(self) -> None:
-        """Raises InvalidInput."""
+        """Raise InvalidInput if a value is out of range or options contradict each other."""
         for name in ("max_parallel", "failures_max"):
             value = getattr(self, name)
             if value is not None and not 1 <= value <= NUMBER_MAX:
@@ -85,28 +90,28 @@ class WorkOptions:
             raise InvalidInput("--only needs tasks or tags", hint="give the tasks as arguments, or tags with --tag")
         if not 0 <= self.infer_confidence <= 1:
             raise InvalidInput(f"infer_confidence must be from 0 to 1, not {self.infer_confidence}")
-        if self.of is not None and not self.is_of_former:
+        if self.of is not None and not self.uses_former_batches:
             raise InvalidInput("--of needs --unfinished or --blocked", hint="add --unfinished or --blocked")
 
     @property
-    def is_of_former(self) -> bool:
-        """Whether a former batch says which tasks are chosen."""
+    def uses_former_batches(self) -> bool:
+        """Return whether outcomes of earlier batches decide which tasks are selected."""
         return self.unfinished or self.blocked
 
     def given(self) -> dict[str, object]:
-        """Return what differs from the defaults, as JSON has it; `msgspec.convert` makes options of it again."""
+        """Return the options that differ from the defaults, as JSON values. `msgspec.convert` restores the options."""
         defaults = msgspec.to_builtins(WorkOptions())
         return {name: value for name, value in msgspec.to_builtins(self).items() if value != defaults[name]}
 
     def environment(self) -> dict[str, str]:
-        """What `env` sets, as it stands in a file."""
-        pairs = (each.partition("=") for each in self.env)
+        """Return the variables of `env` in the syntax of a work file."""
+        pairs = (entry.partition("=") for entry in self.env)
         return {name: value if is_set else f"${name}" for name, is_set, value in pairs}
 
 
 @dataclass(frozen=True, slots=True)
 class BatchSettings:
-    """What holds for a batch, decided."""
+    """Effective settings of a batch."""
 
     root: Path
     strategy: Strategy
@@ -125,19 +130,19 @@ class BatchSettings:
 
 
 def settings_of(
-    files: Sequence[WorkFile], options: WorkOptions, checker: TableChecker, problems: Problems, here: Path
+    files: Sequence[WorkFile], options: WorkOptions, checker: TableChecker, problems: Problems, cwd: Path
 ) -> tuple[BatchSettings, list[SettingsTable]]:
-    """What holds for the batch, and what each file sets, of which `clean_env` holds for its own tasks.
+    """Return the settings of the batch, and the settings of each file, in which only `clean_env` is used.
 
-    What is wrong is told to `problems`, and left out here.
+    Errors are added to `problems`, and invalid settings are replaced by defaults.
     """
     tables = _tables(files, checker)
     if options.env:
         checker.check_environment(TableLocation("--env", ""), options.environment())
     first, notes = tables[0], []
     pools = {name: size for table in reversed(tables) for name, size in table.pools.items()}
-    # A list alone says nothing of where its tasks start.
-    homes = [file.path.parent if file.document is not None else here for file in files]
+    # The tasks of a file without settings run in the current directory.
+    homes = [file.path.parent if file.document is not None else cwd for file in files]
     roots = [Path(os.path.realpath(home / table.root)) for home, table in zip(homes, tables, strict=True)]
     if not roots[0].is_dir():
         place = files[0].place().of(files[0].settings, "root")
@@ -185,7 +190,7 @@ def settings_of(
 def _on_failure(
     first: SettingsTable, options: WorkOptions, file: WorkFile, problems: Problems
 ) -> tuple[OnFailure, Halt]:
-    """What a failure means for the others, and for what runs. To set `halt` is to stop at a failure."""
+    """Return the action after a failure, and the treatment of running tasks. `halt` implies "stop"."""
     halt = options.halt or (None if first.halt is UNSET else first.halt)
     if options.on_failure is not None:
         on_failure, is_contradicted = msgspec.convert(options.on_failure, OnFailure), options.halt is not None
@@ -195,22 +200,22 @@ def _on_failure(
         return on_failure, halt or "soon"
     if is_contradicted:
         where = "--halt" if options.halt is not None else f"{file.place().of(file.settings, 'halt')}: `halt`"
-        told = f"{where} is {halt!r}, but `on_failure` is {on_failure!r}: nothing stops at a failure"
-        problems.add(told, 'set `on_failure` to "stop", or remove it')
+        message = f"{where} is {halt!r}, but `on_failure` is {on_failure!r}: nothing stops at a failure"
+        problems.add(message, 'set `on_failure` to "stop", or remove it')
     return (on_failure, "soon") if options.on_failure is not None else ("stop", halt)
 
 
 def _notify(first: SettingsTable) -> Notify | None:
-    said = first.notify
+    table = first.notify
     return (
         None
-        if said is UNSET
-        else Notify(command=said.command, events=said.events, timeout_seconds=said.timeout_seconds)
+        if table is UNSET
+        else Notify(command=table.command, events=table.events, timeout_seconds=table.timeout_seconds)
     )
 
 
 def _tables(files: Sequence[WorkFile], checker: TableChecker) -> list[SettingsTable]:
-    """What each file sets. An included file has `clean_env` of the one that includes it unless it sets its own."""
+    """Return the settings of each file. An included file inherits `clean_env` unless it sets `clean_env` itself."""
     tables: dict[int, SettingsTable] = {}
     for file in files:
         table = _table(file, checker)
@@ -224,20 +229,20 @@ def _tables(files: Sequence[WorkFile], checker: TableChecker) -> list[SettingsTa
 
 def _table(file: WorkFile, checker: TableChecker) -> SettingsTable:
     document = copy.copy(file.settings) if isinstance(file.settings, dict) else {}
-    for key in _OF_A_FILE:
+    for key in _TABLES_OF_TASKS:
         document.pop(key, None)
     is_sound = checker.check(file.place(), "settings", document)
-    return msgspec.convert(document if is_sound else sound_part(document, SettingsTable), SettingsTable)
+    return msgspec.convert(document if is_sound else valid_part(document, SettingsTable), SettingsTable)
 
 
 def _parallel(first: SettingsTable, options: WorkOptions, name: str, notes: list[str]) -> tuple[Strategy, int]:
-    """The strategy, and how many commands run at once."""
-    asked = options.max_parallel or (None if first.max_parallel is UNSET else first.max_parallel)
+    """Return the strategy and the maximum number of commands that run at once."""
+    limit = options.max_parallel or (None if first.max_parallel is UNSET else first.max_parallel)
     strategy = options.strategy or (None if first.strategy is UNSET else first.strategy)
     if strategy is None:
-        strategy = "parallel" if (asked or 1) > 1 else "serial"
+        strategy = "parallel" if (limit or 1) > 1 else "serial"
     if strategy in ("parallel", "auto"):
-        return strategy, asked or min(usable_cores(), PARALLEL_MAX)
+        return strategy, limit or min(usable_cores(), PARALLEL_MAX)
     if options.strategy is None and (options.max_parallel or 1) > 1:
         notes.append(f'{name} sets strategy = "serial": tasks run one at a time; override with --strategy parallel')
     return strategy, 1

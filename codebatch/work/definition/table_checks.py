@@ -1,4 +1,4 @@
-"""One table of a work file at a time: its keys, and what each is set to."""
+"""Checks of one table of a work file: known keys, types and values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ID_HINT = (
 )
 _INNER: dict[str, Kind] = {"each": "each", "infer": "infer"}
 _PATTERNS = ("files", "inputs", "outputs")
-_CALLED_ELSEWHERE = {
+_KEYS_OF_OTHER_PROGRAMS = {
     "depends_on": "needs",
     "depends": "needs",
     "dependencies": "needs",
@@ -43,14 +43,14 @@ _CALLED_ELSEWHERE = {
     "jobs": "max_parallel",
     "concurrency": "max_parallel",
 }
-"""Keys of other programs, and ours for the same."""
+"""Keys of other programs, with the equivalent keys of work files."""
 _QUOTE_HINT = 'quote text values: "3.10" is text, 3.10 is a number'
 _SHOWN_MAX = 60
 _SHOWN_INTEGER_MAX = 2**63
 
 
 class TableLocation(typing.NamedTuple):
-    """A table of a file: both as people know them. `table` is empty for the file itself, `line` 0 where not known."""
+    """A table of a file, as shown to users. `table` is empty for the file itself. `line` is 0 if it is not known."""
 
     file: str
     table: str
@@ -61,22 +61,22 @@ class TableLocation(typing.NamedTuple):
 
     @property
     def spot(self) -> str:
-        """The file, and the line where that is known."""
+        """The file and, if known, the line."""
         return f"{self.file}:{self.line}" if self.line else self.file
 
     def of(self, table: object, key: str) -> TableLocation:
-        """Where a key of the table stands."""
+        """Return the location of a key of the table."""
         return self._replace(line=line_of(table, key) or self.line)
 
     def below(self, key: str, table: object) -> TableLocation:
-        """A table in the table."""
+        """Return the location of a nested table."""
         return TableLocation(self.file, f"{self.table}.{key}" if self.table else key, line_of(table) or self.line)
 
 
 class TableChecker:
-    """Tells what is wrong with tables, and collects `notes`.
+    """A validator of tables. Errors are added to `problems`, other remarks to `notes`.
 
-    `environ` has the variables that values of `env` may use. `root` is the directory that patterns are relative to.
+    `environ` contains the variables that values of `env` may use. Patterns are relative to `root`.
     """
 
     def __init__(self, problems: Problems, environ: Mapping[str, str], root: Path) -> None:
@@ -89,7 +89,7 @@ class TableChecker:
         }
 
     def check(self, place: TableLocation, kind: Kind, table: Mapping[str, object]) -> bool:
-        """Whether a table is sound; what is wrong with it is told."""
+        """Return whether a table is valid. Add errors to the problems."""
         before = self._problems.count
         fields = self._fields[kind]
         try:
@@ -119,13 +119,13 @@ class TableChecker:
             msgspec.convert(value, fields[key])
             return True
         except (msgspec.ValidationError, ValueError):
-            wanted = _wanted(fields[key])
-            hint = _QUOTE_HINT if isinstance(table, LinedTable) and _is_unquoted(value, wanted) else None
-            self._problems.add(f"{place} sets `{key}` to {shown_value(value)}, expected {wanted}", hint)
+            expected = _expected(fields[key])
+            hint = _QUOTE_HINT if isinstance(table, LinedTable) and _is_unquoted(value, expected) else None
+            self._problems.add(f"{place} sets `{key}` to {shown_value(value)}, expected {expected}", hint)
             return False
 
     def _check_texts(self, place: TableLocation, key: str, value: object) -> None:
-        """Tell what is wrong with a value that has its type."""
+        """Report errors in a value that has the right type."""
         if _holds_nul(value):
             self._problems.add(f"{place} sets `{key}` to a value with a NUL character")
         elif key == "env" and isinstance(value, dict):
@@ -144,8 +144,10 @@ class TableChecker:
         elif key in ("question", "retry_if") and isinstance(value, dict):
             check_pattern(value.get("pattern", ""), f"{place} {key}", self._problems)
             if not value.get("pattern") and not value.get("exits"):
-                told = "a `question` without a condition" if key == "question" else "a `retry_if` without a condition"
-                self._problems.add(f"{place} has {told}", "set `pattern` or `exits` in it")
+                message = (
+                    "a `question` without a condition" if key == "question" else "a `retry_if` without a condition"
+                )
+                self._problems.add(f"{place} has {message}", "set `pattern` or `exits` in it")
         elif key == "wait_if" and isinstance(value, str):
             check_pattern(value, f"{place} wait_if", self._problems, groups=("at", "seconds"))
 
@@ -187,15 +189,15 @@ class TableChecker:
             self._problems.add(f"{place}: unknown table {key!r}", hint)
         else:
             known = tuple(self._fields[kind]) + (("defaults", "tasks") if kind == "settings" else ())
-            meant = _CALLED_ELSEWHERE.get(key)
+            equivalent = _KEYS_OF_OTHER_PROGRAMS.get(key)
             message = f"{place}: unknown setting {key!r}"
-            if meant in known:
-                self._problems.add(message, f"did you mean {meant!r}?")
+            if equivalent in known:
+                self._problems.add(message, f"did you mean {equivalent!r}?")
             else:
                 self._problems.add(message, lambda: did_you_mean(key, known))
 
     def check_environment(self, place: TableLocation, env: Mapping[str, str]) -> None:
-        """Tell which names and values no environment can hold, or not now."""
+        """Report invalid variable names, and values that contain undefined variables or placeholders."""
         for name, value in env.items():
             if not name or "=" in name:
                 self._problems.add(f"{place} sets the variable {name!r}, which is not a valid name")
@@ -207,7 +209,7 @@ class TableChecker:
                 self._problems.add(f"{place} {problem.told}, in the variable {name}", problem.hint)
 
     def _check_variables(self, place: TableLocation, name: str, value: str) -> None:
-        """Report variables in a value that are not set. Note what looks like a variable but is none."""
+        """Report undefined variables in a value. Note text that looks like a variable and is not expanded."""
         try:
             expand_value(value, self._environ)
         except VariableError as error:
@@ -219,8 +221,8 @@ class TableChecker:
                 self.notes.append(f"{note}: write ${{{bare}}}")
 
 
-def sound_part(table: Mapping[str, object], type_: type[msgspec.Struct]) -> dict[str, object]:
-    """What of an unsound table can be read, so that no more is told than is wrong."""
+def valid_part(table: Mapping[str, object], type_: type[msgspec.Struct]) -> dict[str, object]:
+    """Return the valid settings of an invalid table, so that later checks report no consequential errors."""
     part: dict[str, object] = {}
     for key in table.keys() & set(type_.__struct_fields__):
         with contextlib.suppress(msgspec.ValidationError, ValueError):
@@ -229,10 +231,10 @@ def sound_part(table: Mapping[str, object], type_: type[msgspec.Struct]) -> dict
     return part
 
 
-def _is_unquoted(value: object, wanted: str) -> bool:
-    """Whether there is something else where a text is wanted, as where a number stands without quotes."""
+def _is_unquoted(value: object, expected: str) -> bool:
+    """Return whether a string is expected and a value has another type, such as a number without quotes."""
     values = value if isinstance(value, list) else value.values() if isinstance(value, dict) else [value]
-    is_text = any(word in wanted for word in ("string", "IDs", "pattern", "path"))
+    is_text = any(word in expected for word in ("string", "IDs", "pattern", "path"))
     return is_text and any(not isinstance(each, str | dict | list) for each in values)
 
 
@@ -244,8 +246,8 @@ def _holds_nul(value: object) -> bool:
     return isinstance(value, list) and any(map(_holds_nul, value))
 
 
-def _wanted(type_: object) -> str:
-    """What is wanted of a value, by the description of its type."""
+def _expected(type_: object) -> str:
+    """Return the description of the type of a value."""
     for part in (type_, *typing.get_args(type_)):
         for about in getattr(part, "__metadata__", ()):
             if about.description:
@@ -254,7 +256,7 @@ def _wanted(type_: object) -> str:
 
 
 def shown_value(value: object) -> str:
-    """A value as a message has it: a text in quotes, the rest as JSON, not too long."""
+    """Return a value for a message: a string in quotes, other values as JSON, with at most `_SHOWN_MAX` characters."""
     if isinstance(value, int) and abs(value) >= _SHOWN_INTEGER_MAX:
         return "a very large number"
     if isinstance(value, float):

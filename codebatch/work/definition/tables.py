@@ -1,6 +1,6 @@
-"""What may stand in a work file: its keys, and what each may be (SPEC.md "Work files").
+"""Keys of a work file and their types (SPEC.md "Work files").
 
-The types are the JSON schema of the file, too. A `description` is how the error calls what is wanted.
+The types also define the JSON schema of the file. Messages use the `description` of a type as the expected value.
 """
 
 from __future__ import annotations
@@ -281,7 +281,7 @@ SETTINGS_TO_COME = frozenset({
 KEYS_TO_COME = frozenset({
     "records", "isolation",
 })  # fmt: skip
-"""Keys of a task that are decided and not built."""
+"""Reserved settings of a task that are not implemented yet."""
 
 Kind = Literal["settings", "defaults", "task", "each", "infer"]
 TABLES: dict[Kind, type[msgspec.Struct]] = {

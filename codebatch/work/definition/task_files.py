@@ -1,4 +1,4 @@
-"""Lists of tasks as people have them beside documents: markdown, a line of JSON a task, a line a task."""
+"""Task lists in formats other than documents: Markdown, JSON lines, and lines of text."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from codebatch.work.definition.problems import Problems
 from codebatch.work.definition.table_checks import TableLocation, shown_value
 
 FRONT_MATTER_CHARACTERS_MAX = 1 << 20
-_LEFT_OUT = "readme.md"
+_IGNORED_NAME = "readme.md"
 NEEDS_IN_PROSE = ("depends_on", "dependencies", "blocked_by")
 _PRIORITIES = {"high": 10, "medium": 0, "low": -10}
 _DONE = "done"
 _LIKE_DONE = {"complete", "completed", "finished", "closed"}
-"""What may mean that it is done, of a task that would be run again where it does."""
-_OF_PEOPLE = "status"
-_ALONE = {"run", "id", "needs", *NEEDS_IN_PROSE}
-"""Front matter with one of these makes a file one task."""
+"""Words that are rejected as a status because they may mean "done". Otherwise, a completed task could run again."""
+_STATUS_KEY = "status"
+_SINGLE_TASK_KEYS = {"run", "id", "needs", *NEEDS_IN_PROSE}
+"""Keys of front matter that make a Markdown file one task."""
 _TEXTS = frozenset({"id", "needs", "after", "title", "tags", *NEEDS_IN_PROSE})
-"""Keys of front matter whose values are taken as they are written, whatever they are to YAML."""
+"""Keys of front matter whose values are kept as written, without YAML's type conversion."""
 
 
 class _Prose(NamedTuple):
-    """A markdown file. `table` has a key for each of its front matter."""
+    """A parsed Markdown file. `table` contains the front matter."""
 
     table: LinedTable
     body: str
@@ -42,7 +42,10 @@ class _Prose(NamedTuple):
 
 
 def markdown_directory(path: Path, name: str, problems: Problems, *, is_recursive: bool) -> WorkFile:
-    """The tasks of a directory, one a file, by name. What is wrong with one is told, and it is left out."""
+    """Read the tasks of a directory, one Markdown file each, sorted by name.
+
+    Files with errors are skipped and reported.
+    """
     root = os.path.realpath(path)
     written: list[WrittenTask] = []
     done: list[WrittenTask] = []
@@ -51,7 +54,7 @@ def markdown_directory(path: Path, name: str, problems: Problems, *, is_recursiv
     for relative in _names(path, name, problems, is_recursive=is_recursive):
         shown = os.path.join(name, relative)
         if len(written) > COMMANDS_MAX:
-            break  # That there are too many is told.
+            break  # `check_ids` reports that there are too many tasks.
         try:
             file = path / relative
             if file.is_symlink() and not os.path.realpath(file).startswith(os.path.join(root, "")):
@@ -65,7 +68,7 @@ def markdown_directory(path: Path, name: str, problems: Problems, *, is_recursiv
             task, is_done = _task_of(_prose(text_of(data, shown), shown), shown, Path(relative).stem)
         except CodebatchError as error:
             problems.add(error.message, error.hint)
-            unread.add(Path(relative).stem)  # Who needs it is told of nothing else.
+            unread.add(Path(relative).stem)  # Other tasks may need this task. They do not cause a second error.
             if total > WORK_FILE_BYTES_MAX:
                 break
             continue
@@ -74,13 +77,13 @@ def markdown_directory(path: Path, name: str, problems: Problems, *, is_recursiv
 
 
 def markdown_file(path: Path, name: str) -> WorkFile:
-    """One task, where its front matter says what it runs, needs or is called; else a task a section.
+    """Read a Markdown file: one task if its front matter has `run`, `id` or dependencies, otherwise a task a section.
 
     Raises InvalidConfiguration.
     """
     text = text_of(read_bytes(path, name), name)
     prose = _prose(text, name)
-    if prose.table.keys() & _ALONE:
+    if prose.table.keys() & _SINGLE_TASK_KEYS:
         task, is_done = _task_of(prose, name, path.stem)
         return WorkFile(path, name, (), None, () if is_done else (task,), (task,) if is_done else ())
     written: list[WrittenTask] = []
@@ -103,7 +106,7 @@ def markdown_file(path: Path, name: str) -> WorkFile:
 
 
 def json_lines_file(path: Path, name: str, problems: Problems) -> WorkFile:
-    """A task a line, each an object with its `id`. What is wrong with one is told. Raises InvalidConfiguration."""
+    """Read a file with a JSON object with an `id` on each line. Report invalid lines. Raises InvalidConfiguration."""
     written: list[WrittenTask] = []
     for number, line in enumerate(text_of(read_bytes(path, name), name).split("\n"), 1):
         if not line.strip():
@@ -125,36 +128,39 @@ def json_lines_file(path: Path, name: str, problems: Problems) -> WorkFile:
 
 
 def lines_file(path: Path, name: str) -> WorkFile:
-    """A task a line, of one group that is called like the file. Raises InvalidConfiguration."""
+    """Read a file with one task on each line.
+
+    All are members of a group named after the file. Raises InvalidConfiguration.
+    """
     lines = text_lines(text_of(read_bytes(path, name), name))
     group = WrittenTask(slug(Path(name).stem) or "line", TableLocation(name, ""), {}, lines=tuple(lines))
     return WorkFile(path, name, (), None, (group,))
 
 
 def text_lines(text: str) -> list[str]:
-    """The lines of a text that are not empty, without what ends them."""
-    return [line for each in text.split("\n") if (line := each.rstrip("\r")).strip()]
+    """Return the lines of a text that are not blank, without line ends."""
+    return [line for raw in text.split("\n") if (line := raw.rstrip("\r")).strip()]
 
 
 def _names(path: Path, name: str, problems: Problems, *, is_recursive: bool) -> Sequence[str]:
-    """The markdown files of a directory, relative to it, by name."""
-    found: list[str] = []
+    """Return the Markdown files of a directory, relative to it, sorted by name."""
+    paths: list[str] = []
 
-    def tell(error: OSError) -> None:
+    def report(error: OSError) -> None:
         problems.add(f"cannot read {name}: {error.strerror}")
 
-    for directory, below, names in os.walk(path, onerror=tell):
+    for directory, below, names in os.walk(path, onerror=report):
         below[:] = [each for each in below if is_recursive and not each.startswith((".", "_"))]
-        found += [
+        paths += [
             os.path.relpath(os.path.join(directory, each), path)
             for each in names
-            if each.endswith(".md") and not each.startswith((".", "_")) and each.lower() != _LEFT_OUT
+            if each.endswith(".md") and not each.startswith((".", "_")) and each.lower() != _IGNORED_NAME
         ]
-    return sorted(found)
+    return sorted(paths)
 
 
 def _prose(text: str, name: str) -> _Prose:
-    """A markdown text, taken apart. Raises InvalidConfiguration."""
+    """Split a Markdown text into front matter and body. Raises InvalidConfiguration."""
     try:
         front = split_front_matter(text)
     except ValueError as error:
@@ -163,22 +169,22 @@ def _prose(text: str, name: str) -> _Prose:
         return _Prose(LinedTable(1), text, 1)
     try:
         if front.language == "yaml":
-            found = parse_yaml(front.text, length_max=FRONT_MATTER_CHARACTERS_MAX, line=2, texts=_TEXTS)
-        else:  # It is told on which line of the file.
-            found = parse_toml(f"\n{front.text}", length_max=FRONT_MATTER_CHARACTERS_MAX + 1)
+            table = parse_yaml(front.text, length_max=FRONT_MATTER_CHARACTERS_MAX, line=2, texts=_TEXTS)
+        else:  # The added newline makes the line numbers of errors relative to the file.
+            table = parse_toml(f"\n{front.text}", length_max=FRONT_MATTER_CHARACTERS_MAX + 1)
     except YamlError as error:
         raise InvalidConfiguration(f"{name}:{error.line}: front matter is not valid YAML: {error}") from error
     except TomlError as error:
         raise InvalidConfiguration(f"{name}: front matter is not valid TOML: {error}") from error
-    if found is None:
-        found = LinedTable(1)
-    if not isinstance(found, dict):
-        kind = "a list" if isinstance(found, list) else "a single value"
+    if table is None:
+        table = LinedTable(1)
+    if not isinstance(table, dict):
+        kind = "a list" if isinstance(table, list) else "a single value"
         raise InvalidConfiguration(
             f"{name}:2: front matter is {kind}, expected a key and a value on each line",
             hint="for example: needs: [001-schema]",
         )
-    return _Prose(_lined(found), front.body, front.body_line)
+    return _Prose(_lined(table), front.body, front.body_line)
 
 
 def _lined(table: dict[str, object]) -> LinedTable:
@@ -190,20 +196,20 @@ def _lined(table: dict[str, object]) -> LinedTable:
 
 
 def _task_of(prose: _Prose, name: str, stem: str) -> tuple[WrittenTask, bool]:
-    """The task that a markdown file is, and whether it is done by hand. Raises InvalidConfiguration."""
+    """Return the task that a Markdown file describes, and whether it is marked as done. Raises InvalidConfiguration."""
     table = _table_of(prose)
     table.setdefault("title", first_heading(prose.body))
     table.setdefault("text", prose.body.strip("\r\n"))
     id_ = prose.table.get("id", stem if COMMAND_ID_PATTERN.match(stem) else slug(stem) or stem)
     if not isinstance(id_, str):
         spot = TableLocation(name, "").of(prose.table, "id").spot
-        told = f"{spot} sets `id` to {shown_value(id_)}, expected a string"
-        raise InvalidConfiguration(told, hint="quote the value")
+        message = f"{spot} sets `id` to {shown_value(id_)}, expected a string"
+        raise InvalidConfiguration(message, hint="quote the value")
     return WrittenTask(id_, TableLocation(name, ""), table, is_prose=True), _is_done(prose.table, name)
 
 
 def _table_of(prose: _Prose) -> LinedTable:
-    """Front matter under the names that keys of a task have."""
+    """Return the front matter with keys renamed to settings of tasks."""
     table = LinedTable(prose.table.line)
     needs: list[object] = []
     table.lines = dict(prose.table.lines)
@@ -217,7 +223,7 @@ def _table_of(prose: _Prose) -> LinedTable:
             continue
         elif key == "priority" and isinstance(value, str):
             table[key] = _PRIORITIES.get(value.lower(), value)
-        elif key not in ("id", _OF_PEOPLE):
+        elif key not in ("id", _STATUS_KEY):
             table[key] = value
     if needs:
         table["needs"] = needs
@@ -225,19 +231,19 @@ def _table_of(prose: _Prose) -> LinedTable:
 
 
 def _is_done(table: LinedTable, name: str) -> bool:
-    """Whether front matter says that it is done by hand. Raises InvalidConfiguration where nobody can tell."""
-    status = table.get(_OF_PEOPLE)
+    """Return whether front matter marks the task as done. Raises InvalidConfiguration if the status is ambiguous."""
+    status = table.get(_STATUS_KEY)
     word = status.strip().lower() if isinstance(status, str) else status
     if word is not None and (not isinstance(word, str) or word in _LIKE_DONE):
-        told = f"{TableLocation(name, '').of(table, _OF_PEOPLE).spot} sets `status` to {shown_value(status)}"
+        message = f"{TableLocation(name, '').of(table, _STATUS_KEY).spot} sets `status` to {shown_value(status)}"
         raise InvalidConfiguration(
-            told, hint=f"to mark the task as done, write `status: {_DONE}`; otherwise, remove the line"
+            message, hint=f"to mark the task as done, write `status: {_DONE}`; otherwise, remove the line"
         )
     return word == _DONE
 
 
 def _as_list(value: object) -> list[object]:
-    """Return a list of what people write as a list, as one value, or not at all."""
+    """Convert a list, a single value or None to a list."""
     if value is None:
         return []
     return value if isinstance(value, list) else [value]

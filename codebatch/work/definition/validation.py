@@ -1,4 +1,4 @@
-"""What tasks say of one another: what they need, and what they take of pools."""
+"""Checks across tasks: IDs, dependencies, cycles and pools."""
 
 from __future__ import annotations
 
@@ -20,75 +20,75 @@ _LIKE_MAX = 2_000
 _LIKE_SHOWN_MAX = 5
 EDGES_MAX = 1_000_000
 _STEPS_MAX = 200_000
-"""Edges that are followed in the search for the shortest circle of those that meet."""
+"""Upper bound of the edges visited in the search for the shortest cycle."""
 
 
 def check_ids(tasks: Sequence[Task], problems: Problems) -> None:
-    """Tell which ids two tasks have, and which differ in case alone: some file systems know no case."""
+    """Report duplicate IDs, and IDs that differ only in case, because some file systems are case-insensitive."""
     seen: dict[str, Task] = {}
     for task in tasks:
         other = seen.setdefault(task.id.lower(), task)
         if other is task:
             continue
         if other.id == task.id:
-            told = f"{task.id!r} is defined twice: in {other.place} and in {task.place}"
-            problems.add(told, "change one of the ids")
+            message = f"{task.id!r} is defined twice: in {other.place} and in {task.place}"
+            problems.add(message, "change one of the ids")
         else:
-            told = f"ids in {other.place} and {task.place} differ only in case"
-            problems.add(told, "logs are named after ids, and some file systems ignore case")
+            message = f"ids in {other.place} and {task.place} differ only in case"
+            problems.add(message, "logs are named after ids, and some file systems ignore case")
     if len(tasks) > COMMANDS_MAX:
         problems.add(f"{len(tasks):,} tasks, more than {COMMANDS_MAX:,}", "split them into several batches")
 
 
 def check_done(done: Sequence[WrittenTask], tasks: Sequence[Task], problems: Problems) -> None:
-    """Tell which of those that are done by hand have no id, or that of another."""
+    """Report tasks marked as done that have an invalid ID or the ID of another task."""
     places = {task.group or task.id: task.place for task in tasks}
-    for one in done:
-        check_id(one.name, one.place, problems)
-        other = places.setdefault(CommandId(one.name), one.place)
-        if other is not one.place:
-            told = f"{one.name!r} is defined twice: in {other}, and marked as done in {one.place}"
-            problems.add(told, "change one of the ids")
+    for task in done:
+        check_id(task.name, task.place, problems)
+        other = places.setdefault(CommandId(task.name), task.place)
+        if other is not task.place:
+            message = f"{task.name!r} is defined twice: in {other}, and marked as done in {task.place}"
+            problems.add(message, "change one of the ids")
 
 
 def check_pools(tasks: Iterable[Task], pools: Mapping[str, int], problems: Problems) -> None:
-    """Tell which tasks take more of a pool than there is."""
+    """Report tasks that take more tokens of a pool than it has."""
     for task in tasks:
         for pool, amount in task.pools.items():
-            told = f"{task.place.file}: {task.group or task.id!r} takes"
+            message = f"{task.place.file}: {task.group or task.id!r} takes"
             if pool not in pools:
-                meant = closest(pool, pools)
-                hint = f"set its size: [pools] {pool} = …" if meant is None else f"did you mean {meant!r}?"
-                problems.add(f"{told} tokens of pool {pool!r}, which is not defined", hint)
+                suggestion = closest(pool, pools)
+                hint = f"set its size: [pools] {pool} = …" if suggestion is None else f"did you mean {suggestion!r}?"
+                problems.add(f"{message} tokens of pool {pool!r}, which is not defined", hint)
             elif amount > pools[pool]:
-                problems.add(f"{told} {amount} tokens of pool {pool!r}, which has {pools[pool]}")
+                problems.add(f"{message} {amount} tokens of pool {pool!r}, which has {pools[pool]}")
 
 
 def edges_of(
     tasks: Sequence[Task], groups: Mapping[str, Mapping[str, CommandId]], done: Collection[str], problems: Problems
 ) -> list[WorkEdge]:
-    """What waits for what, each pair once, in the order of the files. Who needs another is after it anyway.
+    """Return the edges between tasks, each pair once, in file order. `needs` overrides `after`.
 
-    `groups` are those of `each`, `done` what people have checked off, which everybody has.
+    `groups` are the groups of `each`. `done` are the tasks that are marked as done; they satisfy any dependency.
     """
     references = _References(tasks, groups, done, problems)
     edges: list[WorkEdge] = []
     for task in tasks:
         pairs: dict[CommandId, EdgeKind] = {}
         for on in dict.fromkeys(task.after):
-            pairs.update(dict.fromkeys(references.meant(task, on, "after"), "after"))
+            pairs.update(dict.fromkeys(references.targets(task, on, "after"), "after"))
         for on in dict.fromkeys(task.needs):
-            pairs.update(dict.fromkeys(references.meant(task, on, "needs"), "needs"))
+            pairs.update(dict.fromkeys(references.targets(task, on, "needs"), "needs"))
         edges += [WorkEdge(task.id, on, kind) for on, kind in pairs.items()]
         if len(edges) > EDGES_MAX:
-            told = f"more than {EDGES_MAX:,} dependencies between tasks"
-            problems.add(told, "add a task that depends on all of them, and depend on that")
+            message = f"more than {EDGES_MAX:,} dependencies between tasks"
+            problems.add(message, "add a task that depends on all of them, and depend on that")
             return []
     return edges
 
 
 def notes_of_members(tasks: Sequence[Task], edges: Iterable[WorkEdge]) -> list[str]:
-    """Return a note of each group whose members are made before a task that it needs writes their files."""
+    """Return a note for each group whose members are determined before a needed task writes their files."""
     writers = {task.id: task for task in tasks if task.outputs}
     groups = {task.group: task for task in tasks if task.listed} if writers else {}
     if not groups:
@@ -109,19 +109,19 @@ def notes_of_members(tasks: Sequence[Task], edges: Iterable[WorkEdge]) -> list[s
 
 
 def _all_needed(task: CommandId, needs: Mapping[CommandId, Sequence[CommandId]]) -> Iterable[CommandId]:
-    """Return the tasks that one waits for, directly or not, the nearest first."""
-    found = dict.fromkeys(needs.get(task, ()))
-    pending = deque(found)
+    """Return the tasks that a task needs, directly or indirectly, the nearest first."""
+    reachable = dict.fromkeys(needs.get(task, ()))
+    pending = deque(reachable)
     while pending:
         for on in needs.get(pending.popleft(), ()):
-            if on not in found:
-                found[on] = None
+            if on not in reachable:
+                reachable[on] = None
                 pending.append(on)
-    return found
+    return reachable
 
 
 class _References:
-    """Finds the tasks that are meant by what stands in `needs` and `after`."""
+    """A resolver of the names in `needs` and `after`."""
 
     def __init__(
         self,
@@ -137,44 +137,44 @@ class _References:
         self._names = list(dict.fromkeys(task.group or task.id for task in tasks))
         self._by_prefix: dict[str, list[str]] | None = None
 
-    def meant(self, task: Task, on: str, kind: EdgeKind) -> Iterable[CommandId]:
-        """Those that a word means; that it means none is told."""
+    def targets(self, task: Task, on: str, kind: EdgeKind) -> Iterable[CommandId]:
+        """Return the tasks that a name refers to. If there are none, report an error."""
         name = on.removesuffix("/*")
         if name != on and name in self._groups:
-            return self._paired(task, name, kind)
+            return self._member_with_same_key(task, name, kind)
         if on in self._ids:
             return (CommandId(on),)
         if on in self._groups:
             return self._groups[on].values()
         if on in self._done:
             return ()
-        begun = self._begun(on)
+        begun = self._ids_with_prefix(on)
         if len(begun) == 1:
-            return self.meant(task, begun[0], kind)
-        told = f"{task.place.spot}: {task.group or task.id!r} {'needs' if kind == 'needs' else 'runs after'} {on!r}"
+            return self.targets(task, begun[0], kind)
+        message = f"{task.place.spot}: {task.group or task.id!r} {'needs' if kind == 'needs' else 'runs after'} {on!r}"
         if begun:
             shown = f"{', '.join(begun[:_LIKE_SHOWN_MAX])}{' …' if len(begun) > _LIKE_SHOWN_MAX else ''}"
-            self._problems.add(f"{told}, which is ambiguous: {shown}")
+            self._problems.add(f"{message}, which is ambiguous: {shown}")
         else:
-            self._problems.add(f"{told}, which does not exist", functools.partial(like_id, on, self._names))
+            self._problems.add(f"{message}, which does not exist", functools.partial(like_id, on, self._names))
         return ()
 
-    def _paired(self, task: Task, group: str, kind: EdgeKind) -> Iterable[CommandId]:
-        """The member of a group that has the key of this one."""
+    def _member_with_same_key(self, task: Task, group: str, kind: EdgeKind) -> Iterable[CommandId]:
+        """Return the member of a group that has the same key as the task."""
         if task.key in self._groups[group]:
             return (self._groups[group][task.key],)
-        told = f"{task.place.spot}: {task.id!r} {'needs' if kind == 'needs' else 'runs after'} '{group}/*'"
+        message = f"{task.place.spot}: {task.id!r} {'needs' if kind == 'needs' else 'runs after'} '{group}/*'"
         if task.group:
             self._problems.add(
-                f"{told}, but {group!r} has no member {task.key!r}",
+                f"{message}, but {group!r} has no member {task.key!r}",
                 f"give {task.group!r} and {group!r} the same `each`",
             )
         else:
-            self._problems.add(f"{told}, but has no `each`", f'to depend on all members: needs = ["{group}"]')
+            self._problems.add(f"{message}, but has no `each`", f'to depend on all members: needs = ["{group}"]')
         return ()
 
-    def _begun(self, word: str) -> list[str]:
-        """The ids that begin with a word and a dash."""
+    def _ids_with_prefix(self, word: str) -> list[str]:
+        """Return the IDs that consist of a word, a dash and more text."""
         if self._by_prefix is None:
             self._by_prefix = {}
             for name in (*self._names, *self._done):
@@ -185,14 +185,14 @@ class _References:
 
 
 def like_id(word: str, ids: Iterable[str]) -> str | None:
-    """A hint at the id that may be meant; of very many, one of about its length that begins as it does."""
+    """Return a hint with the most similar ID. Only IDs with the same first letter and a similar length are compared."""
     near = [id_ for id_ in ids if id_[:1].lower() == word[:1].lower() and abs(len(id_) - len(word)) <= _SHOWN_MAX]
-    meant = closest(word, sorted(near)[:_LIKE_MAX])
-    return None if meant is None else f"did you mean {meant!r}?"
+    suggestion = closest(word, sorted(near)[:_LIKE_MAX])
+    return None if suggestion is None else f"did you mean {suggestion!r}?"
 
 
-def check_circles(edges: Iterable[WorkEdge], problems: Problems) -> None:
-    """Tell of tasks that wait for one another: of those that hang together, the shortest circle."""
+def check_cycles(edges: Iterable[WorkEdge], problems: Problems) -> None:
+    """Report dependency cycles. For each strongly connected component, report the shortest cycle."""
     graph: dict[CommandId, list[CommandId]] = {}
     for edge in edges:
         graph.setdefault(edge.task, []).append(edge.on)
@@ -200,17 +200,20 @@ def check_circles(edges: Iterable[WorkEdge], problems: Problems) -> None:
     for component in components(graph):
         if len(component) == 1 and component[0] not in graph[component[0]]:
             continue
-        circle = _shortest_circle(graph, frozenset(component))
-        if len(circle) == 1:
-            # People know a member by its group: that is where `needs` stands.
-            problems.add(f"the task {circle[0].partition('/')[0]!r} depends on itself")
+        cycle = _shortest_cycle(graph, frozenset(component))
+        if len(cycle) == 1:
+            # Users know a member by its group, because the group's table contains `needs`.
+            problems.add(f"the task {cycle[0].partition('/')[0]!r} depends on itself")
             continue
-        shown = [*circle[:_SHOWN_MAX], *([f"… ({len(circle):,} in total)"] if len(circle) > _SHOWN_MAX else [])]
-        problems.add(f"tasks depend on one another in a cycle: {' → '.join((*shown, circle[0]))}")
+        shown = [*cycle[:_SHOWN_MAX], *([f"… ({len(cycle):,} in total)"] if len(cycle) > _SHOWN_MAX else [])]
+        problems.add(f"tasks depend on one another in a cycle: {' → '.join((*shown, cycle[0]))}")
 
 
-def _shortest_circle(graph: Mapping[CommandId, Sequence[CommandId]], within: frozenset[CommandId]) -> list[CommandId]:
-    """Breadth first from each node, as long as that is bearable: from where the circle begins in the files."""
+def _shortest_cycle(graph: Mapping[CommandId, Sequence[CommandId]], within: frozenset[CommandId]) -> list[CommandId]:
+    """Return a shortest cycle of a component, starting at the task that comes first in the files.
+
+    The search is breadth first from each node. After `_STEPS_MAX` edges, it returns the best cycle found so far.
+    """
     best: list[CommandId] = []
     steps = 0
     for start in graph:

@@ -1,4 +1,4 @@
-"""A work list: what files say is to be run, as far as it was chosen, ready to be made into a batch."""
+"""A work list: the selected commands of work files, ready to be stored as a batch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from codebatch.work.definition.selection import Former, ListIdentity, TaskSelect
 from codebatch.work.definition.settings import BatchSettings, WorkOptions, settings_of
 from codebatch.work.definition.table_checks import TableChecker
 from codebatch.work.definition.validation import (
-    check_circles,
+    check_cycles,
     check_done,
     check_ids,
     check_pools,
@@ -35,10 +35,10 @@ from codebatch.work.definition.validation import (
 
 @dataclass(frozen=True, slots=True)
 class WorkList:
-    """Commands in the order of the files, what else a batch of them is, and what people are to be told of them.
+    """Commands in file order, the other settings of their batch, and notes for users.
 
-    `left_out` was inferred under `auto`, and is no edge. `definitions` are those of all tasks of the files, be they
-    chosen or not, and `choice` is what was chosen from.
+    `left_out` are rejected edges of the strategy `auto`. `definitions` are the definitions of all tasks of the files,
+    selected or not. `choice` contains the tasks that were selected from.
     """
 
     commands: tuple[Command, ...]
@@ -50,12 +50,12 @@ class WorkList:
 
     @property
     def identity(self) -> ListIdentity:
-        """Key by which other batches of this list are found."""
+        """Key of the list, equal in all batches of the same list."""
         return identity_of(self.work)
 
 
 def identity_of(work: Work) -> ListIdentity:
-    """Return the key by which other batches of the list of a batch are found."""
+    """Return the key of the list of a batch. It is equal in all batches of the same list."""
     return ListIdentity(work.source, work.root, work.origin.files)
 
 
@@ -67,30 +67,30 @@ def read_work_files(
     environ: Mapping[str, str] = os.environ,
     former: Former = lambda _identity, _definitions: {},
 ) -> WorkList:
-    """What some files list; where none is named, `[work]` of the project that `here` is in, or its work.toml.
+    """Read a work list. If no file is named, read `[work]` of the project that contains `here`, or its work.toml.
 
-    `here` is the current directory, which paths are relative to. Nothing is written, and nothing but files read. Raises
-    InvalidConfiguration: InvalidWork has all that is wrong. NothingToDo where there is no file, or no task in any;
-    InvalidInput for a task that is chosen and not there. `former` returns outcomes of tasks in earlier batches.
+    `here` is the current directory, to which paths are relative. `former` returns outcomes of tasks in earlier batches.
+    Nothing is written. Raises InvalidConfiguration; its subclass InvalidWork has all errors. Raises NothingToDo if
+    there is no file or no task, and InvalidInput if a named task does not exist.
     """
     with collector_paused():
         return _read(paths, overrides or WorkOptions(), here or Path.cwd(), environ, former)
 
 
 def _read(
-    paths: Sequence[Path], options: WorkOptions, here: Path, environ: Mapping[str, str], former: Former
+    paths: Sequence[Path], options: WorkOptions, cwd: Path, environ: Mapping[str, str], former: Former
 ) -> WorkList:
     problems = Problems()
     files = read_files(
-        paths, options.tasks, here, problems, is_each_line=options.each_line, is_recursive=options.is_recursive
+        paths, options.tasks, cwd, problems, is_each_line=options.each_line, is_recursive=options.is_recursive
     )
     variables = variables_of_files(files, environ, problems)
-    first_checker = TableChecker(problems, variables, here)
-    settings, tables = settings_of(files, options, first_checker, problems, here)
+    first_checker = TableChecker(problems, variables, cwd)
+    settings, tables = settings_of(files, options, first_checker, problems, cwd)
     checker = TableChecker(problems, variables, settings.root)
     definer = Definer(problems, checker, options, Expander(settings.root, problems, settings.notes), settings)
     tasks = [task for file, table in zip(files, tables, strict=True) for task in definer.tasks(file, table)]
-    definer.tell_unknown()
+    definer.note_unknown_keys()
     settings.notes.extend(dict.fromkeys([*first_checker.notes, *checker.notes]))
     source = ", ".join(_as_text(_name_below(settings.root, file)) for file in files)
     finished = [task for file in files for task in file.done]
@@ -98,11 +98,11 @@ def _read(
     done = {*(task.name for task in finished), *(id_ for file in files for id_ in file.unread)}
     if not tasks:
         problems.raise_any()
-        raise _nothing(files, source, done, definer)
+        raise _nothing_to_do(files, source, done, definer)
     check_ids(tasks, problems)
     check_pools(tasks, settings.pools, problems)
     edges = edges_of(tasks, definer.groups, done, problems)
-    check_circles(edges, problems)
+    check_cycles(edges, problems)
     problems.raise_any()
     if done:
         settings.notes.append(f"marked as done and not run: {names_shown(sorted(done))}")
@@ -116,18 +116,19 @@ def _read(
     inferred: list[InferredEdge] = []
     left_out: list[RejectedEdge] = []
     if settings.strategy == "auto" and options.infer:
-        from codebatch.work.definition.inferred_edges import with_inferred  # 60 ms, of patterns
+        # The rules compile many patterns, so they are imported only if they are needed.
+        from codebatch.work.definition.inferred_edges import with_inferred
 
         edges, inferred, left_out = with_inferred(tasks, edges, definer.groups, settings, options)
     settings.notes.extend(notes_of_members(tasks, edges))
-    origin = _origin(files, options, here)
+    origin = _origin(files, options, cwd)
     identity = ListIdentity(source, os.fsencode(settings.root), origin.files)
-    choice = TaskSelection(tasks, edges, definer.groups, identity, here)
-    chosen = choice.choose(options, former(identity, definitions) if options.is_of_former else {})
+    choice = TaskSelection(tasks, edges, definer.groups, identity, cwd)
+    chosen = choice.choose(options, former(identity, definitions) if options.uses_former_batches else {})
     settings.notes.extend(chosen.notes)
     tasks = [task for task in tasks if task.id in chosen.ids]
     edges = [edge for edge in edges if edge.task in chosen.ids and edge.on in chosen.ids]
-    commands, work, notes = _listed(tasks, edges, settings, source, environ.get("PATH"))
+    commands, work, notes = _build_work(tasks, edges, settings, source, environ.get("PATH"))
     work = msgspec.structs.replace(
         work,
         inferred=tuple(each for each in inferred if each.task in chosen.ids and each.on in chosen.ids),
@@ -137,14 +138,14 @@ def _read(
     return WorkList(commands, work, notes, definitions, choice, tuple(left_out))
 
 
-def _origin(files: Sequence[WorkFile], options: WorkOptions, here: Path) -> ListOrigin:
-    """Return how the list is read, so that it can be read again."""
+def _origin(files: Sequence[WorkFile], options: WorkOptions, cwd: Path) -> ListOrigin:
+    """Return the arguments with which the list was read, so that it can be read again."""
     named = [file for file in files if file.included_by is None]
-    paths = [STDIN_NAME if file.name == STDIN_NAME else os.path.abspath(here / file.path) for file in named]
-    return ListOrigin(directory=os.fsencode(here), files=tuple(map(os.fsencode, paths)), options=options.given())
+    paths = [STDIN_NAME if file.name == STDIN_NAME else os.path.abspath(cwd / file.path) for file in named]
+    return ListOrigin(directory=os.fsencode(cwd), files=tuple(map(os.fsencode, paths)), options=options.given())
 
 
-def _nothing(files: Sequence[WorkFile], source: str, done: Collection[str], definer: Definer) -> NothingToDo:
+def _nothing_to_do(files: Sequence[WorkFile], source: str, done: Collection[str], definer: Definer) -> NothingToDo:
     if done:
         return NothingToDo(f"all tasks of {source} are marked as done: {names_shown(sorted(done))}")
     if definer.groups:
@@ -152,7 +153,7 @@ def _nothing(files: Sequence[WorkFile], source: str, done: Collection[str], defi
     return NothingToDo(f"no tasks in {source}", hint=no_task_hint(files[0].path, files[0].name))
 
 
-def _listed(
+def _build_work(
     tasks: Sequence[Task], edges: Sequence[WorkEdge], settings: BatchSettings, source: str, path: str | None
 ) -> tuple[tuple[Command, ...], Work, tuple[str, ...]]:
     notes = list(settings.notes)
@@ -182,10 +183,10 @@ def _listed(
 
 
 def _name_below(root: Path, file: WorkFile) -> str:
-    """Return how a list is called in its root, wherever the user stands."""
+    """Return the path of a file relative to the root."""
     return file.name if file.name == STDIN_NAME else os.path.relpath(os.path.realpath(file.path), root)
 
 
 def _as_text(name: str) -> str:
-    """A path as JSON can hold it: what is no UTF-8 as escapes."""
+    """Return a path as valid UTF-8. Other bytes are escaped."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")

@@ -59,7 +59,7 @@ def test_a_terminal_is_shown_one_line_that_is_gone_at_the_end(codebatch: Command
 def test_no_line_is_drawn_over_what_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Terminal(monkeypatch)
     display = Display(stream, is_live=True)
-    display.tell(Stage("reading", 1, 2))
+    display.show_stage(Stage("reading", 1, 2))
     display.draw()
     with display.aside():
         stream.write("a note\n")
@@ -144,10 +144,10 @@ def test_plain_lines_tell_how_long_the_phase_takes(monkeypatch: pytest.MonkeyPat
     display = Display(stream, is_live=False)
     for seconds, done in ((0.0, 50), (5.0, 55), (10.0, 60), (15.0, 67), (20.0, 67)):
         stream.seconds = seconds
-        display.tell(Stage("running", done, 100, "results", more=f"{done * 9:,} records"))
+        display.show_stage(Stage("running", done, 100, "results", more=f"{done * 9:,} records"))
         if not seconds % 10:
             display.draw()
-    display.tell(Stage("merging"))
+    display.show_stage(Stage("merging"))
     display.draw()
     assert stream.getvalue().splitlines() == [
         "running: 50 of 100 results, 450 records",
@@ -161,7 +161,7 @@ def test_things_that_take_different_times_do_not_tell_what_is_left(monkeypatch: 
     display = Display(stream, is_live=False)
     for seconds in (0.0, 5.0, 10.0):
         stream.seconds = seconds
-        display.tell(Stage("running", int(seconds), 100, "results", is_even=False))
+        display.show_stage(Stage("running", int(seconds), 100, "results", is_even=False))
     display.draw()
     assert stream.getvalue() == "running: 10 of 100 results\n"
 
@@ -218,7 +218,7 @@ class KeepingDisplay(Display):
         super().__init__(io.StringIO(), is_live=False)
         self.told: list[Stage] = []
 
-    def tell(self, stage: Stage) -> None:
+    def show_stage(self, stage: Stage) -> None:
         self.told.append(stage)
 
 

@@ -366,7 +366,7 @@ def test_a_cancel_says_whom_it_waits_for_and_what_to_do(line: CommandLine, monke
     make_list(line, {"one": ""})
     process = start(line, began=("one",))
     process.send_signal(signal.SIGSTOP)
-    monkeypatch.setattr(cancel, "LOOKS_UNTIL_NAMED", 2)
+    monkeypatch.setattr(cancel, "POLLS_UNTIL_HINT", 2)
     store = open_store(line.directory / ".codebatch", line.directory)
     batch = resolve_batch(store, None, kind="work")
     notes: list[str] = []
