@@ -68,7 +68,7 @@ class _Shards:
     """The shard files of outputs with indexed records, and their terms. Counts decoded and damaged files."""
 
     def __init__(self, store: StoreDir, outputs: Outputs, passed_over: PassedOver, *, is_anew: bool) -> None:
-        """If `is_anew`, all records are decoded and no terms file is used. `passed_over` receives reports of damage."""
+        """If `is_anew`, the index is built from all records. `passed_over` gets reports of damage."""
         self._store = store
         self._outputs = outputs
         self._passed_over = passed_over

@@ -53,7 +53,7 @@ No other task has contexts of these names.
 
 
 class NoConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The configuration of a task without configuration."""
+    """The empty configuration, for tasks that take none."""
 
 
 class TaskDescription(msgspec.Struct, frozen=True, kw_only=True):

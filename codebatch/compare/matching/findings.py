@@ -70,7 +70,7 @@ class OnLine(Protocol):
 
     @property
     def message(self) -> str:
-        """The message."""
+        """The message of the finding, as used for matching."""
 
 
 class FindingPair(NamedTuple):

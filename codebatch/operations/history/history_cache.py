@@ -192,7 +192,7 @@ def _read_so_far(
 
 
 def find_newest(directory: bytes) -> Head:
-    """Return the newest commit of a work tree. Raises GitError."""
+    """Return the commit at HEAD of a work tree. Raises GitError."""
     return find_head(_git(), directory)
 
 

@@ -92,7 +92,7 @@ class ProjectTasks:
         return [self._works[task] for task in self._readiness.take_changed()]
 
     def _touch_readers(self) -> None:
-        """Mark the project tasks that read file tasks with new outcomes."""
+        """Mark for re-examination the project tasks whose input tasks have new outcomes."""
         for task in self._touched_files:
             for reader in self._readers.get(task, ()):
                 self._inputs.pop(reader, None)

@@ -93,7 +93,10 @@ class _Repacker:
         self._copied: list[str] = []
 
     def run(self) -> list[str]:
-        """Process the packs. Those without needed objects are removed first, which frees space for the copies."""
+        """Copy needed objects into new packs and remove the old packs.
+
+        Packs without needed objects are removed first, to free space.
+        """
         given_up = sorted(self._chosen.given_up, key=lambda pack: bool(pack.keys))
         damaged = []
         try:

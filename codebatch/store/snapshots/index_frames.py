@@ -172,7 +172,7 @@ class _IndexBuilder:
             self._end_frame()
 
     def keep(self, frame: IndexFrame, compressed: bytes, content: bytes) -> None:
-        """Add the next frame from another index. A frame that ended there would end here too."""
+        """Add the next frame unchanged from another index. Ends of frames depend only on content."""
         self._hasher.update(content)
         self._data.append(compressed)
         self._frames.append(frame)

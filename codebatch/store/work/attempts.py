@@ -1,4 +1,4 @@
-"""Attempts of a work batch on disk: outcomes, leases and the coordinator (SPEC.md "Work batches")."""
+"""Files that record the attempts of a work batch: outcomes and leases (SPEC.md "Work batches")."""
 
 from __future__ import annotations
 

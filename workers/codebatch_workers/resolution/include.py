@@ -102,7 +102,7 @@ class CIncludes:
     # -- compile_commands.json ----------------------------------------------------------------------------------------
 
     def _by_compile_commands(self, path: str, target: str) -> Resolved | None:
-        """Return the file by the include directories of compile commands.
+        """Find the included file in the include directories of the compile commands.
 
         For a compiled file the result is `exact`. For a header, the directories of all commands are searched.
         """
