@@ -87,7 +87,7 @@ class _InlineWorker(Worker):
         self._journal.close()
         self._holder.close()
 
-    def _look_at_descriptors(self) -> None:
+    def _check_descriptors(self) -> None:
         pass
 
 

@@ -418,7 +418,7 @@ class _Worker(Worker):
             for descriptor in self._reserve:
                 os.close(descriptor)
 
-    def _look_at_descriptors(self) -> None:
+    def _check_descriptors(self) -> None:
         pass
 
 
