@@ -46,7 +46,7 @@ MORE_WORDS = {
     "rules-show": "F401",
     "shards": "--task lint",
     "snapshot-show": "--files",
-    "sql": "from/**/files",
+    "sql": "from/**/files/**/order/**/by/**/path",
     "work-attempts": "fails",
     "work-log": "fails",
 }
