@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, distributions, entry_points
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -65,7 +65,7 @@ class TaskCatalogue:
     def installed(self) -> dict[str, EntryPoint]:
         """All installed tasks, not yet loaded. Raises InvalidConfiguration if two packages claim one name."""
         tasks: dict[str, EntryPoint] = {}
-        for entry_point in entry_points(group=ENTRY_POINT_GROUP):
+        for entry_point in _read_entry_points():
             other = tasks.get(entry_point.name)
             if other is not None and other.value != entry_point.value:
                 raise InvalidConfiguration(
@@ -122,3 +122,24 @@ class TaskCatalogue:
         if name not in self._own:
             self._own[name] = load_own_task(name, self.own_places[name], self.own_source(name), self.watch)
         return self._own[name]
+
+
+def _read_entry_points() -> Iterable[EntryPoint]:
+    """Return the entry points for tasks. Raises InvalidConfiguration if those of any installed package are damaged."""
+    try:
+        return entry_points(group=ENTRY_POINT_GROUP)
+    except (TypeError, ValueError) as error:
+        raise InvalidConfiguration(
+            f"the entry points of an installed package cannot be read: {_find_damaged_package() or error}",
+            hint="reinstall or remove this package",
+        ) from error
+
+
+def _find_damaged_package() -> str:
+    """Return the directory in which the entry points of a package are damaged, and its name; otherwise nothing."""
+    for distribution in distributions():
+        try:
+            distribution.entry_points  # noqa: B018 - it is parsed
+        except (TypeError, ValueError):
+            return f"{distribution.metadata['Name'] or 'a package without a name'} in {distribution.locate_file('')}"
+    return ""

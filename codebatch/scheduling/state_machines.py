@@ -75,7 +75,7 @@ WORK_LIFE: tuple[Transition[WorkState], ...] = (
         _W.FOREIGN,
         "item of a project task: all tasks that it needs are settled, and another process has leased it",
     ),
-    Transition(_W.OPEN, AssignUnit, _W.RUNNING, "a worker of this session is told to lease it"),
+    Transition(_W.OPEN, AssignUnit, _W.RUNNING, "the session assigns the unit to a worker"),
     Transition(
         _W.OPEN, Fail, _W.FAILING, "a task that it needs failed for the item, or the item killed too many workers"
     ),

@@ -1,4 +1,4 @@
-"""Damage that is met after a signal: told with its status, and not mended."""
+"""Damage found after a signal is reported with the exit status of the signal, and not repaired."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_damage_that_an_execution_meets_after_a_signal_is_not_mended(
 
     monkeypatch.setattr(InlineCrew, "exit_status", 143)
     monkeypatch.setattr("codebatch.coordinator.analysis.execution.merge_outputs", refuse)
-    monkeypatch.setattr("codebatch.operations.runs.repair.repair_batch", lambda *_: pytest.fail("it is mended"))
+    monkeypatch.setattr("codebatch.operations.runs.repair.repair_batch", lambda *_: pytest.fail("repaired"))
     with inline(), pytest.raises(Stopped, match="it is truncated") as stopped:
         run(tmp_path / "tree", tmp_path / "store")
     assert (stopped.value.exit_status, stopped.value.hint) == (143, "mend it")

@@ -210,3 +210,16 @@ def test_batch_of_a_version_that_had_other_settings_is_refused_as_another_versio
     check(parse)
     with pytest.raises(ToolMismatch, match=r"another version of parse \(config differ\)"):
         check(msgspec.structs.replace(parse, config={**parse.config, "gone": 1}))
+
+
+@pytest.mark.parametrize("text", [b"[codebatch.tasks]\nno equals sign\n", b"\xff\xfe"])
+def test_damaged_entry_points_of_a_package_are_an_error_that_names_it(
+    text: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = tmp_path / "broken-1.0.dist-info"
+    directory.mkdir()
+    (directory / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    (directory / "entry_points.txt").write_bytes(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InvalidConfiguration, match=f"cannot be read: broken in {tmp_path}"):
+        TaskCatalogue().installed  # noqa: B018 - it is read

@@ -361,7 +361,7 @@ class Coordinator:
             self._handle(OutcomesCommitted(tuple(scanned.commits), tuple(scanned.unreadable)))
 
     def _check_foreign(self) -> None:
-        """Check the work of other processes: learn their commits, and take over leases of dead and stuck holders.
+        """Check the work of other processes: read their commits, and take over the leases of dead and stuck holders.
 
         Called while all remaining work is leased by other processes.
         """
