@@ -120,6 +120,7 @@ def test_a_worker_that_sleeps_with_its_coordinator_is_not_overdue(poisoned: Pois
 def test_kills_from_outside_fail_no_file(poisoned: Poisoned) -> None:
     run = poisoned({f"slow{n:02}.txt": "slow" for n in range(60)}, shard=2)
     process = run.start(*COMMON, "-j", "3")
+    wait_until(lambda: _has_begun(run, 1), "a worker is at work, so the process that imports the task has ended")
     chance = random.Random(1)
     killed = 0
     while process.poll() is None and killed < 12:
