@@ -65,7 +65,7 @@ def test_a_document_cites_itself_rightly_and_lists_its_sections(path: Path) -> N
     sections = list_sections(path)
     contents = re.search(r"^Contents(.*?)\n\n## ", text, re.MULTILINE | re.DOTALL)
     assert contents is not None
-    listed = re.split(r"\n\d+\.\s|:\s|\s+·\s+", contents[1].strip("\n: "))
+    listed = re.split(r"\n\d+\.\s|:\s|,\s+|\s+·\s+", contents[1].strip("\n: "))
     assert [" ".join(name.split()).removeprefix("1. ") for name in listed] == sections
     paragraphs = re.findall(r"^\*\*([^*]+?)[.:]?\*\*", text, re.MULTILINE)
     cited = {" ".join(name.split()) for name in re.findall(r'\("([A-Z][^"]+)"[,)]', text)}
