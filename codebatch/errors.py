@@ -222,7 +222,9 @@ class StoreCorrupt(StoreError):
 
 
 class CorruptFile(StoreCorrupt):
-    """A file of the store that is missing, damaged or foreign. `problem` begins with a verb."""
+    """A file of the store that is missing, damaged or not made by codebatch. `problem` begins with a verb, such as
+    `is`.
+    """
 
     def __init__(self, path: str, problem: str, *, hint: str) -> None:
         super().__init__(f"{path} {problem}", hint=hint)

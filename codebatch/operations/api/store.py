@@ -83,19 +83,23 @@ class Store:
         return self.open_batch(self.ask(reference), partial=partial)
 
     def ask(self, reference: str | None = None) -> batch_query.BatchQuery:
-        """Return a batch as `batch` finds it, as use cases take it. Raises the errors of `batch`."""
+        """Return the batch of a reference in the form that internal query functions accept. Raises the errors of
+        `batch`.
+        """
         self.check_open()
         return batch_query.ask(self._store, reference, self._note, self._passed_over)
 
     def open_batch(self, question: batch_query.BatchQuery, *, partial: bool = False) -> Batch:
-        """Return the public form of a batch that was found."""
+        """Return a Batch for a query that `ask` returned."""
         return Batch(question, self.check_open, partial=partial)
 
     def side(self, reference: str, *, partial: bool = False, of_files: bool = False) -> Batch:
         """Return a batch to compare. `reference` is as in `batch`, or a snapshot or a git commit.
 
-        Git resolves a commit in the current directory. The latest batch of the commit is returned; batches with
-        uncommitted changes are ignored. With `of_files`, a snapshot without a batch is accepted, to compare only files.
+        For a commit, which git resolves in the current directory, the latest batch of this commit is returned. Batches
+        with uncommitted changes are ignored. With `of_files`, a snapshot without a batch is accepted, to compare only
+        files.
+
         Raises the errors of `batch`. If a commit has no batch, UnknownId is raised; `check` would analyse the commit.
         """
         from codebatch.operations.comparison.revisions import find_revision
