@@ -22,7 +22,7 @@ _OF_ALL_FILES = frozenset(("duplicate", "metric"))
 
 
 class Completeness(msgspec.Struct, frozen=True, kw_only=True):
-    """How complete an answer is.
+    """The completeness of an answer.
 
     - `planned`: the number of results that the answer needs.
     - `done`: how many of these results exist. Failures are included.

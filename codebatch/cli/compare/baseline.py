@@ -41,8 +41,8 @@ class BaselineUpdated(Update, frozen=True, kw_only=True):
 
 
 class BaselineRule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule in the answer of `codebatch baseline show`: its number of findings, and the number of files with these
-    findings.
+    """A rule in the answer of `codebatch baseline show`, with its number of findings and the number of files that
+    contain these findings.
     """
 
     tool: str

@@ -48,12 +48,14 @@ class CheckedBatch(msgspec.Struct, frozen=True, kw_only=True):
 class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch check`.
 
-    - `base_reason`: why this base was chosen, or why there is none.
+    - `base_reason`: why this base was chosen, or why there is no base.
     - `compared`: whether there is a base. Without a base, `passed` is true.
     - `counts`: the number of compared records in each state.
     - `forbidden`: all changes that violate a condition, in the form of rows of `codebatch regressions`.
     - `allowed`: the first new findings that violate no condition. `allowed_count` is the number of all such findings.
-    - `outside_change`, `on_unchanged_lines`: the numbers of regressions that do not belong to the change.
+    - `outside_change`: the number of regressions that were ignored because the change did not touch their lines.
+    - `on_unchanged_lines`: with `--changed-lines`, the number of other regressions that were ignored because their
+      lines are unchanged since the base.
     - `list_command`: the command that lists all regressions.
 
     `complete`, `percent`, `stale` and `paths` are as in the answer of `codebatch summary`.

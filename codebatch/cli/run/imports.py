@@ -20,8 +20,9 @@ from codebatch.operations.runs.import_file import import_files
 class ImportAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch import`.
 
-    `batch_id` is the batch with the findings. `omitted` counts what was not imported, or is null if this is no longer
-    known. `action` is `ran` or `up to date`.
+    - `batch_id`: the batch with the findings.
+    - `omitted`: the numbers of findings that were not imported. It is null if the record of them no longer exists.
+    - `action`: `ran` or `up to date`.
     """
 
     batch_id: str

@@ -52,14 +52,14 @@ _ACTIONS: dict[Action, str] = {
 class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch run`.
 
-    - `action`: `ran`; `continued` after an interruption; `helped` another run; `up to date`; or `ended before`, if the
-      batch had ended with failures.
+    - `action`: `ran` a new batch; `continued` an interrupted batch; `helped` a running batch; `up to date` if the batch
+      was complete; or `ended before` if the batch had ended with failures.
     - `success`: whether the exit status is 0. Otherwise, `error` describes what is missing, if the batch has ended.
     - `paths`: the paths of the project to which the batch is restricted.
     - `reused`, `executed`: the numbers of results of file tasks that were taken from earlier batches or produced by
       this run. Both are 0 if nothing was left to do.
-    - `inputs_outside_key`: by custom task, inputs that its cache key does not cover. Other batches do not reuse its
-      results.
+    - `inputs_outside_key`: maps custom tasks to inputs that their cache key does not cover. Other batches do not reuse
+      the results of these tasks.
     - `headline`: the most important results so far.
 
     Tasks and shards are counted as in the answer of `codebatch status`.

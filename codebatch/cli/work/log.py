@@ -24,9 +24,9 @@ _LINES_IN_JSON = 20
 
 
 class LogRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A log in the answer of `codebatch work log`. `bytes` is its size, or null if the log no longer exists.
+    """A log in the answer of `codebatch work log`.
 
-    `last` has its last lines.
+    `bytes` is the size of the log, or null if the log no longer exists. `last` has its last lines.
     """
 
     task: str

@@ -22,7 +22,7 @@ class TaskSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
-    """The total numbers of records and of findings. Errors and warnings are counted separately, too."""
+    """The total numbers of records and of findings. Errors and warnings are also counted separately."""
 
     outputs: int
     diagnostics: int
