@@ -95,7 +95,7 @@ class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
     "metric:NAME>N fails if a value above N is new or has increased. metric:NAME+N fails if a value has increased by "
     "more than N.",
 )
-@option("--changed-lines", is_flag=True, help="Judge only findings on changed lines")
+@option("--changed-lines", is_flag=True, help="Consider only findings on changed lines")
 @option(
     "--baseline",
     type=click.Path(path_type=Path),
@@ -107,7 +107,7 @@ class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
 @option(
     "--allow-incomparable",
     is_flag=True,
-    help="Compare even if the tasks of BASE and HEAD differ and BASE cannot be run again",
+    help="Compare even if BASE has other tasks and cannot be run again with the tasks of HEAD",
 )
 @common_option("jobs")
 @with_common_options

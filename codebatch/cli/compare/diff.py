@@ -94,7 +94,7 @@ _OPTIONS: tuple[Callable[[Callable[..., object]], Callable[..., object]], ...] =
         metavar="KIND",
         type=click.Choice(KINDS),
         default_text=KINDS[0],
-        help=f"Compare this kind: {', '.join(KINDS[:-1])} or {KINDS[-1]}",
+        help=f"Compare records of this kind: {', '.join(KINDS[:-1])} or {KINDS[-1]}",
     ),
     filter_options(
         "--severity", "--code", "--tool", "--name", "--symbol-type", "--metric", "--lang", "--path",

@@ -135,7 +135,7 @@ def verify(context: CommandContext, reference: str | None, share: float, key: st
     """
     if key is not None:
         if reference is not None:
-            raise InvalidInput("give a batch or a key, not both")
+            raise InvalidInput("BATCH cannot be used with --trust")
         return _trust(context, key)
     store, batch = context.batch(reference)
     execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)

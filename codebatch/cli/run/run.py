@@ -169,11 +169,11 @@ def executing(function: Callable[..., int]) -> Callable[..., int]:
     details="If the task runs once per project, the tasks that it needs run too.",
 )
 @option("--name", metavar="NAME", help="Give the batch the name @NAME; `gc` never removes a named batch")
-@option("--again", is_flag=True, help="Create a new batch, and run everything again without cached results")
+@option("--again", is_flag=True, help="Create a new batch and run all tasks again, without cached results")
 @option(
     "--no-cache",
     is_flag=True,
-    help="Do not reuse cached results",
+    help="Do not reuse cached results of earlier batches",
     details="If a complete batch of the same files, tasks and settings exists, nothing is run unless --again is given.",
 )
 @common_option("include")
@@ -216,7 +216,7 @@ def run(
 
     The results of a run are stored as a batch. If a batch of the same files, tasks and settings exists, no new batch is
     created. If this batch is complete, nothing is run. If it was interrupted, it is resumed. If it is still running,
-    this command helps to complete it.
+    this command shares the work.
 
     --batch resumes a batch with the files, tasks and settings that it was created with.
     """
@@ -316,7 +316,7 @@ def resume(
 @command("run-shard")
 @batch_option
 @option("--task", "task", metavar="NAME", required=True, help="Task to run")
-@option("--shard", "prefix", metavar="PREFIX", required=True, help="Shards whose ID starts with PREFIX")
+@option("--shard", "prefix", metavar="PREFIX", required=True, help="Run the shards whose ID starts with PREFIX")
 @with_common_options
 @executing
 def run_shard(

@@ -37,13 +37,13 @@ def import_findings(
 ) -> ImportResult:
     """Import findings of another tool as records of a task.
 
-    The records are stored in a new batch, which is the latest batch when this function returns. Then the batch is
-    durable.
+    The records are stored in a new batch. When this function returns, this batch is durable and the latest batch.
 
     - `file`: one file, or several files of the same format.
     - `batch`: the batch to which the findings are added, by default the latest batch of the whole project. This batch
       itself does not change.
-    - `root`: the directory to which paths in the file are relative, by default the project.
+    - `root`: the path of the project where the tool ran, by default its current path. It is removed from absolute paths
+      in the file.
     - `allow_failed`: accept a file in which the tool reports that it failed.
 
     Raises InvalidInput, ToolMismatch, BatchIncomplete or StoreError. Raises InvalidImport if a file has another format,

@@ -355,9 +355,7 @@ class SourceFile:
 
     @property
     def tree_text(self) -> bytes:
-        """The text that was parsed, with the length of `utf8`. Constructs that the grammar does not know are
-        replaced.
-        """
+        """The text that was parsed, with the length of `utf8`. Constructs unknown to the grammar are replaced."""
         text: bytes = self.__dict__.get("_tree_text", self.utf8) if self.tree is not None else self.utf8
         return text
 
