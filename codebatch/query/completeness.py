@@ -54,7 +54,7 @@ class Completeness(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def progress(self) -> str:
-        """If the batch is running, a phrase that describes its progress.
+        """If the batch is running, a phrase that describes its progress, for example `812 of 4,450 files done`.
 
         Empty if the batch is not running or all needed results exist.
         """

@@ -141,7 +141,7 @@ def resume(
 ) -> WorkRunResult:
     """Resume a batch, and run tasks again that failed or were cancelled.
 
-    The default is the latest batch. If `store` is given, `batch` is required.
+    By default, the latest batch is resumed. If `store` is given, `batch` is required.
 
     - `force`: also rerun completed tasks.
     - `only`: retry only these tasks.
@@ -205,9 +205,10 @@ def answer(
 ) -> WorkBatch:
     """Answer the question of a task.
 
-    If the batch is running, the task continues at once. Otherwise, it continues with `resume`. The default is the only
-    running batch or, if none is running, the latest one. If `question` is given, the question is answered only if its
-    digest starts with this text.
+    By default, the only running batch is used or, if no batch is running, the latest batch. If `question` is given, the
+    question is answered only if its digest starts with this text.
+
+    If the batch is running, the task continues at once. Otherwise, the task continues with `resume`.
 
     Raises InvalidInput if the task does not ask this question, the answer is not allowed, or another answer was
     accepted first. Raises the errors of `get`.
@@ -229,7 +230,7 @@ def retry(
 
 
 def skip(*tasks: str, as_done: bool = False, batch: str | None = None, store: str | Path | None = None) -> WorkBatch:
-    """Skip tasks. Running tasks are terminated. The default is the only running batch.
+    """Skip tasks of a batch, by default of the only running batch. Running tasks are terminated.
 
     Tasks that need a skipped task are skipped too. With `as_done`, the given tasks count as done instead, and tasks
     that need them can run. Raises InvalidInput if a task is already done, and the errors of `get`.
@@ -239,13 +240,13 @@ def skip(*tasks: str, as_done: bool = False, batch: str | None = None, store: st
 
 
 def pause(batch: str | None = None, *, store: str | Path | None = None) -> WorkBatch:
-    """Start no more tasks of a batch until `unpause` or `resume`. The default is the only running batch."""
+    """Start no more tasks of a batch until `unpause` or `resume`. By default, the only running batch is paused."""
     opened = open_store(store)
     return pause_batch(opened, resolve_live(opened, batch))
 
 
 def unpause(batch: str | None = None, *, store: str | Path | None = None) -> WorkBatch:
-    """Start tasks again after `pause`."""
+    """Start tasks of a batch again after `pause`."""
     opened = open_store(store)
     return unpause_batch(opened, resolve_live(opened, batch))
 
@@ -257,7 +258,8 @@ def change(
     pools: Mapping[str, int] | None = None,
     store: str | Path | None = None,
 ) -> WorkBatch:
-    """Change how many tasks run at once, and the sizes of pools. The default is the only running batch.
+    """Change how many tasks of a batch run at once, and the sizes of its pools. By default, the only running batch is
+    changed.
 
     Running tasks continue. Raises InvalidInput for an unknown pool or a number below 1, and the errors of `get`.
     """

@@ -125,7 +125,7 @@ def check(
     """Fail if a change introduces regressions, by default new errors.
 
     Compares HEAD, by default the latest batch, with BASE. Both are batches, @NAMEs, snapshots or git commits. A
-    commit without a batch is run first.
+    commit without a batch is analysed first.
 
     In git, the default BASE is the commit where the change starts: the merge base with the default branch.
 

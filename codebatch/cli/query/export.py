@@ -75,7 +75,7 @@ def export(
     """Export findings for other programs, or definitions for editors.
 
     Exports all findings of a batch. With BASE and HEAD, exports only the regressions of HEAD. BASE and HEAD are
-    batches, @NAMEs, snapshots or git commits. A commit without a batch is run first.
+    batches, @NAMEs, snapshots or git commits. A commit without a batch is analysed first.
 
     \b
     FORMAT is one of:

@@ -104,7 +104,7 @@ def retry(
 
 @command()
 @tasks_argument
-@option("--as-done", is_flag=True, help="Treat the tasks as done, so that tasks that need them run")
+@option("--as-done", is_flag=True, help="Treat the tasks as done, so that tasks that need them can run")
 @live_batch_option
 @with_common_options
 def skip(context: CommandContext, tasks: tuple[str, ...], as_done: bool, batch_reference: str | None) -> int:

@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 class Batch(RecordQueries):
     """An open batch. It gives access to its records, and answers questions about names, files or the whole batch.
 
-    It has many methods: one for each kind of record and of question. They raise InvalidInput for an invalid request,
-    StoreCorrupt if data is damaged, and BatchIncomplete if the answer would be incomplete. If the batch was opened with
-    `partial`, incomplete answers are returned instead.
+    It has many methods: one for each kind of record, and one for each kind of question. They raise InvalidInput for an
+    invalid request, StoreCorrupt if data is damaged, and BatchIncomplete if the answer would be incomplete. If the
+    batch was opened with `partial`, incomplete answers are returned instead.
 
     Example:
 

@@ -33,8 +33,8 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """The counts of a batch.
 
-    `languages` maps each language to its number of files. `lines` maps each language to its line counts. It is None if
-    lines were not counted.
+    `languages` maps each language to its number of files. `lines` maps each language to its line counts. `lines` is
+    None if lines were not counted.
     """
 
     batch_id: str
