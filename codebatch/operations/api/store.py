@@ -139,10 +139,13 @@ class Store:
 def open(path: str | Path | None = None, *, project: str | Path | None = None, note: Note | None = None) -> Store:
     """Open the store at a path, by default the store of the project.
 
-    `project` is a directory of the project, by default the current directory. The default batch is the latest batch of
-    the project. If no path is given, the store must have been created on this machine (SPEC.md "Threat model"). `note`
-    receives notes, for example about damaged batches that are skipped. By default, notes are issued as warnings. Raises
-    InvalidInput, StoreNotFound, StoreUntrusted or StoreCorrupt.
+    - `project`: a directory of the project, by default the current directory. The default batch is the latest batch of
+      the project.
+    - `note`: a function that receives notes, for example about damaged batches that are skipped. By default, notes are
+      issued as Python warnings.
+
+    If no path is given, the store must have been created on this machine (SPEC.md "Threat model"). Raises InvalidInput,
+    StoreNotFound, StoreUntrusted or StoreCorrupt.
     """
     return Store(stores.open_store(path, project), note or _warn)
 

@@ -56,7 +56,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def failures(self) -> int:
-        """The number of pairs of a file and a task that failed."""
+        """The number of failures. Each failure is one task that failed for one file."""
         return self.kinds.get("failure", 0)
 
 

@@ -119,7 +119,7 @@ class WorkBatchStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_stalled(self) -> bool:
-        """Whether tasks are left but no process runs the batch. `resume` continues the batch."""
+        """Whether tasks are left although no process runs the batch. `resume` continues such a batch."""
         return self.state is BatchState.RUNNING and self.coordinator is None and not self.workers
 
 

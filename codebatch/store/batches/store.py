@@ -163,9 +163,9 @@ class StoreDir(msgspec.Struct, frozen=True):
 
     @contextlib.contextmanager
     def making_batch(self) -> Iterator[None]:
-        """Hold the exclusive lock (flock) for finding or creating a batch.
+        """Hold an exclusive lock (flock) while a batch is looked up or created.
 
-        Concurrent identical runs then create only one batch.
+        If identical runs start at the same time, only one batch is created.
         """
         lock = self.files.wait_lock(self.root / layout.LOCKS / layout.LOCK_OF_BATCHES, shared=False)
         try:

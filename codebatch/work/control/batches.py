@@ -76,7 +76,7 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shortfall(self) -> BatchIncomplete | None:
-        """The error that describes what is missing, or None if all tasks are done."""
+        """The error that describes the tasks that are not done, or None if all tasks are done."""
         state, id_ = self.standing.state, self.batch.id
         if state is BatchState.COMPLETED:
             return None
