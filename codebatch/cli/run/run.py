@@ -253,7 +253,7 @@ def _refuse_with_batch(options: list[str]) -> None:
     """Raise InvalidInput if an option is given that applies only to a new batch."""
     if options:
         raise InvalidInput(
-            f"{options[0]} cannot be used with --batch, which resumes a batch as it was planned",
+            f"{options[0]} cannot be used with --batch, because a batch keeps its settings",
             hint="plan a new batch with: codebatch run PATH",
         )
 
@@ -300,7 +300,7 @@ def resume(
         if execution != ExecutionSettings(configuration=execution.configuration):
             raise InvalidInput(
                 "a `work` batch is resumed with the settings it was started with",
-                hint="start a new one: codebatch work run",
+                hint="start a new batch with: codebatch work run",
             )
         wishes = ResumeOptions(
             is_forced=is_forced, only=only, blocked=blocked, wait_answers=wait_answers, reloads=reloads

@@ -119,7 +119,7 @@ class Store:
         """Raise InvalidInput if the store was closed."""
         if not self._is_open:
             raise InvalidInput(
-                f"the store {self.root} is closed", hint="open the store again, or query it within its `with` block"
+                f"the store {self.root} is closed", hint="open the store again, or use it only inside its `with` block"
             )
 
     def close(self) -> None:

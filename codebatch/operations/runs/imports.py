@@ -159,7 +159,7 @@ def _check(execution: ExecutionSettings, files: Sequence[bytes], form: str, task
             hint="use at most 64 characters of a-z, 0-9, '-' and '_', starting with a letter",
         )
     if task in catalogue.installed or task in catalogue.own_places:
-        raise InvalidInput(f"{task} is a task that codebatch runs itself", hint="choose another name with --as")
+        raise InvalidInput(f"{task} is the name of a built-in task", hint="choose another name with --as")
     if sum(map(len, files)) > IMPORT_BYTES_MAX:
         subject = "the file has" if len(files) == 1 else "together, the files have"
         raise InvalidImport(f"{subject} more than {IMPORT_BYTES_MAX:,} bytes, the limit for imports")
