@@ -185,7 +185,7 @@ def executing(function: Callable[..., int]) -> Callable[..., int]:
     "shuffle_seed",
     type=int,
     metavar="SEED",
-    help="Process files in a random order that SEED determines",
+    help="Process files in random order; the same SEED gives the same order",
     details="The order does not change the results.",
 )
 @common_option("batch", default_text="batch of the current files, or a new batch", help="Resume this batch")

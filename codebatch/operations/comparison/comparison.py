@@ -64,8 +64,8 @@ class Comparison:
     def differences(self, states: Collection[State] = CHANGED) -> Iterator[Change]:
         """Return the changes in the given states, sorted by record type, path and location.
 
-        Removed records are sorted by their old location. If `unchanged` is among the states, unchanged findings are
-        included. Raises InvalidInput or StoreCorrupt.
+        Removed records are sorted by their old location. Unchanged findings are included only if `unchanged` is one of
+        the states. Raises InvalidInput or StoreCorrupt.
         """
         changes = [change for change in chain.from_iterable(self._by_kind.values()) if change.state in states]
         changes += self._unchanged_findings() if "unchanged" in states else ()

@@ -37,7 +37,7 @@ def import_findings(
 ) -> ImportResult:
     """Import findings of another tool as records of a task.
 
-    The records are stored in a new batch. When this function returns, this batch is durable and the latest batch.
+    The records are stored durably in a new batch, which becomes the latest batch.
 
     - `file`: one file, or several files of the same format.
     - `batch`: the batch to which the findings are added, by default the latest batch of the whole project. This batch

@@ -85,7 +85,7 @@ class WorkBatchStatus(msgspec.Struct, frozen=True, kw_only=True):
     - `coordinator`: the process that runs the batch, or None.
     - `workers`: the processes that run tasks. They can outlive the coordinator.
     - `capacity`: the current size of each pool.
-    - `asked`: maps digests to all questions that tasks have asked.
+    - `asked`: all questions that tasks have asked, with the digest of a question as its key.
     - `cost`: the sum of the costs that attempts reported, or None if no attempt reported a cost.
     - `unreadable`: the tasks whose last outcome is damaged. These tasks count as interrupted.
     - `is_expired`: whether the batch reached its time limit. No task starts until the batch is resumed.

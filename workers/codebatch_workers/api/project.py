@@ -29,20 +29,19 @@ class Project(Protocol):
         """The other files of the snapshot, if the batch is restricted to paths."""
 
     def records(self, task: str, *kinds: str, holding: str = "") -> Iterator[tuple[Entry, list[Record]]]:
-        """Yield each file with its records from the task `task`. The declaration of this task must list `task` in
-        `needs`.
+        """Yield each file with its records from the task `task`. A task can read only records of tasks that it needs.
 
         - `kinds`: include only records of these kinds.
         - `holding`: include only records whose JSON line contains this text. Such a search is faster.
 
-        Files without such records are left out. If the task failed for a file, the file has a `failure` record.
+        Files without such records are left out. If `task` failed for a file, the file has a `failure` record.
 
-        Raises ValueError if this task does not need `task`. Raises ObjectMissing or StoreCorrupt.
+        Raises ValueError if the calling task does not need `task`. Raises ObjectMissing or StoreCorrupt.
         """
 
     def records_of(self, file: Entry, task: str, *kinds: str) -> list[Record]:
-        """Return the records of one file of the batch from the task `task`. The declaration of this task must list
-        `task` in `needs`.
+        """Return the records of one file of the batch from the task `task`. A task can read only records of tasks that
+        it needs.
 
         With `kinds`, only records of these kinds are returned. Raises the errors of `records`, and ValueError if the
         file is in `outside`.
