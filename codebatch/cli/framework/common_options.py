@@ -63,7 +63,7 @@ COMMON = {
     "escape-formulas": _define(
         "--escape-formulas",
         is_flag=True,
-        help="With -o csv: make texts safe for spreadsheets",
+        help="With -o csv: escape texts that a spreadsheet would evaluate",
         details="A text that a spreadsheet would evaluate as a formula is prefixed with '.",
     ),
     "explain": _define("--explain", is_flag=True, help="Report on standard error what was read for the answer"),

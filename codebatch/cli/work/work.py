@@ -105,7 +105,7 @@ def work() -> None:
     help="Accept inferred dependencies without asking",
     details="With -q, inferred dependencies are not listed either.",
 )
-@option("--analyze", "is_looked_at", is_flag=True, help="Run nothing; same as `codebatch work analyze`")
+@option("--analyze", "is_looked_at", is_flag=True, help="Show the output of `codebatch work analyze`, and run nothing")
 @option("--dry-run", "is_rehearsed", is_flag=True, help="Show when each task would start, and run nothing")
 @option("--detach", "is_detached", is_flag=True, help="Run in the background and print the batch ID")
 @output_option
