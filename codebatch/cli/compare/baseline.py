@@ -99,7 +99,7 @@ def baseline_update(context: CommandContext, file: Path, batch_reference: str | 
     )
     if update.not_comparable:
         context.note(
-            f"kept: {count_of(update.not_comparable, 'finding')} that may not be fixed (not checked in the same way)"
+            f"kept: {count_of(update.not_comparable, 'finding')} that this batch did not check in the same way"
         )
     if update.excluded:
         context.note(f"not added: {count_of(update.excluded, 'new finding')}; to add, use --accept-new")
