@@ -33,7 +33,7 @@ class CodebatchError(Exception):
 
 
 class Stopped(CodebatchError):
-    """SIGINT stopped the command. After SIGTERM, the exit status is 143, after SIGHUP 129."""
+    """The command was stopped by a signal: SIGINT (130), SIGTERM (143) or SIGHUP (129)."""
 
     code = "interrupted"
     exit_status = 130
@@ -86,7 +86,7 @@ class NotInStore(UnknownId):
 
 
 class NoBatch(UnknownId):
-    """No batch was named, and the current project has none."""
+    """No batch was given, and the current project has no batch."""
 
     code = "no_batch"
     exit_status = 3
@@ -141,7 +141,7 @@ class WrongBatchKind(InvalidInput):
 
 
 class BatchIncomplete(CodebatchError):
-    """The batch ended or stopped without a result for every planned item."""
+    """The batch ended or stopped, and some planned results are missing."""
 
     code = "batch_incomplete"
     exit_status = 3
@@ -154,7 +154,7 @@ class BatchCancelled(BatchIncomplete):
 
 
 class BatchBlocked(BatchIncomplete):
-    """The only tasks left in a task list wait for answers."""
+    """All remaining tasks of a task list wait for answers."""
 
     code = "batch_blocked"
 
@@ -222,7 +222,9 @@ class StoreCorrupt(StoreError):
 
 
 class CorruptFile(StoreCorrupt):
-    """A file of the store that is missing, damaged or foreign. `problem` begins with a verb."""
+    """A file of the store that is missing, damaged or not made by codebatch. `problem` begins with a verb, such as
+    `is`.
+    """
 
     def __init__(self, path: str, problem: str, *, hint: str) -> None:
         super().__init__(f"{path} {problem}", hint=hint)

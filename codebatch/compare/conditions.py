@@ -48,8 +48,9 @@ class Condition(msgspec.Struct, frozen=True):
 class ConditionResult(msgspec.Struct, frozen=True, kw_only=True):
     """A condition of a check, and its result.
 
-    `value` is the number of findings, or the greatest value of a metric that is new or has increased; it is null if
-    there is none. `violations` counts the changes that exceed the `limit`.
+    - `value`: the number of findings or, for a metric, the greatest value that is new or has increased. It is null if
+      there is no such value.
+    - `violations`: the number of changes that exceed the `limit`.
     """
 
     condition: str

@@ -22,13 +22,15 @@ Thing = Record | TreeFile
 
 
 class Change(NamedTuple):
-    """A change of a record between two batches.
+    """A difference between a record in an older batch and the matching record in a newer batch.
 
     - `state`: the kind of change, such as `new`, `fixed` or `moved`.
-    - `old`, `new`: the record in the older and in the newer batch, or None if it does not exist there. For a group of
-      duplicates, it is the first listed record. If blocks were split or joined, several changes have the same record.
-    - `by`: the rule that matched a finding in both batches, or None.
+    - `old`, `new`: the record in the older and in the newer batch, or None if the batch has no such record.
+    - `by`: how a finding in one batch was matched with a finding in the other batch, or None.
     - `reason`: why the finding is suppressed or cannot be compared, or None.
+
+    Duplicates are compared by group. `old` and `new` are then the first records of a group. If a group was split or
+    several groups were joined, several changes have the same record.
 
     Example:
 

@@ -48,11 +48,12 @@ def make_export(
     """Return the findings of a batch in the format of another program. If an older batch `than` is given, return only
     regressions since that batch.
 
-    The filters are the filters of `findings`. Hints are left out, unless `severity` selects them. `ctags` exports
-    definitions, and only the filters for language and path can be used with it. The same batches give the same bytes.
+    The filters are the same as in `findings`. Hints are left out, unless `severity` selects them. The format `ctags`
+    contains definitions instead of findings; it supports only the filters for language and path. The same batches give
+    the same bytes.
 
     Raises InvalidInput, StoreCorrupt or BatchIncomplete. If the batches were opened with `partial`, incomplete batches
-    are exported. A SARIF export is then marked as incomplete.
+    are exported too. A SARIF export is then marked as incomplete.
     """
     if form == "ctags":
         if than is not None:

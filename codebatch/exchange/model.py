@@ -12,10 +12,12 @@ Form = Literal["sarif", "github", "gitlab", "checkstyle", "rdjson", "ctags"]
 
 
 class Export(msgspec.Struct, frozen=True, kw_only=True):
-    """The bytes of an export, and the number of exported findings. For ctags, it is the number of definitions.
+    """The result of an export.
 
-    `excluded` describes what was left out because of limits of the format. `summary` is a summary in Markdown, which
-    only the format `github` has.
+    - `data`: the bytes of the exported file.
+    - `count`: the number of exported findings, or for ctags the number of definitions.
+    - `excluded`: descriptions of findings that were left out because of limits of the format.
+    - `summary`: for the format `github`, a summary in Markdown; otherwise empty.
     """
 
     data: bytes

@@ -238,7 +238,7 @@ def decide_chain(
     if len(chain) > _CHAIN_MAX:
         raise SourceUnreadable(
             f"more than {_CHAIN_MAX} ignore files apply to {display_path(path[:SHOWN_BYTES])}…",
-            hint="exclude it with --exclude",
+            hint="exclude the path with --exclude",
         )
     for patterns in chain:
         pattern = patterns.decide(path, is_directory=is_directory)

@@ -122,9 +122,9 @@ class Diagnostic(Located, frozen=True, kw_only=True, tag="diagnostic"):
 class Metric(Located, frozen=True, kw_only=True, tag="metric"):
     """A number about a file or, if `symbol` is set, about a function. `symbol` is the qualified name of the function.
 
-    `line` is the line of the function's name, if the function has one. `end_line` is set for the complexity of a
-    function without a name, because such a function has no symbol record. `cell` and `cell_line` are as in a
-    diagnostic.
+    `line` is the line of the function's name, if the function has a name. `end_line` is set for the complexity of a
+    function without a name, because no symbol record has its end. In a notebook, `cell` is the number of the cell, and
+    `cell_line` is the line in the cell.
     """
 
     metric: str
@@ -139,7 +139,8 @@ class Metric(Located, frozen=True, kw_only=True, tag="metric"):
 class Symbol(Located, frozen=True, kw_only=True, tag="symbol"):
     """A definition or an import. `scope` is the qualified name of the enclosing definition, or empty at top level.
 
-    `parameters` and `decorators` are names in source order. `cell` and `cell_line` are as in a diagnostic.
+    `parameters` and `decorators` are names in source order. In a notebook, `cell` is the number of the cell, and
+    `cell_line` is the line in the cell.
     """
 
     name: str
@@ -160,22 +161,22 @@ class Symbol(Located, frozen=True, kw_only=True, tag="symbol"):
 class Edge(Located, frozen=True, kw_only=True, tag="edge"):
     """A relation between code at `source` and the name `target`, such as an import or a call.
 
-    `source` is a qualified name, or empty for the file itself. `target` is the name as written in the source. Only
-    edges of type `depends` are resolved:
+    `source` is a qualified name, or empty for the file itself. `target` is the name as written in the source, except in
+    edges of type `depends`. In these edges, an import is resolved to a file:
 
-    - `target`: a path of the snapshot, or a name if `resolution` is `external`.
-    - `imported`: the name as written.
+    - `target`: the path of the imported file. If `resolution` is `external`, it is a name outside the project.
+    - `imported`: the name as written in the source.
 
     For imports:
 
-    - `is_module`: the whole name is the name of a module, as in Python's `import a.b` and Rust's `mod a;`. Without it,
+    - `is_module`: the whole name is the name of a module, as in Python's `import a.b` and Rust's `mod a;`. If unset,
       `a.b` could also be the name `b` in the module `a`.
-    - `module_file`: the path in the attribute `#[path]` of Rust's `mod a;`. If it begins with `./`, it is relative to
-      the directory of the file, otherwise to the directory of the file's module.
+    - `module_file`: the path in the attribute `#[path]` of Rust's `mod a;`. If the path begins with `./`, it is
+      relative to the directory of the file, otherwise to the directory of the file's module.
     - `type_only`: the import is only for type checkers and is never executed.
     - `deferred`: the import is executed after the file was loaded, for example in a function.
 
-    `cell` and `cell_line` are as in a diagnostic.
+    In a notebook, `cell` is the number of the cell, and `cell_line` is the line in the cell.
     """
 
     edge_type: EdgeType
@@ -193,14 +194,16 @@ class Edge(Located, frozen=True, kw_only=True, tag="edge"):
 
 
 class Failure(Located, frozen=True, kw_only=True, tag="failure"):
-    """A file that a task could not process. The evidence is in the journal, because it differs from run to run."""
+    """A file that a task could not process. The evidence, such as a traceback, is only in the journal, because it can
+    differ between runs.
+    """
 
     task: str
     reason: FailureReason
 
 
 class Ast(Located, frozen=True, kw_only=True, tag="ast"):
-    """A stored syntax tree, from `--emit-ast`. `object` is the digest of the stored bytes. `format` is the name of
+    """A syntax tree that `--emit-ast` stored. `object` is the digest of the stored bytes, and `format` is the name of
     their format.
     """
 
@@ -209,12 +212,12 @@ class Ast(Located, frozen=True, kw_only=True, tag="ast"):
 
 
 class Fingerprints(Located, frozen=True, kw_only=True, tag="fingerprints"):
-    """Hashes of the code of a file, from which duplicate blocks are found. All values are base64.
+    """Hashes of the code of a file, used to find duplicate blocks. All values are base64.
 
     - `hashes`: 4 bytes for each window of code lines.
-    - `gaps`: one byte for each window: the number of code lines since the window before.
-    - `comments`: numbers of 4 bytes each: the distance in bytes to a comment, its length, the distance to the next
-      comment, and so on.
+    - `gaps`: one byte for each window: the number of code lines since the previous window.
+    - `comments`: numbers of 4 bytes each: the offset of the first comment, its length, the distance to the next
+      comment, its length, and so on.
 
     The file workers/TASKS.md, section "Duplicates", defines the hashes.
     """

@@ -81,14 +81,14 @@ class TaskDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskDeclaration(TaskDescription, frozen=True, kw_only=True):
-    """The declaration of a task: everything that a plan needs to know.
+    """The declaration of a task. It contains everything that is needed to plan the task.
 
     - `contexts`: the contexts that the task sees, in addition to the contexts of the tasks that it needs.
     - `config`: the type of its configuration. It is a struct whose fields have defaults and can be written as JSON.
       `__post_init__` raises ValueError for invalid values, before a batch is created. The struct should forbid unknown
       fields.
-    - `prepare`: converts the configuration as written to the configuration of the plan.
-    - `configured_contexts`: further contexts that depend on the configuration.
+    - `prepare`: a function that converts the configuration as written to the configuration of the plan.
+    - `configured_contexts`: a function that returns further contexts, depending on the configuration.
     """
 
     config: type[msgspec.Struct] = NoConfig

@@ -60,7 +60,7 @@ def place_of(name: str, settings: Mapping[str, Json], project: Path) -> OwnPlace
         reuse = msgspec.convert(settings.get("reuse", True), bool)
     except (ValueError, OSError) as error:  # A path that contains NUL raises ValueError.
         raise InvalidConfiguration(
-            f"`tools`, `files` or `reuse` of the task {name!r}: {error}",
+            f"invalid `tools`, `files` or `reuse` of the task {name!r}: {error}",
             hint='for example: files = ["tools/words.txt"]',
         ) from error
     for key, file_path in files.items():

@@ -24,16 +24,16 @@ _OF_ALL_FILES = frozenset(("duplicate", "metric"))
 class Completeness(msgspec.Struct, frozen=True, kw_only=True):
     """The completeness of an answer.
 
-    - `planned`: the number of results that the question needs.
-    - `done`: the number of these results that have ended.
-    - `failed`: the number of results that ended with a failure. It is 0 if the answer lists the failures.
-      `failed_tasks` are the tasks of these results.
+    - `planned`: the number of results that the answer needs.
+    - `done`: how many of these results exist. Failures are included.
+    - `failed`: how many of these results are failures. It is 0 if the answer lists the failures.
+    - `failed_tasks`: the tasks that failed.
     - `lost`: the number of files that could not be read.
-    - `lacks_files`: the answer needs all files of the project, but the batch is restricted to paths.
-    - `unfollowed`: uses of a file that are unknown, because its language does not need an import for them; otherwise
-      empty.
-    - `files_done`: for a batch that is running or was stopped, the number of its `files` that have all needed results;
-      otherwise None.
+    - `lacks_files`: whether the answer needs all files of the project, but the batch is restricted to paths.
+    - `unfollowed`: a description of possible uses of a file that are not in the answer, because the language does not
+      need imports for them. Otherwise empty.
+    - `files_done`: if the batch is running or was stopped, how many of its `files` have all needed results. Otherwise
+      None.
     """
 
     planned: int = 0
@@ -54,7 +54,7 @@ class Completeness(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def progress(self) -> str:
-        """If the batch is running, a phrase that describes its progress.
+        """If the batch is running, a phrase that describes its progress, for example `812 of 4,450 files done`.
 
         Empty if the batch is not running or all needed results exist.
         """

@@ -30,9 +30,9 @@ from codebatch.report.tree import cut_tree
 
 
 def make_report(batch: Batch, limits: ReportLimits | None = None, *, older: Batch | str | None = None) -> Answer[bytes]:
-    """Return the report of a batch as one HTML file of at most PAGE_BYTES_MAX bytes.
+    """Return a report of a batch as one HTML file of at most PAGE_BYTES_MAX bytes.
 
-    It includes the changes since an `older` batch.
+    With `older`, the report includes the changes since this older batch.
 
     To report on an incomplete batch, open both batches with `partial`. The same batches and the same git history give
     the same bytes. Raises InvalidInput, BatchIncomplete or StoreCorrupt.

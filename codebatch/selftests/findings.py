@@ -38,7 +38,7 @@ class GateEnvironment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GateContext(msgspec.Struct, frozen=True, kw_only=True):
-    """The store, batch and snapshot that a self-test checked. Members are null if missing or unreadable."""
+    """The store, batch and snapshot that a self-test checked. Members that are missing or unreadable are null."""
 
     store: str | None
     batch_id: str | None
@@ -48,9 +48,10 @@ class GateContext(msgspec.Struct, frozen=True, kw_only=True):
 class GateResult(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch selftest run`.
 
-    `reason` says why the self-test was skipped; otherwise it is empty. `details` counts what was checked. `failures`
-    lists the first violations; `failures_count` is the number of all violations. `artifacts` is always empty, because
-    no self-test leaves files.
+    - `reason`: why the self-test was skipped; otherwise empty.
+    - `details`: the number of checked items of each kind.
+    - `failures`: the first violations. `failures_count` is the number of all violations.
+    - `artifacts`: always empty, because no self-test leaves files.
     """
 
     schema: Literal["codebatch.gate-run/1"] = "codebatch.gate-run/1"
@@ -69,7 +70,9 @@ class GateResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BundleResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer of `codebatch selftest bundle`. `passed` is set if no self-test failed and not all were skipped."""
+    """The answer of `codebatch selftest bundle`. `passed` is set if no self-test failed and at least one was not
+    skipped.
+    """
 
     schema: Literal["codebatch.gate-bundle/1"] = "codebatch.gate-bundle/1"
     bundle_name: str

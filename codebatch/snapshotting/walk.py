@@ -225,7 +225,7 @@ def too_long(path: bytes) -> SourceUnreadable:
     """Return the error for a path that is too long for a snapshot."""
     return SourceUnreadable(
         f"a path is longer than {PATH_BYTES_MAX} bytes: {display_path(path[:SHOWN_BYTES])}…",
-        hint="exclude it with --exclude",
+        hint="exclude the path with --exclude",
     )
 
 

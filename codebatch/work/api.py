@@ -50,14 +50,14 @@ def start(
     `files` are task lists; by default, the task list of the current project is used. The arguments are the options of
     `codebatch work run` and override settings in the files:
 
-    - `tasks`: run these tasks and the tasks that they need, by default all tasks. With `only`, the tasks that they need
-      do not run and count as done.
+    - `tasks`: run these tasks and the tasks that they need, by default all tasks.
+    - `only`: do not run the tasks that the selected tasks need. They count as done.
     - `tags`: select tasks with one of these tags.
     - `unfinished`: select only tasks that are not done. If there are none, NothingToDo is raised.
     - `timeout`: the time limit of the whole batch in seconds.
     - `halt`: with `"now"`, the first failure terminates running tasks.
-    - `env`: environment variables. `NAME=VALUE` is stored. For `NAME`, the value is taken from the environment and not
-      stored.
+    - `env`: environment variables. The value in `NAME=VALUE` is stored. For `NAME` alone, the value is read from the
+      environment and not stored.
     - `command`: the command of tasks that define none.
     - `infer`: if False, the strategy `auto` does not infer dependencies.
     - `parallel_batches`: run even if another batch runs in the same directory.
@@ -114,9 +114,10 @@ def iter_events(
 ) -> Iterator[AnyEvent]:
     """Yield the events of a batch, by default the latest batch. The batch can be a task list or an analysis.
 
-    With `since`, only events after the event with this cursor are yielded. With `follow`, new events are yielded until
-    the batch ends or no process runs the batch. Raises InvalidInput if `since` is not a valid cursor, and the errors of
-    `get`.
+    - `since`: yield only events after the event with this cursor.
+    - `follow`: also yield new events, until the batch ends or no process runs the batch.
+
+    Raises InvalidInput if `since` is not a valid cursor, and the errors of `get`.
     """
     opened = open_store(store)
     place = cursor_of(since)
@@ -140,7 +141,7 @@ def resume(
 ) -> WorkRunResult:
     """Resume a batch, and run tasks again that failed or were cancelled.
 
-    The default is the latest batch. If `store` is given, `batch` is required.
+    By default, the latest batch is resumed. If `store` is given, `batch` is required.
 
     - `force`: also rerun completed tasks.
     - `only`: retry only these tasks.
@@ -204,9 +205,10 @@ def answer(
 ) -> WorkBatch:
     """Answer the question of a task.
 
-    If the batch is running, the task continues at once. Otherwise, it continues with `resume`. The default is the only
-    running batch or, if none is running, the latest one. If `question` is given, the question is answered only if its
-    digest starts with this text.
+    By default, the only running batch is used or, if no batch is running, the latest batch. If `question` is given, the
+    question is answered only if its digest starts with this text.
+
+    If the batch is running, the task continues at once. Otherwise, the task continues with `resume`.
 
     Raises InvalidInput if the task does not ask this question, the answer is not allowed, or another answer was
     accepted first. Raises the errors of `get`.
@@ -228,9 +230,9 @@ def retry(
 
 
 def skip(*tasks: str, as_done: bool = False, batch: str | None = None, store: str | Path | None = None) -> WorkBatch:
-    """Skip tasks. Running tasks are terminated. The default is the only running batch.
+    """Skip tasks of a batch, by default of the only running batch. Running tasks are terminated.
 
-    Tasks that need a skipped task are skipped too. With `as_done`, the given tasks count as done instead, so that tasks
+    Tasks that need a skipped task are skipped too. With `as_done`, the given tasks count as done instead, and tasks
     that need them can run. Raises InvalidInput if a task is already done, and the errors of `get`.
     """
     opened = open_store(store)
@@ -238,13 +240,13 @@ def skip(*tasks: str, as_done: bool = False, batch: str | None = None, store: st
 
 
 def pause(batch: str | None = None, *, store: str | Path | None = None) -> WorkBatch:
-    """Start no more tasks of a batch until `unpause` or `resume`. The default is the only running batch."""
+    """Start no more tasks of a batch until `unpause` or `resume`. By default, the only running batch is paused."""
     opened = open_store(store)
     return pause_batch(opened, resolve_live(opened, batch))
 
 
 def unpause(batch: str | None = None, *, store: str | Path | None = None) -> WorkBatch:
-    """Start tasks again after `pause`."""
+    """Start tasks of a batch again after `pause`."""
     opened = open_store(store)
     return unpause_batch(opened, resolve_live(opened, batch))
 
@@ -256,7 +258,8 @@ def change(
     pools: Mapping[str, int] | None = None,
     store: str | Path | None = None,
 ) -> WorkBatch:
-    """Change how many tasks run at once, and the sizes of pools. The default is the only running batch.
+    """Change how many tasks of a batch run at once, and the sizes of its pools. By default, the only running batch is
+    changed.
 
     Running tasks continue. Raises InvalidInput for an unknown pool or a number below 1, and the errors of `get`.
     """
@@ -265,7 +268,7 @@ def change(
 
 
 def questions(batch: str | None = None, *, store: str | Path | None = None) -> list[OpenQuestion]:
-    """Return the open questions of a batch, in the order of the tasks in its file."""
+    """Return the open questions of a batch, in the order of its tasks."""
     return open_questions(get(batch, store=store))
 
 

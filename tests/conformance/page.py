@@ -10,8 +10,8 @@ from tests.conformance.table import described_table
 PAGE = Path(__file__).parents[2] / "codebatch" / "help" / "languages.md"
 _SECTION = re.compile(r"(?<=\n## Constructs by version\n\n).*?(?=\n## )", re.DOTALL)
 _ABOUT = """\
-Each language is tested with constructs from its specification (`tests/conformance` in the source repository). The list
-shows the number of constructs for each language, and the newest version of the language that they cover:
+Each language is tested with constructs from its specification (`tests/conformance` in the source repository). This list
+shows for each language the number of constructs and the newest version of the language that is tested:
 
 """
 

@@ -87,9 +87,9 @@ def described_table() -> str:
         language = _read(name)
         numbers = [each.since for each in language.construct if re.fullmatch(r"[\d.]+", each.since)]
         newest = language.newest or max(numbers, key=_as_numbers, default="")
-        parts.append(f"{name} {len(language.construct)}{f' (to {newest})' if newest else ''}")
+        parts.append(f"{name} {len(language.construct)}{f' ({newest})' if newest else ''}")
         gaps += [f"{name}, {each.name}: {each.gap[0].lower()}{each.gap[1:]}" for each in language.construct if each.gap]
-    lines = textwrap.wrap(f"{', '.join(parts)}.", _WIDTH)
+    lines = textwrap.wrap(f"Number of constructs (and newest version): {', '.join(parts)}.", _WIDTH)
     for gap in gaps:
         lines += ["", "These constructs are not analysed correctly:", ""] if gap is gaps[0] else []
         lines += textwrap.wrap(f"- {gap}", _WIDTH, subsequent_indent="  ")

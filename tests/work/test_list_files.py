@@ -136,7 +136,7 @@ YAML_MISTAKES = [
     ("? [a]\n: b\n", "w.yaml:1 is not valid YAML: a key is a list or a table", None),
     ("a: \x01\n", "w.yaml:1 is not valid YAML: ", None),
     ("[" * 100_000, "w.yaml:1 is not valid YAML: it is nested too deeply", None),
-    ("- a\n- b\n", "w.yaml is not a table of settings and tasks", "below `tasks`"),
+    ("- a\n- b\n", "w.yaml is not a table of settings and tasks", "into the table `tasks`"),
     ("tasks:\n  a: make\n", "w.yaml:2: the task 'a' is not a table", "run ="),
     (f"{A}  A:\n    run: y\n", "ids in w.yaml:3: [tasks.a] and w.yaml:5: [tasks.A] differ", None),
     (f"{A}    needs: [b]\n", "w.yaml:3: 'a' needs 'b', which does not exist", None),

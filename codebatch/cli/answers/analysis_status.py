@@ -19,8 +19,9 @@ from codebatch.store.batches.store import StoreDir
 class StatusAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch status` for an analysis.
 
-    `planned` is the number of results that the batch will have. `results` is the number of results that exist. `failed`
-    is the number of results that could not be produced.
+    - `planned`: the number of results that a complete batch has.
+    - `results`: the number of results that exist.
+    - `failed`: the number of results that could not be produced.
     """
 
     batch_id: str

@@ -48,7 +48,8 @@ _REASONS = {
 class Changed(msgspec.Struct, frozen=True, kw_only=True):
     """A record that both batches have, in the older and in the newer batch.
 
-    `by` is the rule that matched a finding of both batches; it is null for other records.
+    `by` describes how a finding in one batch was matched with a finding in the other batch. It is null for other
+    records.
     """
 
     state: State
@@ -58,7 +59,9 @@ class Changed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DifferenceSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers of changes: the totals of CodeBatch 1, and `states` with the number for each state."""
+    """The numbers of changes. `states` has the number of changes in each state. The other members are the totals that
+    CodeBatch 1 printed.
+    """
 
     added_count: int
     removed_count: int

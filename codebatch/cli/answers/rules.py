@@ -45,7 +45,7 @@ class RuleShown(RuleRow, frozen=True, kw_only=True):
 
 
 class WrongExample(msgspec.Struct, frozen=True, kw_only=True):
-    """An example that failed: a `bad` example without a finding, or a `good` example with one."""
+    """An example that failed: a `bad` example without a finding, or a `good` example with a finding."""
 
     example: Literal["bad", "good"]
     text: str
@@ -61,9 +61,9 @@ class RuleTested(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileTried(PathMembers, frozen=True, kw_only=True):
-    """A file on which custom rules were tested. `rules` is the number of rules for its language.
+    """A file on which custom rules were tested. `rules` is the number of custom rules for the language of the file.
 
-    `skip_reason` says why the file was skipped; otherwise it is empty.
+    `skip_reason` is the reason why the file was skipped; otherwise it is empty.
     """
 
     language: str

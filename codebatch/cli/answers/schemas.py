@@ -99,7 +99,7 @@ class FileRow(EntryRow, frozen=True, kw_only=True):
 
 
 class WhyTaken(PathMembers, frozen=True, kw_only=True):
-    """The answer of `codebatch files --why`: whether a path is included, and the rule that decides this."""
+    """The answer of `codebatch files --why`: whether a path is included, and the rule that includes or excludes it."""
 
     included: bool
     rule: str
@@ -212,8 +212,8 @@ class PartHeld(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AnswerOrigin(msgspec.Struct, frozen=True, kw_only=True):
-    """The origin of the records of a file: its batch and snapshot, and the place in the batch from which they were
-    read.
+    """The origin of the records of a file: the batch, its snapshot, and the place in the batch from which the records
+    were read.
     """
 
     batch_id: str
@@ -241,8 +241,9 @@ class InspectedOrigin(PathMembers, frozen=True, kw_only=True):
 
 
 class LineInspected(PathMembers, frozen=True, kw_only=True):
-    """The answer of `codebatch inspect FILE:LINE`. `source` has the line and the lines around it. `complete`,
-    `percent`, `stale` and `paths` are as in the answer of `codebatch summary`.
+    """The answer of `codebatch inspect FILE:LINE`. `source` has this line and the lines around it.
+
+    `complete`, `percent`, `stale` and `paths` are as in the answer of `codebatch summary`.
     """
 
     batch_id: str
@@ -293,8 +294,10 @@ class ReferenceRow(PathMembers, frozen=True, kw_only=True):
 class FoundPlace(PathMembers, frozen=True, kw_only=True):
     """A match in the answer of `codebatch find`.
 
-    `source` is the first line of the match. `captures` maps each metavariable to its text. With `--files`, the row is a
-    file: `places` is its number of matches, and the other members are missing.
+    `source` is the first line of the match. `captures` maps each metavariable to its text.
+
+    With `--files`, each row is a file instead. `places` is its number of matches, and the members of matches are
+    missing.
     """
 
     line: int | UnsetType = UNSET

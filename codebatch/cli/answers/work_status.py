@@ -57,8 +57,9 @@ class WorkTaskRow(msgspec.Struct, frozen=True, kw_only=True):
     """A task of a task list.
 
     - `explanation`: the reason for its state.
-    - `round`: the number of its attempts; 0 if it never started.
-    - `try_number`: the number of the last or next try. `tries_max` is the maximum.
+    - `round`: the number of its latest round, or 0 if the task never started. Each retry begins a new round.
+    - `try_number`: the number of the last or next try.
+    - `tries_max`: the maximum number of tries.
     - `exit_status`: negative if a signal ended the command.
     - `log`: the path of the latest log.
     - `question`, `question_text`: the digest and the text of an open question.
@@ -91,17 +92,20 @@ class ClosedPoolRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """The status of a task list. `counts` has the number of tasks in each state; `tasks` are in the order of the file.
+    """The status of a batch of a task list.
 
-    - `eta_seconds`: the estimated remaining time. With a probability of 10%, 50% and 90% the batch ends within these
-      times. It is null if no estimate is possible.
+    - `counts`: the number of tasks in each state.
+    - `tasks`: the tasks in the order of the task list.
+    - `eta_seconds`: three estimates of the remaining time. The batch ends within these times with a probability of 10%,
+      50% and 90%. It is null if no estimate is possible.
     - `stalled`: tasks are left, but no process runs the batch.
     - `timed_out`: the batch reached its time limit. No task starts until the batch is resumed.
     - `closed_pools`: the pools that wait for the end of a rate limit.
     - `cost`: the sum of the costs that attempts reported, or null if no attempt reported a cost.
-    - `coordinator`, `workers`: the process that runs the batch, and the processes that run commands.
-    - `list_changes`: the differences between the batch and its list when the batch was resumed, before any --reload. It
-      is null if there are none.
+    - `coordinator`: the process that runs the batch.
+    - `workers`: the processes that run commands.
+    - `list_changes`: how the task list differed from the batch when the batch was resumed, before any `--reload`. It is
+      null if there were no differences.
     """
 
     batch_id: str

@@ -41,8 +41,8 @@ class BaselineUpdated(Update, frozen=True, kw_only=True):
 
 
 class BaselineRule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule in the answer of `codebatch baseline show`: its number of findings, and the number of files with these
-    findings.
+    """A rule in the answer of `codebatch baseline show`, with its number of findings and the number of files that
+    contain these findings.
     """
 
     tool: str
@@ -99,8 +99,7 @@ def baseline_update(context: CommandContext, file: Path, batch_reference: str | 
     )
     if update.not_comparable:
         context.note(
-            f"kept: {count_of(update.not_comparable, 'finding')} that this batch cannot confirm as fixed "
-            "(not checked in the same way)"
+            f"kept: {count_of(update.not_comparable, 'finding')} that this batch did not check in the same way"
         )
     if update.excluded:
         context.note(f"not added: {count_of(update.excluded, 'new finding')}; to add, use --accept-new")

@@ -48,12 +48,14 @@ class CheckedBatch(msgspec.Struct, frozen=True, kw_only=True):
 class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch check`.
 
-    - `base_reason`: why this base was chosen, or why there is none.
+    - `base_reason`: why this base was chosen, or why there is no base.
     - `compared`: whether there is a base. Without a base, `passed` is true.
     - `counts`: the number of compared records in each state.
     - `forbidden`: all changes that violate a condition, in the form of rows of `codebatch regressions`.
     - `allowed`: the first new findings that violate no condition. `allowed_count` is the number of all such findings.
-    - `outside_change`, `on_unchanged_lines`: the numbers of regressions that do not belong to the change.
+    - `outside_change`: the number of regressions that were ignored because the change did not touch their lines.
+    - `on_unchanged_lines`: with `--changed-lines`, the number of other regressions that were ignored because their
+      lines are unchanged since the base.
     - `list_command`: the command that lists all regressions.
 
     `complete`, `percent`, `stale` and `paths` are as in the answer of `codebatch summary`.
@@ -93,7 +95,7 @@ class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
     "metric:NAME>N fails if a value above N is new or has increased. metric:NAME+N fails if a value has increased by "
     "more than N.",
 )
-@option("--changed-lines", is_flag=True, help="Judge only findings on changed lines")
+@option("--changed-lines", is_flag=True, help="Consider only findings on changed lines")
 @option(
     "--baseline",
     type=click.Path(path_type=Path),
@@ -105,7 +107,7 @@ class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
 @option(
     "--allow-incomparable",
     is_flag=True,
-    help="Compare even if the tasks of BASE and HEAD differ and BASE cannot be run again",
+    help="Compare even if BASE has other tasks and cannot be run again with the tasks of HEAD",
 )
 @common_option("jobs")
 @with_common_options
@@ -123,7 +125,7 @@ def check(
     """Fail if a change introduces regressions, by default new errors.
 
     Compares HEAD, by default the latest batch, with BASE. Both are batches, @NAMEs, snapshots or git commits. A
-    commit without a batch is run first.
+    commit without a batch is analysed first.
 
     In git, the default BASE is the commit where the change starts: the merge base with the default branch.
 

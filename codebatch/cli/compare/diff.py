@@ -94,7 +94,7 @@ _OPTIONS: tuple[Callable[[Callable[..., object]], Callable[..., object]], ...] =
         metavar="KIND",
         type=click.Choice(KINDS),
         default_text=KINDS[0],
-        help=f"Compare this kind: {', '.join(KINDS[:-1])} or {KINDS[-1]}",
+        help=f"Compare records of this kind: {', '.join(KINDS[:-1])} or {KINDS[-1]}",
     ),
     filter_options(
         "--severity", "--code", "--tool", "--name", "--symbol-type", "--metric", "--lang", "--path",
@@ -126,8 +126,8 @@ _OPTIONS: tuple[Callable[[Callable[..., object]], Callable[..., object]], ...] =
 def diff(context: CommandContext, options: DiffOptions, states: tuple[State, ...]) -> int:
     """Compare the findings of two batches or commits.
 
-    BASE and HEAD are batches, @NAMEs, snapshots or git commits. A commit without a batch is run first. The default is
-    latest~1 and latest.
+    BASE and HEAD are batches, @NAMEs, snapshots or git commits. A commit without a batch is analysed first. By default,
+    latest~1 is compared with latest.
 
     Findings that moved, are suppressed or cannot be compared are only counted. --state or --json lists them.
     """
@@ -145,8 +145,8 @@ def diff(context: CommandContext, options: DiffOptions, states: tuple[State, ...
 def regressions(context: CommandContext, options: DiffOptions) -> int:
     """List new findings, raised severities and worsened metrics.
 
-    BASE and HEAD are batches, @NAMEs, snapshots or git commits. A commit without a batch is run first.
-    The default is latest~1 and latest.
+    BASE and HEAD are batches, @NAMEs, snapshots or git commits. A commit without a batch is analysed first. By default,
+    latest~1 is compared with latest.
     """
     comparison = _compare(context, options)
     changes_found = [*comparison.differences(REGRESSIONS)]
@@ -160,8 +160,8 @@ def regressions(context: CommandContext, options: DiffOptions) -> int:
 def improvements(context: CommandContext, options: DiffOptions) -> int:
     """List fixed findings, lowered severities and improved metrics.
 
-    BASE and HEAD are batches, @NAMEs, snapshots or git commits. A commit without a batch is run first.
-    The default is latest~1 and latest.
+    BASE and HEAD are batches, @NAMEs, snapshots or git commits. A commit without a batch is analysed first. By default,
+    latest~1 is compared with latest.
     """
     comparison = _compare(context, options)
     changes_found = [*comparison.differences(IMPROVEMENTS)]

@@ -63,7 +63,7 @@ COMMON = {
     "escape-formulas": _define(
         "--escape-formulas",
         is_flag=True,
-        help="With -o csv: make texts safe for spreadsheets",
+        help="With -o csv: escape texts that a spreadsheet would evaluate",
         details="A text that a spreadsheet would evaluate as a formula is prefixed with '.",
     ),
     "explain": _define("--explain", is_flag=True, help="Report on standard error what was read for the answer"),
@@ -97,7 +97,7 @@ COMMON = {
     "take-over": _define(
         "--take-over",
         is_flag=True,
-        help="Take over work from processes on other hosts that no longer run",
+        help="Take over the work of dead processes on other hosts",
         details="Use this option only if no process on another host works on the batch.",
     ),
     "include": _define(
@@ -122,7 +122,7 @@ COMMON = {
         metavar="PATH",
         is_common=False,
         default_text="store of HEAD",
-        help="Store that holds BASE",
+        help="Store that contains BASE",
     ),
     "pipeline": _define(
         "--pipeline",

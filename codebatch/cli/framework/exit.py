@@ -107,7 +107,7 @@ def refuse_completing_nothing(environment: Mapping[str, str]) -> None:
         if value is None or (is_number and not re.fullmatch(form, value)):
             raise InvalidInput(
                 f"{COMPLETE_VARIABLE} is set, but {name} is missing or invalid",
-                hint="the completion script sets both; print it with: codebatch completion bash",
+                hint="the completion script sets both variables; print the script with: codebatch completion bash",
             )
 
 

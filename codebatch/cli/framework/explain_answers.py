@@ -20,7 +20,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExplainedCommand(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer of `codebatch explain COMMAND`. `answer` is the name of the schema of the command's answer under
+    """The answer of `codebatch explain COMMAND`. `answer` is the name of the schema that the answer of COMMAND has with
     `--json`.
     """
 

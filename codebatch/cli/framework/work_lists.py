@@ -79,7 +79,7 @@ _OPTIONS = [
         help="Minimum confidence of inferred dependencies, from 0 to 1",
         details="A value of 0.7 leaves out dependencies that are inferred because two tasks change the same file.",
     ),
-    option("--strict", "is_strict", is_flag=True, help="Fail if `each` of a task matches nothing"),
+    option("--strict", "is_strict", is_flag=True, help="Fail if a task with `each` has no members"),
 ]
 _NAMES = tuple(Listing.__annotations__)
 

@@ -18,7 +18,7 @@ trust_option = option(
     "--trust",
     "is_trusted",
     is_flag=True,
-    help="Run commands of a store that you did not create here",
+    help="Run commands even if the store was not created on this machine",
     details="Without this option, codebatch shows the commands of such a store and does not run them.",
 )
 output_option = option(

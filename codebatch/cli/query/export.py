@@ -75,7 +75,7 @@ def export(
     """Export findings for other programs, or definitions for editors.
 
     Exports all findings of a batch. With BASE and HEAD, exports only the regressions of HEAD. BASE and HEAD are
-    batches, @NAMEs, snapshots or git commits. A commit without a batch is run first.
+    batches, @NAMEs, snapshots or git commits. A commit without a batch is analysed first.
 
     \b
     FORMAT is one of:
@@ -91,7 +91,7 @@ def export(
     """
     _refuse(form, pair, batch_reference, summary, with_hints=with_hints, has_severity=bool(severity))
     if base_store is not None and not pair:
-        raise InvalidInput("--base-store cannot be used without A and B")
+        raise InvalidInput("--base-store cannot be used without BASE and HEAD")
     places = _places(form, output, summary, as_json=context.as_json)
     if pair:
         than, batch = ask_sides(context, pair[0], pair[1], base_store)
@@ -163,7 +163,7 @@ def _refuse(
 ) -> None:
     """Raise InvalidInput for contradictory or ineffective arguments."""
     if pair and batch_reference is not None:
-        raise InvalidInput("--batch cannot be used with A and B")
+        raise InvalidInput("--batch cannot be used with BASE and HEAD")
     if len(pair) not in (0, 2):
         hint = f"for one batch: codebatch export {form} --batch ID; for a comparison: codebatch export {form} A B"
         raise InvalidInput("give two batches to compare, or none", hint=hint)

@@ -71,7 +71,8 @@ def find(
     codebatch find -l c --query '(goto_statement) @match'
 
     A pattern is one expression, statement or definition. Metavariables such as $X are in capitals. If a metavariable
-    occurs twice, both must match the same text. For anything else, write a query; `codebatch ast FILE` shows the nodes.
+    occurs twice, both occurrences must match the same text. For anything else, write a query; `codebatch ast FILE`
+    shows the nodes.
     """
     if context.as_json and form not in (None, "json"):
         raise InvalidInput(f"-o {form} cannot be used with --json")

@@ -57,7 +57,8 @@ def findings(
 ) -> int:
     """List likely bugs and other findings, grouped by rule.
 
-    The most certain rules come first. Findings in test files, examples and other non-production files come last.
+    Rules are sorted by severity, errors first. Within a severity, findings in test files, examples and other
+    non-production files come last.
 
     Each PATH restricts the list to a file or to the files below a directory.
 

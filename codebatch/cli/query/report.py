@@ -51,7 +51,7 @@ def report(context: CommandContext, pair: tuple[str, ...], batch_reference: str 
     between directories, and findings by rule.
 
     With BASE and HEAD, it reports HEAD and what changed since BASE. Both are batches, @NAMEs, snapshots or git commits.
-    A commit without a batch is run first.
+    A commit without a batch is analysed first.
 
     An existing FILE is replaced atomically; the default file is replaced only if it is a report. The same batches and
     the same git history give the same page.

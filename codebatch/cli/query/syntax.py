@@ -109,7 +109,7 @@ def list_(context: CommandContext, codes: tuple[str, ...], only_on: bool) -> Non
 def show(context: CommandContext, code: str, batch_reference: str | None) -> int:
     """Describe a rule: what it detects, an example, and why it has this severity.
 
-    If there is a batch, the number of findings of the rule in it is shown too.
+    If there is a batch, also shows how many findings of the rule the batch has.
     """
     every = {str(row["code"]): row for row in _every_rule()}
     if code not in every:

@@ -59,7 +59,7 @@ _EVERYWHERE = {"store", "color", *FLAGS}
 
 
 class DescribedArgument(msgspec.Struct, frozen=True, kw_only=True):
-    """An argument of a command. `name` is its name as in the help of the command."""
+    """An argument of a command. `name` is the name of the argument in the help of the command."""
 
     name: str
     required: bool
@@ -69,11 +69,11 @@ class DescribedArgument(msgspec.Struct, frozen=True, kw_only=True):
 class DescribedOption(msgspec.Struct, frozen=True, kw_only=True):
     """An option of a command.
 
-    - `value`: the placeholder for the value in help; null for a flag.
-    - `multiple`: whether the option is repeatable.
+    - `value`: the placeholder for the value in help; null for an option without a value.
+    - `multiple`: whether the option can be given several times.
     - `description`: a short text.
     - `details`: further sentences, or empty.
-    - `default`: the default as help shows it, or null.
+    - `default`: the default as shown in help, or null.
     """
 
     names: tuple[str, ...]
@@ -89,8 +89,8 @@ class DescribedOption(msgspec.Struct, frozen=True, kw_only=True):
 class DescribedCommand(msgspec.Struct, frozen=True, kw_only=True):
     """A command.
 
-    `answer` is the name of the schema of its answer under `--json`. `explainable` is set if `codebatch explain` accepts
-    the command.
+    `answer` is the name of the schema that its answer with `--json` has. `explainable` is set if `codebatch explain`
+    accepts the command.
     """
 
     name: str

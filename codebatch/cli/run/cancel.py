@@ -73,7 +73,8 @@ def cancel(
 ) -> int:
     """Cancel a running batch.
 
-    The batch may run in another terminal, in the background or on another host. `codebatch resume` continues it.
+    The batch may run in another terminal, in the background or on another host. `codebatch resume` continues a
+    cancelled batch.
 
     Running tasks of a task list are terminated, and killed after the grace period. Workers of an analysis finish their
     current file. Results so far are kept.

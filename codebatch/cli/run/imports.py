@@ -20,8 +20,9 @@ from codebatch.operations.runs.import_file import import_files
 class ImportAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch import`.
 
-    `batch_id` is the batch with the findings. `omitted` counts what was not imported, or is null if this is no longer
-    known. `action` is `ran` or `up to date`.
+    - `batch_id`: the batch with the findings.
+    - `omitted`: the numbers of findings that were not imported. It is null if the record of them no longer exists.
+    - `action`: `ran` or `up to date`.
     """
 
     batch_id: str
@@ -43,10 +44,10 @@ class ImportAnswer(msgspec.Struct, frozen=True, kw_only=True):
     "--root",
     metavar="DIR",
     default_text="the source directory of the batch",
-    help="Project directory in which the tool ran",
+    help="Location of the project where the tool ran, such as /src in a container",
     details="Absolute paths in FILE are taken relative to this directory.",
 )
-@option("--allow-failed", is_flag=True, help="Accept files that are marked as incomplete")
+@option("--allow-failed", is_flag=True, help="Accept a file in which the tool reports that it failed")
 @with_common_options
 @executing
 def import_(
@@ -63,9 +64,8 @@ def import_(
 
     Each FILE is in FORMAT: sarif, checkstyle, rdjson or jsonl. If FILE is `-`, standard input is read.
 
-    Creates a new batch of the same snapshot, which becomes the latest batch. The new batch has all records of the old
-    batch, including earlier imports, and the findings of all FILEs as records of TASK. A second import with the same
-    TASK replaces the first import.
+    Creates a new batch, which becomes the latest batch. It has all records of the old batch, including earlier imports,
+    and the findings of all FILEs as records of TASK. A second import with the same TASK replaces the first import.
 
     Findings in files that are not in the snapshot are not imported; their number is reported.
 

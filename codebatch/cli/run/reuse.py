@@ -55,7 +55,7 @@ _FIELD_NAMES = {
 
 
 class MismatchedResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A result that differs when it is produced again. `first` and `second` are the first lines that differ."""
+    """A result that was different when it was produced again. `first` and `second` are the first lines that differ."""
 
     task: str
     path: str
@@ -70,7 +70,7 @@ class VerifyAnswer(msgspec.Struct, frozen=True, kw_only=True):
     - `results`: the number of results that were compared.
     - `different`: the number of results that differ. `differences` lists the first of these results.
     - `failed`: the number of results that could not be produced again.
-    - `untrusted`: the cache keys whose results are not reused any more.
+    - `untrusted`: the cache keys that are now untrusted: their results are not reused.
     """
 
     batch_id: str
@@ -135,7 +135,7 @@ def verify(context: CommandContext, reference: str | None, share: float, key: st
     """
     if key is not None:
         if reference is not None:
-            raise InvalidInput("give a batch or a key, not both")
+            raise InvalidInput("BATCH cannot be used with --trust")
         return _trust(context, key)
     store, batch = context.batch(reference)
     execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)

@@ -52,14 +52,14 @@ _ACTIONS: dict[Action, str] = {
 class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch run`.
 
-    - `action`: `ran`; `continued` after an interruption; `helped` another run; `up to date`; or `ended before`, if the
-      batch had ended with failures.
+    - `action`: `ran` a new batch; `continued` an interrupted batch; `helped` a running batch; `up to date` if the batch
+      was complete; or `ended before` if the batch had ended with failures.
     - `success`: whether the exit status is 0. Otherwise, `error` describes what is missing, if the batch has ended.
     - `paths`: the paths of the project to which the batch is restricted.
     - `reused`, `executed`: the numbers of results of file tasks that were taken from earlier batches or produced by
       this run. Both are 0 if nothing was left to do.
-    - `inputs_outside_key`: by custom task, inputs that its cache key does not cover. Other batches do not reuse its
-      results.
+    - `inputs_outside_key`: maps custom tasks to inputs that their cache key does not cover. Other batches do not reuse
+      the results of these tasks.
     - `headline`: the most important results so far.
 
     Tasks and shards are counted as in the answer of `codebatch status`.
@@ -169,11 +169,11 @@ def executing(function: Callable[..., int]) -> Callable[..., int]:
     details="If the task runs once per project, the tasks that it needs run too.",
 )
 @option("--name", metavar="NAME", help="Give the batch the name @NAME; `gc` never removes a named batch")
-@option("--again", is_flag=True, help="Create a new batch, and run everything again without cached results")
+@option("--again", is_flag=True, help="Create a new batch and run all tasks again, without cached results")
 @option(
     "--no-cache",
     is_flag=True,
-    help="Do not reuse cached results",
+    help="Do not reuse cached results of earlier batches",
     details="If a complete batch of the same files, tasks and settings exists, nothing is run unless --again is given.",
 )
 @common_option("include")
@@ -185,7 +185,7 @@ def executing(function: Callable[..., int]) -> Callable[..., int]:
     "shuffle_seed",
     type=int,
     metavar="SEED",
-    help="Process files in a random order that SEED determines",
+    help="Process files in random order; the same SEED gives the same order",
     details="The order does not change the results.",
 )
 @common_option("batch", default_text="batch of the current files, or a new batch", help="Resume this batch")
@@ -216,7 +216,7 @@ def run(
 
     The results of a run are stored as a batch. If a batch of the same files, tasks and settings exists, no new batch is
     created. If this batch is complete, nothing is run. If it was interrupted, it is resumed. If it is still running,
-    this command helps to complete it.
+    this command shares the work.
 
     --batch resumes a batch with the files, tasks and settings that it was created with.
     """
@@ -253,7 +253,7 @@ def _refuse_with_batch(options: list[str]) -> None:
     """Raise InvalidInput if an option is given that applies only to a new batch."""
     if options:
         raise InvalidInput(
-            f"{options[0]} cannot be used with --batch, which resumes a batch as it was planned",
+            f"{options[0]} cannot be used with --batch, because a batch keeps its settings",
             hint="plan a new batch with: codebatch run PATH",
         )
 
@@ -300,7 +300,7 @@ def resume(
         if execution != ExecutionSettings(configuration=execution.configuration):
             raise InvalidInput(
                 "a `work` batch is resumed with the settings it was started with",
-                hint="start a new one: codebatch work run",
+                hint="start a new batch with: codebatch work run",
             )
         wishes = ResumeOptions(
             is_forced=is_forced, only=only, blocked=blocked, wait_answers=wait_answers, reloads=reloads
@@ -316,7 +316,7 @@ def resume(
 @command("run-shard")
 @batch_option
 @option("--task", "task", metavar="NAME", required=True, help="Task to run")
-@option("--shard", "prefix", metavar="PREFIX", required=True, help="Shards whose ID starts with PREFIX")
+@option("--shard", "prefix", metavar="PREFIX", required=True, help="Run the shards whose ID starts with PREFIX")
 @with_common_options
 @executing
 def run_shard(

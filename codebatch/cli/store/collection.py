@@ -101,7 +101,7 @@ def unpin(context: CommandContext, reference: str) -> None:
 @explain_option
 @with_common_options
 def store_stats(context: CommandContext) -> None:
-    """Show what the store holds and how large it is.
+    """Show the contents and the size of the store.
 
     Files that are hard-linked several times are counted once. Pinned and named batches are listed.
     """

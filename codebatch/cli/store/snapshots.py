@@ -177,7 +177,7 @@ def _snapshot_row(context: CommandContext, store: StoreDir, snapshot_id: str) ->
     "why_path",
     metavar="PATH",
     type=SourcePath(),
-    help="Explain which rule includes or excludes a path of the current project",
+    help="Show which rule includes or excludes this path of the current project",
 )
 @common_option("include", help="With --why: include only paths matching this gitignore-style pattern")
 @common_option("exclude", help="With --why: exclude paths matching this gitignore-style pattern")

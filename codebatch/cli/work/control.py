@@ -31,10 +31,10 @@ tasks_argument = click.argument("tasks", metavar="TASK...", nargs=-1, required=T
 class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt of a task.
 
-    - `outcome`: result, failed, blocked, cancelled, stopped, interrupted, running or unreadable.
-    - `reason`: for a stopped attempt, `signal`, `timeout`, `failure` or `cancel`. `detail` is the signal, or the task
-      that failed.
-    - `try_number`: the number of the try.
+    - `outcome`: `result`, `failed`, `blocked`, `cancelled`, `stopped`, `interrupted`, `running` or `unreadable`.
+    - `reason`: for a stopped attempt, `signal`, `timeout`, `failure` or `cancel`.
+    - `detail`: for a stopped attempt, the signal, or the task that failed.
+    - `try_number`: the number of the try, counted from 1.
     - `result_text`, `cost`, `session`: values from the JSON output of the command.
 
     Values that are recorded only in journals are null if the journals no longer exist.
@@ -104,7 +104,7 @@ def retry(
 
 @command()
 @tasks_argument
-@option("--as-done", is_flag=True, help="Treat the tasks as done, so that tasks that need them run")
+@option("--as-done", is_flag=True, help="Treat the tasks as done, so that tasks that need them can run")
 @live_batch_option
 @with_common_options
 def skip(context: CommandContext, tasks: tuple[str, ...], as_done: bool, batch_reference: str | None) -> int:

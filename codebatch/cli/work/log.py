@@ -24,9 +24,9 @@ _LINES_IN_JSON = 20
 
 
 class LogRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A log in the answer of `codebatch work log`. `bytes` is its size, or null if the log no longer exists.
+    """A log in the answer of `codebatch work log`.
 
-    `last` has its last lines.
+    `bytes` is the size of the log, or null if the log no longer exists. `last` has its last lines.
     """
 
     task: str
@@ -44,7 +44,7 @@ class LogRow(msgspec.Struct, frozen=True, kw_only=True):
     "round_",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Print the log of an earlier round",
+    help="Print the log of round N; each retry begins a new round",
     details="`codebatch work attempts` lists the rounds of a task.",
 )
 @option("--tail", type=click.IntRange(min=1), metavar="LINES", help="Print only the last lines")

@@ -31,11 +31,11 @@ _DIGITS_SHOWN = 8
 class QuestionRow(msgspec.Struct, frozen=True, kw_only=True):
     """A question that waits for an answer.
 
-    - `kind`: `asked` by the task itself. Otherwise codebatch asks, because the task was `interrupted`, printed nothing
-      for too long (`stall`) or has no try left (`exhausted`).
-    - `choices`: the allowed answers. If it is empty, any answer is allowed.
-    - `live`: the task keeps running while it waits.
-    - `human`: only a person may answer.
+    - `kind`: `asked` if the task itself asked the question. Otherwise codebatch asks, because the task was
+      `interrupted`, printed nothing for too long (`stall`) or has no try left (`exhausted`).
+    - `choices`: the allowed answers. If there are none, any answer is allowed.
+    - `live`: whether the task keeps running while it waits.
+    - `human`: whether only a person may answer.
     - `question`: the digest that identifies the question.
     """
 

@@ -78,8 +78,7 @@ def work() -> None:
     "--halt",
     metavar="WHEN",
     type=click.Choice(get_args(Halt)),
-    help="Stop at a failure: soon or now",
-    details="With soon, running tasks finish. With now, running tasks are terminated.",
+    help="Stop the batch after a failure: let running tasks finish (soon) or terminate them (now)",
 )
 @option(
     "--timeout",
@@ -106,7 +105,7 @@ def work() -> None:
     help="Accept inferred dependencies without asking",
     details="With -q, inferred dependencies are not listed either.",
 )
-@option("--analyze", "is_looked_at", is_flag=True, help="Run nothing; same as `codebatch work analyze`")
+@option("--analyze", "is_looked_at", is_flag=True, help="Show the output of `codebatch work analyze`, and run nothing")
 @option("--dry-run", "is_rehearsed", is_flag=True, help="Show when each task would start, and run nothing")
 @option("--detach", "is_detached", is_flag=True, help="Run in the background and print the batch ID")
 @output_option
@@ -192,7 +191,7 @@ def work_run(
     show_default=True,
     help="Output format: text, json, dot or mermaid",
 )
-@option("--run-infer", is_flag=True, help="Run the command that the setting `infer` of the file defines")
+@option("--run-infer", is_flag=True, help="Run the command in the setting `infer` of the task list")
 @option(
     "--write",
     "written",

@@ -91,9 +91,7 @@ def resolve_tasks(
         declaration = declarations[name]
         for need in declaration.needs:
             if declaration.scope == "file" and declarations[need].scope == "project":
-                raise InvalidConfiguration(
-                    f"the task {name!r} of file scope cannot need {need!r}, a task of project scope"
-                )
+                raise InvalidConfiguration(f"the file task {name!r} cannot need the project task {need!r}")
         config = effective_config(catalogue, name, (overrides or {}).get(name, {}))
         digest = implementation_digest(catalogue, declaration)
         tools = tool_versions(declaration)

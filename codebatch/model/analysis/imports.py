@@ -64,10 +64,11 @@ def refuse_configured(_config: ImportConfig, **_: object) -> NoReturn:
 class ExcludedRecords(msgspec.Struct, frozen=True, kw_only=True):
     """Findings of an imported file that were not imported.
 
-    - `unknown_files`: the number of findings in files that are not in the batch. `examples` are some of these paths.
+    - `unknown_files`: the number of findings in files that are not in the batch. `examples` has some of these paths.
     - `unknown_locations`: the number of findings at a line or column that does not exist.
-    - `dismissed`: the number of results that the file itself marks as no findings, such as suppressed or passed ones.
-    - `tool_failed`: the file says that the run of the tool was incomplete.
+    - `dismissed`: the number of results that the tool does not report as problems, such as suppressed results and
+      passed checks.
+    - `tool_failed`: whether the file says that the run of the tool was incomplete.
     """
 
     unknown_files: int = 0

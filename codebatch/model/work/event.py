@@ -92,14 +92,14 @@ class BatchStarted(BatchEvent, frozen=True, kw_only=True, tag="BATCH_STARTED"):
 
 
 class BatchResumed(BatchEvent, frozen=True, kw_only=True, tag="BATCH_RESUMED"):
-    """A process resumed the batch. `after` is the reason why it had stopped.
+    """A process resumed the batch. `after` is the reason why the batch had stopped.
 
     - `kill`: the process that ran the batch was killed.
     - `drain`: that process stopped early, with tasks left.
     - `request`: the batch had ended, and a request opened tasks again.
 
-    `reopened` are the tasks that requests have opened since the batch stopped. `adopted` are the tasks that are still
-    running in workers of the earlier process.
+    `reopened` lists the tasks that requests have opened since the batch stopped. `adopted` lists the tasks that are
+    still running in workers of the earlier process.
     """
 
     after: Literal["kill", "drain", "request"]
@@ -120,7 +120,8 @@ class TaskQueued(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_QUEUED"):
 class TaskStarted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_STARTED"):
     """The task was assigned to a worker.
 
-    `worker` is the ID of the worker, `pid` its process. `log` is a file name in `logs/`.
+    `worker` is the ID of the worker, and `pid` is its process. `log` is the name of a file in the directory `logs/` of
+    the batch.
     """
 
     worker: str
@@ -132,7 +133,7 @@ class TaskStarted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_STARTED"
 class TaskAdopted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_ADOPTED"):
     """The task was found running when the batch was resumed.
 
-    `pid` is the process of the worker, `since` the time when the task started. Unknown values are null.
+    `pid` is the process of the worker. `since` is the time when the task started. Unknown values are null.
     """
 
     pid: int | None = None
@@ -208,7 +209,7 @@ class TaskAnswered(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_ANSWERE
 class TaskSkipped(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_SKIPPED"):
     """The task is skipped because of another task or of a request.
 
-    `cause` names that task or request.
+    `cause` identifies this task or this request.
     """
 
     cause: str
@@ -224,7 +225,7 @@ class TaskCancelled(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_CANCEL
 class TaskInterrupted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_INTERRUPTED"):
     """The worker of the task died, or the machine stopped. `epoch` is the lease of the attempt.
 
-    `next_action` is what happens next: `none` if the task must not run any more.
+    `next_action` is what happens to the task next. It is `none` if the task must not run any more.
     """
 
     epoch: int
@@ -299,9 +300,11 @@ class ClosedPool(msgspec.Struct, frozen=True, kw_only=True):
 class BatchProgress(BatchEvent, frozen=True, kw_only=True, tag="BATCH_PROGRESS"):
     """The progress of the batch.
 
-    `eta_seconds` estimates the remaining time: with a probability of 10%, 50% and 90% the batch ends within these
-    times. It is null if no estimate is possible. `without_estimate` counts tasks of unknown duration, which are not
-    part of the estimate. The estimate does not include the waiting time for `closed_pools`.
+    `eta_seconds` has three estimates of the remaining time. The batch ends within these times with a probability of
+    10%, 50% and 90%. It is null if no estimate is possible.
+
+    The estimates include neither tasks of unknown duration, which `without_estimate` counts, nor the waiting time for
+    `closed_pools`.
     """
 
     eta_seconds: tuple[float, float, float] | None = None
@@ -313,7 +316,8 @@ class BatchProgress(BatchEvent, frozen=True, kw_only=True, tag="BATCH_PROGRESS")
 class BatchDrained(BatchEvent, frozen=True, kw_only=True, tag="BATCH_DRAINED"):
     """The coordinator stopped before all tasks were done.
 
-    The reason is the signal in `signal` or, if this is empty, the error in `error`.
+    `signal` is the signal that stopped the coordinator. If it is empty, `error` is the error that stopped the
+    coordinator.
     """
 
     signal: str = ""
@@ -338,7 +342,7 @@ class BatchCompleted(BatchEnded, frozen=True, kw_only=True, tag="BATCH_COMPLETED
 
 
 class BatchPartial(BatchEnded, frozen=True, kw_only=True, tag="BATCH_PARTIAL"):
-    """The batch ended. Not all tasks are done, but some are done or wait for an answer."""
+    """The batch ended. Some tasks are done or wait for an answer, but not all tasks are done."""
 
 
 class BatchFailed(BatchEnded, frozen=True, kw_only=True, tag="BATCH_FAILED"):

@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 class Batch(RecordQueries):
     """An open batch. It gives access to its records, and answers questions about names, files or the whole batch.
 
-    It has many methods: one for each kind of record and of question. They raise InvalidInput for an invalid request,
-    StoreCorrupt if data is damaged, and BatchIncomplete if the answer would be incomplete. If the batch was opened with
-    `partial`, incomplete answers are returned instead.
+    It has many methods: one for each kind of record, and one for each kind of question. They raise InvalidInput for an
+    invalid request, StoreCorrupt if data is damaged, and BatchIncomplete if the answer would be incomplete. If the
+    batch was opened with `partial`, incomplete answers are returned instead.
 
     Example:
 
@@ -65,12 +65,15 @@ class Batch(RecordQueries):
 
     @property
     def question(self) -> BatchQuery:
-        """The question about all records of the batch. Raises InvalidInput if the store was closed."""
+        """The batch in the form that internal query functions accept. Raises InvalidInput if the store was closed."""
         self._check_open()
         return self._question
 
     def check(self, answer: AnyAnswer) -> AnyAnswer:
-        """Return an answer. Raises BatchIncomplete if it is incomplete and `partial` was not set."""
+        """Return the given answer.
+
+        Raises BatchIncomplete if the answer is incomplete and the batch was opened without `partial`.
+        """
         shortfall = None if self._is_partial else answer.shortfall
         if shortfall is not None:
             message = f"{shortfall.message}; to accept incomplete answers, open the batch with partial=True"
@@ -98,32 +101,36 @@ class Batch(RecordQueries):
     def is_stale(self) -> bool | None:
         """Whether files have changed since the batch was made.
 
-        None if this is unknown or the batch is not the latest one.
+        None if this is unknown, or if the batch is not the latest one of its project.
         """
         return self.question.is_stale
 
     def status(self) -> BatchStatus:
-        """Return the present state of the batch and of each task."""
+        """Return the current state of the batch and of each task."""
         from codebatch.operations.queries.batches import status
 
         return status(self.question.store, self.question.batch)
 
     def summary(self, task: str | None = None) -> Answer[Summary]:
-        """Return counts of all records, or of the records of one task."""
+        """Return the number of files, lines and records. With `task`, only records of this task are counted."""
         from codebatch.operations.queries import records
 
         return self.check(records.summarise(self.question, task))
 
     def worst(self, limit: int) -> Answer[list[JsonRecord]]:
-        """Return at most `limit` diagnostics, the most severe first, in the form of JSON answers."""
+        """Return at most `limit` diagnostics, the most severe first.
+
+        Each diagnostic is a dictionary with the members of JSON answers.
+        """
         from codebatch.operations.queries import records
 
         return self.check(records.find_worst(self.question, limit))
 
     def errors(self, task: str | None = None) -> Answer[list[JsonRecord]]:
-        """Return failures with evidence, then diagnostics of severity `error` with their `task_id`.
+        """Return all failures with their evidence, then all diagnostics of severity `error`.
 
-        Both have the form of JSON answers.
+        Each row is a dictionary with the members of JSON answers. A diagnostic also has `task_id`. With `task`, only
+        results of this task are returned.
         """
         from codebatch.operations.queries import records
 
@@ -137,9 +144,9 @@ class Batch(RecordQueries):
         tool: Several = None,
         **filters: Unpack[Filters],
     ) -> Answer[FindingsByRule]:
-        """Return findings by rule, the most certain rules first.
+        """Return findings grouped by rule, the most severe rules first.
 
-        The filters are the filters of `diagnostics`. Hints are left out, unless `severity` selects them.
+        The filters are the same as in `diagnostics`. Hints are left out, unless `severity` selects them.
         """
         from codebatch.operations.queries.findings import find
         from codebatch.query.filters.record_options import Filters, filter_of
@@ -152,23 +159,25 @@ class Batch(RecordQueries):
     def top(
         self, by: str = "kind", *, limit: int | None = None, task: str | None = None
     ) -> Answer[list[tuple[str, int]]]:
-        """Return the most frequent values of a field with their counts.
+        """Return the most frequent values of the field `by`, each with its number of records.
 
-        With the field `metric:NAME`, the greatest values of this metric are returned instead. With `dir`, diagnostics
-        are counted by directory. At most `limit` rows are returned, by default all.
+        - `dir` counts diagnostics by directory.
+        - `metric:NAME` returns the greatest values of this metric instead.
+
+        At most `limit` rows are returned, by default all.
         """
         from codebatch.operations.queries import records
 
         return self.check(records.rank(self.question, by, limit=limit, task=task))
 
     def looked_at(self, kinds: Collection[str], task: str | None = None) -> SearchedVolume:
-        """Return how many files and tasks an answer about the given record types covers."""
+        """Return the number of records of the given types, and the number of files in which a query searches."""
         from codebatch.operations.queries.search_volume import searched_volume
 
         return searched_volume(self.question, kinds, task)
 
     def describe_codes(self, codes: Collection[str], task: str | None = None) -> Answer[dict[str, tuple[str, str]]]:
-        """Return the severity of each given rule ID in this batch, and the first message of the rule."""
+        """Return for each given rule ID its severity in this batch and the message of its first finding."""
         from codebatch.operations.queries import records
 
         return self.check(records.describe_codes(self.question, codes, task))
@@ -176,9 +185,10 @@ class Batch(RecordQueries):
     def entries(
         self, limit: int | None = None, *, parse: Several = None, file_class: Several = None
     ) -> Answer[list[tuple[Entry, JsonRecord | None]]]:
-        """Return the files of the batch in path order, each with its `file` record in the form of JSON answers.
+        """Return the files of the batch in path order, each with its `file` record.
 
-        The record is None if it does not exist yet. `parse` and `file_class` restrict the files.
+        The record is a dictionary with the members of JSON answers, or None if the file has not been parsed yet.
+        `parse` and `file_class` select files with these parse states and classes.
         """
         from codebatch.operations.queries import records
         from codebatch.query.filters.record_options import as_tuple
@@ -197,9 +207,9 @@ class Batch(RecordQueries):
         return find_paths(self.question.records, given, self.question.note)
 
     def inspect(self, path: str, *, kind: Several = None, for_machines: bool = True) -> Answer[FileRecords]:
-        """Return all records of a file, or only records of some types.
+        """Return all records of a file. With `kind`, only records of these types are returned.
 
-        Without `for_machines`, record types that only programs read are left out.
+        If `for_machines` is False, fingerprints are left out, because they are only useful for programs.
         """
         from codebatch.operations.queries import records
         from codebatch.query.filters.filters import RecordFilter
@@ -218,7 +228,7 @@ class Batch(RecordQueries):
     def split_place(self, given: str) -> tuple[str, int | None]:
         """Split `FILE:LINE` or `FILE:LINE:COLUMN` into a file and a line.
 
-        If a file with the whole name exists, the line is None.
+        If the batch has a file whose name is the whole text, the file is returned and the line is None.
         """
         from codebatch.operations.queries.source_line import split_place
 
@@ -250,14 +260,17 @@ class Batch(RecordQueries):
     def definitions(self, name: str) -> Answer[list[JsonRecord]]:
         """Return the definitions of a name, sorted by path and location. Imports are not included.
 
-        The name can be qualified.
+        The name can be qualified, such as `Class.method`.
         """
         from codebatch.operations.queries.definitions import definitions
 
         return self.check(definitions(self.question, name))
 
     def callers(self, name: str) -> Answer[list[Caller]]:
-        """Return the functions that call a name, sorted by path and first call. The name can be qualified."""
+        """Return the functions that call a name, sorted by path and first call.
+
+        The name can be qualified, such as `Class.method`.
+        """
         from codebatch.operations.queries.definitions import callers
 
         return self.check(callers(self.question, name))
@@ -265,10 +278,11 @@ class Batch(RecordQueries):
     def references(
         self, name: str, *, role: Several = None, path: Paths = "", progress: Progress | None = None
     ) -> Answer[list[JsonRecord]]:
-        """Return all occurrences of a name with the given roles: definition, import, call or reference.
+        """Return all occurrences of a name, or only occurrences in some roles: `definition`, `import`, `call` or
+        `reference`.
 
-        Each row has `path` or `path_b64`, `name`, `line`, `column`, `role` and `scope`. `progress` is called with the
-        number of files that were searched and the number of all files.
+        Each row has `path` or `path_b64`, `name`, `line`, `column`, `role` and `scope`. `progress` is called with two
+        numbers: the files searched so far, and all files.
         """
         from codebatch.operations.queries.references import ignore_progress, references
         from codebatch.query.filters.record_options import as_tuple
@@ -290,15 +304,17 @@ class Batch(RecordQueries):
         file_seconds: float = 30.0,
         progress: Progress | None = None,
     ) -> Answer[list[JsonRecord]]:
-        """Return the matches of a tree-sitter query or a pattern (TASKS.md "Patterns") in files of a language.
+        """Return the code that matches a tree-sitter query or a pattern (TASKS.md "Patterns"), in files of a language.
 
-        Each row has `path` or `path_b64`, `line`, `column`, `end_line`, `end_column`, the first line of the match as
-        `source`, and the texts of its `captures`. With `by_file`, the number of matches of each file is returned
-        instead.
+        Each row has `path` or `path_b64`, `line`, `column`, `end_line` and `end_column`. `source` is the first line of
+        the match, and `captures` has the text of each capture.
 
-        At most `limit` matches are returned, by default a million. `jobs` is the number of processes that search. If a
-        file takes longer than `file_seconds`, it is skipped, and the answer is incomplete. `progress` is as in
-        `references`.
+        - `by_file`: return the number of matches of each file instead.
+        - `limit`: the maximum number of matches, by default a million.
+        - `jobs`: the number of processes that search.
+        - `file_seconds`: the time limit per file. A file that exceeds the limit is skipped, and the answer is
+          incomplete.
+        - `progress`: called with two numbers, the files searched so far and all files.
         """
         from codebatch.operations.queries.code_search import CodeSearch, find
         from codebatch.operations.queries.references import ignore_progress
@@ -317,9 +333,9 @@ class Batch(RecordQueries):
 
     @contextlib.contextmanager
     def sql(self, statement: str) -> Iterator[Answer[Rows]]:
-        """Run a SELECT statement over the records of the batch (SPEC.md "SQL"). Needs DuckDB.
+        """Run a SELECT statement over the records of the batch (SPEC.md "SQL"). DuckDB must be installed.
 
-        Use it in a `with` statement; the rows are available until the block ends.
+        Use this method in a `with` statement. The rows are available until the block ends.
         """
         from codebatch.operations.queries.sql import ask_sql
 
@@ -339,8 +355,10 @@ class Batch(RecordQueries):
     ) -> Answer[Hotspots]:
         """Return the functions or files that are hardest to change, highest score first.
 
-        At most `limit` rows are returned, by default 10 for functions. Rows whose metric is below `least` are left out.
-        Tests, vendored and generated code and uncertain functions are excluded and counted, unless `everything` is set.
+        - `limit`: the maximum number of rows.
+        - `least`: the minimum metric, by default 10 for functions and 1 for files.
+        - `everything`: include tests, vendored and generated code, and functions in partially parsed files. By default,
+          they are only counted.
         """
         from codebatch.operations.hotspots.hotspots import hotspots
         from codebatch.query.filters.record_options import as_tuple
@@ -364,8 +382,10 @@ class Batch(RecordQueries):
     ) -> Answer[DuplicateBlocks]:
         """Return duplicate blocks of at least `least` code lines, the longest first.
 
-        At most `limit` blocks are returned, starting with number `first`. Blocks that occur only in tests or in
-        vendored, generated or minified files are excluded and counted, unless `everything` is set.
+        - `first`: the number of the first block to return, counted from 1.
+        - `limit`: the maximum number of blocks, by default all.
+        - `everything`: include blocks that occur only in tests or in vendored, generated or minified files. By default,
+          these blocks are only counted.
         """
         from codebatch.operations.queries.duplicates import find_copies
 
@@ -380,7 +400,7 @@ class Batch(RecordQueries):
         return read_copies(self.question, block)
 
     def older(self, named: Batch | str, *, of_files: bool = False) -> Batch:
-        """Return the batch to compare with. The argument is an open batch, or a reference as in `Store.side`."""
+        """Return the older batch of a comparison. `named` is an open batch, or a reference as in `Store.side`."""
         if isinstance(named, Batch):
             return named
         from codebatch.operations.comparison.revisions import find_revision
@@ -391,10 +411,11 @@ class Batch(RecordQueries):
         return Batch(revision, self._check_open, partial=self._is_partial)
 
     def compare(self, old: Batch | str, **filters: Unpack[OutputFilters]) -> Comparison:
-        """Compare this batch with an older one: its diagnostics, or other record types if they are given.
+        """Compare this batch with an older batch. Diagnostics are compared, unless the filter `kind` selects other
+        record types.
 
-        The older batch is an open batch, which may be in another store, or a reference as in `Store.side`. The filters
-        are the filters of `outputs`. A change is included if its old or its new record matches the filters.
+        `old` is an open batch, which may be in another store, or a reference as in `Store.side`. The filters are the
+        same as in `outputs`. A change is included if its old or its new record matches the filters.
         """
         from msgspec import structs
 
@@ -422,8 +443,10 @@ class Batch(RecordQueries):
     def import_cycles(self, path: Paths = "", *, everything: bool = False) -> Answer[list[Cycle]]:
         """Return import cycles, the smallest first. With `path`, only cycles with a matching file.
 
-        With `everything`, two more kinds are included: cycles that consist only of tests, vendored and generated files,
-        and cycles through imports that are not executed while files are loaded.
+        By default, these cycles are left out. `everything` includes them:
+
+        - cycles that consist only of tests, vendored and generated files
+        - cycles through imports that are not executed while files are loaded
         """
         from codebatch.operations.queries.dependencies import import_cycles
 

@@ -36,8 +36,8 @@ AnyAnswer = TypeVar("AnyAnswer", bound=Answer[object])
 class Records(Answer[Iterable["JsonRecord"]], Generic[R]):
     """The requested records, sorted by path, task and location. They are read shard by shard during iteration.
 
-    Iteration over the object yields typed records. Iteration over `found` yields records in the form of JSON answers,
-    with only the requested `fields`. Both can be iterated several times, but only in one thread, and may raise
+    Iterate over the object for typed records. Iterate over `found` for dictionaries with the members of JSON answers,
+    restricted to the requested `fields`. You can iterate several times, but only in one thread. Iteration may raise
     StoreCorrupt.
     """
 

@@ -83,19 +83,23 @@ class Store:
         return self.open_batch(self.ask(reference), partial=partial)
 
     def ask(self, reference: str | None = None) -> batch_query.BatchQuery:
-        """Return a batch as `batch` finds it, as use cases take it. Raises the errors of `batch`."""
+        """Return the batch of a reference in the form that internal query functions accept. Raises the errors of
+        `batch`.
+        """
         self.check_open()
         return batch_query.ask(self._store, reference, self._note, self._passed_over)
 
     def open_batch(self, question: batch_query.BatchQuery, *, partial: bool = False) -> Batch:
-        """Return the public form of a batch that was found."""
+        """Return a Batch for a query that `ask` returned."""
         return Batch(question, self.check_open, partial=partial)
 
     def side(self, reference: str, *, partial: bool = False, of_files: bool = False) -> Batch:
         """Return a batch to compare. `reference` is as in `batch`, or a snapshot or a git commit.
 
-        Git resolves a commit in the current directory. The latest batch of the commit is returned; batches with
-        uncommitted changes are ignored. With `of_files`, a snapshot without a batch is accepted, to compare only files.
+        For a commit, which git resolves in the current directory, the latest batch of this commit is returned. Batches
+        with uncommitted changes are ignored. With `of_files`, a snapshot without a batch is accepted, to compare only
+        files.
+
         Raises the errors of `batch`. If a commit has no batch, UnknownId is raised; `check` would analyse the commit.
         """
         from codebatch.operations.comparison.revisions import find_revision
@@ -115,7 +119,7 @@ class Store:
         """Raise InvalidInput if the store was closed."""
         if not self._is_open:
             raise InvalidInput(
-                f"the store {self.root} is closed", hint="open the store again, or query it within its `with` block"
+                f"the store {self.root} is closed", hint="open the store again, or use it only inside its `with` block"
             )
 
     def close(self) -> None:
@@ -135,10 +139,13 @@ class Store:
 def open(path: str | Path | None = None, *, project: str | Path | None = None, note: Note | None = None) -> Store:
     """Open the store at a path, by default the store of the project.
 
-    `project` is a directory of the project, by default the current directory. The default batch is the latest batch of
-    the project. If no path is given, the store must have been created on this machine (SPEC.md "Threat model"). `note`
-    receives notes, for example about damaged batches that are skipped. By default, notes are issued as warnings. Raises
-    InvalidInput, StoreNotFound, StoreUntrusted or StoreCorrupt.
+    - `project`: a directory of the project, by default the current directory. The default batch is the latest batch of
+      the project.
+    - `note`: a function that receives notes, for example about damaged batches that are skipped. By default, notes are
+      issued as Python warnings.
+
+    If no path is given, the store must have been created on this machine (SPEC.md "Threat model"). Raises InvalidInput,
+    StoreNotFound, StoreUntrusted or StoreCorrupt.
     """
     return Store(stores.open_store(path, project), note or _warn)
 

@@ -64,8 +64,8 @@ class Comparison:
     def differences(self, states: Collection[State] = CHANGED) -> Iterator[Change]:
         """Return the changes in the given states, sorted by record type, path and location.
 
-        Removed records are sorted by their old location. If `unchanged` is among the states, unchanged findings are
-        included. Raises InvalidInput or StoreCorrupt.
+        Removed records are sorted by their old location. Unchanged findings are included only if `unchanged` is one of
+        the states. Raises InvalidInput or StoreCorrupt.
         """
         changes = [change for change in chain.from_iterable(self._by_kind.values()) if change.state in states]
         changes += self._unchanged_findings() if "unchanged" in states else ()
@@ -104,9 +104,10 @@ class Comparison:
         return count_records(new, names, record_filter, "kind").total - len(changes)
 
     def lines(self, path: bytes) -> Sequence[int] | None:
-        """Return the pairs of matching lines of a file in the two batches.
+        """Return for each line of a file in the newer batch the matching line in the older batch.
 
-        Return None if the file does not exist in one of the batches or its content is missing. Raises StoreCorrupt.
+        Lines are counted from 0. A line without a match has the value -1. Return None if the file does not exist in one
+        of the batches or its content is missing. Raises StoreCorrupt.
         """
         old = self.trees.old_path(path)
         return None if old is None else self.trees.lines("new", path, old)

@@ -65,9 +65,10 @@ class CheckResult(NamedTuple):
     - `forbidden`: the changes that violate a condition.
     - `allowed`: new findings that violate no condition.
     - `counts`: the number of changes in each state.
-    - `outside_change`: the number of regressions on lines that the change did not touch. They are only counted.
-    - `on_unchanged_lines`: the number of regressions on unchanged lines, if only changed lines were requested. They are
-      only counted.
+    - `outside_change`: the number of regressions that were ignored because the change under review did not touch their
+      lines.
+    - `on_unchanged_lines`: with `changed_lines`, the number of other regressions that were ignored because their lines
+      are unchanged since the base.
 
     Without a base, nothing is compared, and all members except `head` and `base` are empty.
     """
@@ -235,9 +236,12 @@ def check(
 ) -> CheckResult:
     """Compare HEAD, by default the latest batch, with a base and evaluate conditions, as `codebatch check` does.
 
-    If neither a base nor a `baseline` is given, a base is chosen as `codebatch check` does. If the base or head is a
-    commit without a batch, the commit is analysed first. `CheckResult.head.whole` is the completeness of HEAD.
-    `CheckResult.is_compared` is False if there was no base. Raises the errors of `Checker.check`.
+    If neither `base` nor `baseline` is given, the base is chosen as in `codebatch check`. If the base or HEAD is a
+    commit without a batch, the commit is analysed first.
+
+    `CheckResult.head.whole` shows how complete HEAD is. If there is no base, `CheckResult.is_compared` is False.
+
+    Raises InvalidInput, UnknownId, BatchIncomplete, Stopped or StoreError.
     """
     refuse_text(fail_on=fail_on)
     conditions = conditions_of(fail_on)

@@ -57,12 +57,12 @@ _SPARE = 20
 class Hotspot(msgspec.Struct, frozen=True, kw_only=True):
     """A function or, if `symbol` is not set, a file, with its metrics.
 
-    - `score`: the value by which it is ranked.
-    - `commits_per_year`: the number of commits that changed it in the year before the newest commit, or None if
-      unknown.
-    - `dependents`: the number of files that depend on its file, or None if unknown.
+    - `score`: the value that determines the rank.
+    - `commits_per_year`: the number of commits that changed the function or file in the year before the newest commit,
+      or None if unknown.
+    - `dependents`: the number of files that depend on the file, or None if unknown.
 
-    A function has only the metric that it is ranked by; a file has all metrics.
+    A function has only the metric that determines its rank. A file has all metrics.
     """
 
     path: str | UnsetType = UNSET
@@ -90,7 +90,7 @@ class Hotspots(msgspec.Struct, frozen=True, kw_only=True):
     - `doubtful`: functions in partially parsed files, whose metrics may include code of other functions.
 
     `churn_note` describes what is unknown about the git history, or is empty. If `is_history_cut` is set, only a part
-    of the history was read, and the next query reads more.
+    of the history has been read so far. The next query reads more.
     """
 
     rows: tuple[Hotspot, ...]

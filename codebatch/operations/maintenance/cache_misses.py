@@ -44,10 +44,12 @@ _PATHS_SHOWN_MAX = 3
 
 
 class MissReason(msgspec.Struct, frozen=True, kw_only=True):
-    """A reason why `count` results were executed instead of reused. `paths` lists the first files with such results.
+    """A reason why `count` results were executed instead of reused.
 
-    `base` is the older batch that was compared, or empty if there is none. `differences` are the inputs that differ.
-    Values of inputs that differ per file are given only if a single FILE was requested.
+    - `paths`: the first files with such results.
+    - `base`: the older batch that was compared, or empty if there is none.
+    - `differences`: the inputs that differ. The values of inputs that differ per file are given only if a single FILE
+      was requested.
     """
 
     base: str
@@ -57,7 +59,9 @@ class MissReason(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskMisses(msgspec.Struct, frozen=True, kw_only=True):
-    """The cache use of a task: how many results were reused and executed, and the reasons, the most frequent first."""
+    """The cache use of a task: how many results were reused, how many were executed, and why. The most frequent reasons
+    come first.
+    """
 
     task: str
     reused: int
@@ -68,8 +72,9 @@ class TaskMisses(msgspec.Struct, frozen=True, kw_only=True):
 class MissesAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch explain-miss`.
 
-    `bases` are the older batches from which results could be reused. `complete` is set if all results of the tasks have
-    ended. Otherwise, `percent` is the percentage of results that have ended.
+    - `bases`: the older batches from which results could be reused.
+    - `complete`: whether all results of the tasks have ended.
+    - `percent`: the percentage of results that have ended.
     """
 
     batch_id: str

@@ -39,11 +39,14 @@ from codebatch.store.work.work_batches import commands_of, read_work
 
 
 class Damage(msgspec.Struct, frozen=True, kw_only=True):
-    """Damage in the store: the problem, the names of the file relative to the store, and a hint.
+    """Damage in the store: the problem, the names of the file relative to the store, and a hint. Repaired damage has no
+    hint.
 
-    For a result file, `digest` is the digest of its trailer. Missing files with the same digest are reported as one
-    file. For other damage, `digest` is empty, the only name is the name of the batch, index or snapshot, and `problem`
-    contains the file name. Repaired damage has no hint.
+    For a result file, `digest` is the digest in its trailer. Missing files with the same digest are reported as one
+    file.
+
+    For other damage, `digest` is empty. `names` has only the name of the batch, index or snapshot, and `problem`
+    contains the name of the file.
     """
 
     problem: str
@@ -55,9 +58,10 @@ class Damage(msgspec.Struct, frozen=True, kw_only=True):
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch diagnose`: what was checked, and what is damaged.
 
-    `full` is set if all bytes were read; otherwise, only metadata and the sizes of result files were checked. `files`
-    is the number of result files, `names` the number of their names, and `fully_read` the number of files that were
-    read completely.
+    - `full`: whether all bytes were read. Otherwise, only metadata and the sizes of result files were checked.
+    - `files`: the number of result files.
+    - `names`: the number of names of these files. Several batches can share a file, each with its own name.
+    - `fully_read`: the number of result files that were read completely.
     """
 
     full: bool

@@ -163,11 +163,11 @@ def _read_apart(records: BatchRecords) -> dict[bytes, Apart]:
 
 
 class Answer(Generic[Found]):
-    """The answer to a question.
+    """The answer to a query of a batch.
 
-    - `found`: the content of the answer.
-    - `question`: the question, and the batch that it was asked of.
-    - `whole`: whether the answer is complete, and what is missing.
+    - `found`: the requested data.
+    - `question`: the query, with the batch.
+    - `whole`: how complete the answer is, and what is missing.
 
     Example:
 
@@ -191,9 +191,7 @@ class Answer(Generic[Found]):
     @property
     def progress(self) -> str:
         """If the batch is running, a phrase to append to an answer, for example `of a running batch: 812 of 4,450
-        files`.
-
-        Otherwise empty.
+        files`. Otherwise empty.
         """
         return self.whole.progress
 

@@ -30,7 +30,8 @@ A lease on all tasks of a shard makes each of these tasks `running`.
 class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
     """A task of a batch and its progress, counted in files. A project task counts as one file.
 
-    `shards_done` counts the shards that have ended. `shards_failed` counts ended shards with a failure.
+    - `shards_done`: the number of shards that have ended.
+    - `shards_failed`: the number of ended shards with a failure.
     """
 
     task_id: str

@@ -15,7 +15,7 @@ from codebatch.query.filters.filters import RecordFilter, last_name
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """A function that calls a name: its first call, and the number of calls.
+    """A function that calls a name, with the location of its first call and the number of its calls.
 
     `scope` is empty for calls outside of functions.
     """
@@ -25,7 +25,7 @@ class Caller(msgspec.Struct, frozen=True):
 
     @property
     def row(self) -> JsonRecord:
-        """The caller in the form of JSON answers: `path` or `path_b64`, `scope`, `line`, `target` and `calls`."""
+        """The caller as a dictionary with `path` or `path_b64`, `scope`, `line`, `target` and `calls`."""
         place = chosen(self.call, ("path",), NO_LANGUAGES)
         call_fields = {"scope": self.call["source"], "line": self.call["line"], "target": self.call["target"]}
         return {**place, **call_fields, "calls": self.calls}

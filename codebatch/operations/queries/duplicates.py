@@ -33,8 +33,8 @@ _SPARE = 10
 class DuplicateBlocks(msgspec.Struct, frozen=True, kw_only=True):
     """Duplicate blocks, the longest first.
 
-    `count` is the number of all blocks. If more blocks exist than are listed, some of the rest may be parts of longer
-    blocks. `excluded` counts blocks that occur only in tests or in vendored, generated or minified files.
+    `count` is the number of all blocks. If not all blocks are listed, some of the unlisted blocks may be parts of
+    longer blocks. `excluded` counts blocks that occur only in tests or in vendored, generated or minified files.
     """
 
     blocks: tuple[DuplicateBlock, ...]

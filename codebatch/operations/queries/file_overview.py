@@ -45,11 +45,11 @@ class OverviewFinding(msgspec.Struct, frozen=True):
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
-    """A summary of a file. `numbers` maps metrics to values.
+    """A summary of a file. `numbers` maps the names of metrics to their values.
 
-    - `rank`: its position by complexity among the files of its language.
-    - `dependents_in_all`: the number of files that depend on it directly or indirectly.
-    - `kinds`: the number of its records of each type.
+    - `rank`: the position of the file by complexity, among the files of its language.
+    - `dependents_in_all`: the number of files that depend on the file directly or indirectly.
+    - `kinds`: the number of records of the file by type.
 
     `rank` and `dependents_in_all` are None if the batch does not cover the whole project.
     """

@@ -23,11 +23,15 @@ FEW = 3
 
 
 class RuleFindings(msgspec.Struct, frozen=True, kw_only=True):
-    """The findings of a rule with one severity: their number, and the number of files with them.
+    """The findings of a rule with one severity: their number, and the number of files that contain them.
 
-    `findings` lists findings in production code first. Findings in `non_production` files come last: tests, examples,
-    fixtures, templates, and vendored or generated code. Before these come files with more than three findings of the
-    rule, which probably have a common cause. Otherwise the order is by path and location.
+    `findings` lists findings in this order:
+
+    1. findings in production code
+    2. findings in files with more than three findings of the rule, which probably have a common cause
+    3. findings in `non_production` files: tests, examples, fixtures, templates, and vendored or generated code
+
+    Within these groups, findings are sorted by path and location.
     """
 
     code: str

@@ -12,7 +12,8 @@ from codebatch.query.answers.test_names import is_test_file
 class Impact(msgspec.Struct, frozen=True, kw_only=True):
     """A file and its dependents, the nearest first.
 
-    If its language allows uses without an import, `mentions` counts other files that may use the file in this way.
+    If the language of the file allows uses without an import, `mentions` counts other files that may use the file in
+    this way.
     """
 
     path: bytes
@@ -21,9 +22,9 @@ class Impact(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tests(self) -> list[str]:
-        """The test files among the dependents and the file itself.
+        """The paths of test files among the dependents. If the file itself is a test file, its path is included.
 
-        Test files have names that test runners collect.
+        Test files are recognised by their names, as test runners do.
         """
         paths = [*([self.path.decode()] if is_test_file(self.path) else []), *(each.path for each in self.dependents)]
         return [path for path in paths if is_test_file(path.encode())]

@@ -36,9 +36,9 @@ _SPECIAL = frozenset({"_", "init", "main"})
 
 
 class Mentions(msgspec.Struct, frozen=True, kw_only=True):
-    """The number of files that mention names defined in a file, without a known import of the file.
+    """The number of files that mention names defined in the requested file, but have no known import of it.
 
-    `name` is the name that most likely refers to the file.
+    `name` is the mentioned name that most likely refers to the requested file.
     """
 
     language: str

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class FileRecords(msgspec.Struct, frozen=True):
-    """All records of one file, with their tasks, and the position of the file in the batch."""
+    """All records of one file, each with its task, and the position of the file in the batch."""
 
     path: bytes
     item: int

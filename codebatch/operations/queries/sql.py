@@ -130,7 +130,7 @@ class _Session:
             )
         name = statements[0].type.name
         if name not in _QUERY_TYPES or (name == "MULTI" and not _FIRST.match(statement)):
-            raise InvalidInput(f"only queries are allowed, not {name}", hint="start it with SELECT")
+            raise InvalidInput(f"only queries are allowed, not {name}", hint="start the statement with SELECT")
 
     def make_views(self, records: BatchRecords, kinds: Sequence[str], named: Collection[str]) -> None:
         """Create all views over records of some types, then disable all other access.

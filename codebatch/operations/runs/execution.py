@@ -27,7 +27,9 @@ Action = Literal["new", "resumed", "joined", "up to date", "already ended"]
 
 
 class Listener:
-    """A receiver of progress, called in the thread of `run`. Override the methods that you need."""
+    """A receiver of the progress of a run. Its methods are called in the thread of `run`. Override the methods that you
+    need.
+    """
 
     def note(self, text: str) -> None:
         """Receive a note."""
@@ -42,10 +44,10 @@ class Listener:
         """Receive the batch that will hold the results."""
 
     def update(self, progress: RunProgress) -> None:
-        """Receive the progress. It is called whenever a worker reports, and at least ten times a second."""
+        """Receive the progress. This method is called whenever a worker reports, and at least ten times a second."""
 
     def collected(self, collected: Collected) -> None:
-        """Receive what was removed from the store. It is not called if nothing was removed."""
+        """Receive what garbage collection removed from the store. This method is not called if nothing was removed."""
 
 
 class ExecutionSettings(msgspec.Struct, frozen=True, kw_only=True):

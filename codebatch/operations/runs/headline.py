@@ -35,12 +35,14 @@ _LIKELY_BUGS = ("error", "warning")
 class Headline(msgspec.Struct, frozen=True, kw_only=True):
     """The most important results of a batch, with the total number of each kind.
 
-    - `findings`: errors and warnings, by rule. `minor_findings` counts findings of lower severity.
+    - `findings`: errors and warnings, by rule.
+    - `minor_findings`: the number of findings of each lower severity.
     - `hotspots`: functions that are complex and often changed.
     - `duplicates`: duplicate blocks, at most one for each pair of files, with two locations each.
     - `cycles`: import cycles.
     - `partially_parsed`, `with_syntax_errors`: numbers of files.
-    - `unparsed`: the number of files that were not parsed, by language, or by class if binary, huge or minified.
+    - `unparsed`: the number of files that were not parsed, by language. Binary, huge and minified files are counted by
+      class.
     - `history_note`: what is unknown about the git history, if a later call may know more; otherwise empty.
     """
 

@@ -35,16 +35,20 @@ def import_findings(
     allow_failed: bool = False,
     listener: Listener | None = None,
 ) -> ImportResult:
-    """Import findings of another tool as records of a task. On return, the latest batch durably contains these records.
+    """Import findings of another tool as records of a task.
+
+    The records are stored durably in a new batch, which becomes the latest batch.
 
     - `file`: one file, or several files of the same format.
-    - `batch`: the batch to add the findings to; by default the latest batch of the whole project. The result is a new
-      batch.
-    - `root`: the directory to which paths in the file are relative, by default the project.
-    - `allow_failed`: accept a file that reports a failure of its tool.
+    - `batch`: the batch to which the findings are added, by default the latest batch of the whole project. This batch
+      itself does not change.
+    - `root`: the path of the project where the tool ran, by default its current path. It is removed from absolute paths
+      in the file.
+    - `allow_failed`: accept a file in which the tool reports that it failed.
 
     Raises InvalidInput, ToolMismatch, BatchIncomplete or StoreError. Raises InvalidImport if a file has another format,
-    or reports a failure of its tool. `ImportResult.shortfall` describes other data that is missing from the batch.
+    or if it reports a failure without `allow_failed`. `ImportResult.shortfall` describes other data that is missing
+    from the batch.
     """
     return import_files(
         ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs),

@@ -45,14 +45,20 @@ _HINTS = {
 
 
 class InvalidImport(InvalidInput):
-    """A file that cannot be read in its format or exceeds a limit. Callers put the file name before the message."""
+    """A file to import that does not have the given format, or exceeds a limit.
+
+    The message does not contain the name of the file. Callers put the name before the message.
+    """
 
 
 class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of an import. `batch` is the new batch with the imported findings, and `findings` is their number.
+    """The result of an import.
 
-    `left_out` describes findings that were not imported. It is None if this is no longer known. If a signal ended the
-    import, `signal_status` is set. No new batch exists then, and `batch` is the batch from which the import started.
+    - `batch`: the new batch with the imported findings.
+    - `findings`: the number of imported findings.
+    - `left_out`: the findings that were not imported. None if the record of them no longer exists.
+    - `signal_status`: set if a signal ended the import. No new batch exists then, and `batch` is the batch from which
+      the import started.
     """
 
     batch: BatchDir
@@ -64,9 +70,9 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shortfall(self) -> BatchIncomplete | None:
-        """The error that describes data that is missing from the batch, or None.
+        """The error that describes results that are missing from the batch, or None.
 
-        It does not describe findings that were not imported.
+        Findings that were not imported are in `left_out` instead.
         """
         if self.standing.state is BatchState.COMPLETED:
             return None
@@ -153,7 +159,7 @@ def _check(execution: ExecutionSettings, files: Sequence[bytes], form: str, task
             hint="use at most 64 characters of a-z, 0-9, '-' and '_', starting with a letter",
         )
     if task in catalogue.installed or task in catalogue.own_places:
-        raise InvalidInput(f"{task} is a task that codebatch runs itself", hint="choose another name with --as")
+        raise InvalidInput(f"{task} is the name of a built-in task", hint="choose another name with --as")
     if sum(map(len, files)) > IMPORT_BYTES_MAX:
         subject = "the file has" if len(files) == 1 else "together, the files have"
         raise InvalidImport(f"{subject} more than {IMPORT_BYTES_MAX:,} bytes, the limit for imports")

@@ -19,11 +19,12 @@ class IndexAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch index build`.
 
     - `shard_files`: the number of result files in the index.
-    - `reused`: the number of result files whose data was taken from an older index.
+    - `reused`: the number of result files whose index data was taken from an older index.
     - `decoded`: the number of result files that were read.
     - `damaged`: the number of result files that could not be read. They are not in the index.
-    - `terms`, `postings`: the number of terms that were added, and of their occurrences.
-    - `bytes`: the size of the new index data on disk. It is 0 with --verify, which writes nothing.
+    - `terms`: the number of terms that were added, such as names and rule IDs.
+    - `postings`: the number of occurrences of these terms.
+    - `bytes`: the size of the new index data on disk. It is 0 with `--verify`, which writes nothing.
     """
 
     batch_id: str

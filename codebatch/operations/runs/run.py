@@ -38,12 +38,14 @@ def run(
     """Analyse paths with a pipeline. If a complete batch of the same files, tasks and settings exists, nothing is
     executed.
 
-    Settings and custom tasks are taken from the project that contains the current directory. `store` is created if it
-    does not exist. The batch gets the name `name`. If another batch has this name, that batch loses it.
+    Settings and custom tasks are taken from the project that contains the current directory.
 
-    If the main thread calls this function, SIGINT, SIGTERM and SIGHUP end the run early.
-    `RunResult.executed.signal_status` is then the exit status of the signal. During a repair, Stopped is raised
-    instead. In other threads, the caller must handle these signals.
+    - `store`: the directory of the store. It is created if it does not exist.
+    - `name`: a name for the batch. If another batch has this name, that batch loses the name.
+
+    If the main thread calls this function, SIGINT, SIGTERM and SIGHUP end the run early, and
+    `RunResult.executed.signal_status` is the exit status of the signal. If such a signal arrives during a repair,
+    Stopped is raised. In other threads, the caller must handle these signals.
 
     Raises CodebatchError or OSError. Failures of files are described by `RunResult.shortfall`.
 

@@ -27,12 +27,13 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     - `headline`: the most important results.
     - `failures`: the first failures.
     - `missing_grammars`: for each language without an installed grammar, the number of files that were not parsed.
-    - `executed`: how many results this run produced and reused. Both numbers are 0 if nothing was left to do.
-      `executed.signal_status` is the exit status of the signal that ended the run early, otherwise 0.
+    - `executed`: the number of results that this run produced, and the number that it reused. Both are 0 if nothing was
+      left to do. `executed.signal_status` is the exit status of the signal that ended the run early, otherwise 0.
     - `inputs_outside_key`: maps custom tasks to inputs that their cache key does not cover. Other batches do not reuse
       the results of these tasks.
-    - `task`: set if the run was restricted to one task.
-    - `name`: the name given to the batch; `name_was` is the batch that had this name before.
+    - `task`: the name of the task if the run was restricted to one task, otherwise None.
+    - `name`: the name given to the batch.
+    - `name_was`: the ID of the batch that had this name before.
 
     Example:
 

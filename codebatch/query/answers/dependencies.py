@@ -39,8 +39,8 @@ Looking up one frame takes 1.5 times as long as reading it in sequence, and the 
 class Dependent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A file that depends on the requested file, directly or indirectly.
 
-    `distance` is the number of import steps. The file imports the file `imports` at `line`; this is the first step.
-    `resolution` shows how certain this import is.
+    `distance` is the number of import steps to the requested file. The first step is the import of the file `imports`
+    at `line`. `resolution` shows how certain this import is.
     """
 
     path: str
@@ -68,7 +68,7 @@ class FileImport(msgspec.Struct, frozen=True, gc=False):
 class Cycle(msgspec.Struct, frozen=True, kw_only=True):
     """An import cycle: files that all import one another, directly or indirectly.
 
-    `shortest` is a shortest cycle through the first file. `cut` is the import of that cycle whose removal leaves the
+    `shortest` is a shortest cycle through the first file. `cut` is the import in `shortest` whose removal leaves the
     fewest files in cycles.
     """
 

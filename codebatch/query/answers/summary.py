@@ -22,7 +22,7 @@ class TaskSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
-    """The total numbers of records and of findings. Errors and warnings are counted separately, too."""
+    """The total numbers of records and of findings. Errors and warnings are also counted separately."""
 
     outputs: int
     diagnostics: int
@@ -33,8 +33,8 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """The counts of a batch.
 
-    `languages` counts files by language. `lines` counts the lines of text files by language; it is None if they were
-    not counted.
+    `languages` maps each language to its number of files. `lines` maps each language to its line counts. `lines` is
+    None if lines were not counted.
     """
 
     batch_id: str
@@ -56,7 +56,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def failures(self) -> int:
-        """The number of pairs of a file and a task that failed."""
+        """The number of failures. Each failure is one task that failed for one file."""
         return self.kinds.get("failure", 0)
 
 

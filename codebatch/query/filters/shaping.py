@@ -74,7 +74,11 @@ AS_FOUND = Shape()
 
 
 class Groups(msgspec.Struct, frozen=True):
-    """The number of records for each value of a field, most frequent first, and the number without a value."""
+    """The number of records by the value of a field.
+
+    `counts` has each value with its number of records, most frequent first. `absent` is the number of records without a
+    value.
+    """
 
     counts: tuple[tuple[str, int], ...]
     absent: int

@@ -33,19 +33,21 @@ from codebatch.system.processes.garbage_collector import collector_paused
 class CommandStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a task in a task list.
 
-    - `round`: the number of its latest round, or 0 if it never started. An interrupted attempt is repeated in the same
-      round.
+    - `round`: the number of its latest round, or 0 if the task never started. Each retry begins a new round. An
+      interrupted attempt is repeated in the same round.
     - `ended`: the number of its latest round with an outcome.
-    - `epoch`: the lease of its latest attempt.
-    - `tried`: the number of failures since a request last opened the task.
-    - `is_decided`: whether an answer determined its outcome.
-    - `reason`, `exit_status`, `said`: from its latest outcome. `said` has values from the JSON output.
-    - `stops`: by epoch, the reasons why attempts without an outcome were ended early.
+    - `epoch`: the lease number of its latest attempt.
+    - `tried`: the number of failures since the task was last retried by a request or an answer.
+    - `is_decided`: whether its outcome was determined by an answer.
+    - `reason`, `exit_status`: from its latest outcome.
+    - `said`: values that the key `result` of the task extracts from the output, from its latest outcome.
+    - `stops`: maps epochs to the reasons why attempts without an outcome were ended early.
     - `until_ns`: if the task waits for the end of a rate limit, the time of this end in nanoseconds since 1970;
       otherwise 0.
-    - `cause`: if the task is skipped, the task that caused this. If a user skipped the task, it is the task itself.
+    - `cause`: if the task is skipped, the task that caused this. If a user skipped the task, `cause` is the task
+      itself.
     - `question`: the digest of its open question, or empty. If `is_live` is set, the task keeps running while it waits.
-    - `log`: the name of its latest log in `logs/` of the batch, or empty if it never started.
+    - `log`: the name of its latest log in the directory `logs/` of the batch, or empty if the task never started.
     - `holder`: the process that runs the task, or None.
     """
 
@@ -70,7 +72,7 @@ class CommandStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def last_stop(self) -> AttemptStop | None:
-        """The reason why its last attempt was ended early.
+        """The reason why the latest attempt was ended early.
 
         None if the attempt was not ended early, has an outcome or is still running.
         """
@@ -78,17 +80,17 @@ class CommandStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkBatchStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a batch of a task list. `commands` has the state of each task, in the order of the file.
+    """The state of a batch of a task list. `commands` has the state of each task, in the order of the task list.
 
     - `coordinator`: the process that runs the batch, or None.
-    - `workers`: the processes that run tasks. They can be running although no process runs the batch.
+    - `workers`: the processes that run tasks. They can outlive the coordinator.
     - `capacity`: the current size of each pool.
-    - `asked`: all questions that tasks have asked, by digest.
+    - `asked`: all questions that tasks have asked, with the digest of a question as its key.
     - `cost`: the sum of the costs that attempts reported, or None if no attempt reported a cost.
     - `unreadable`: the tasks whose last outcome is damaged. These tasks count as interrupted.
-    - `is_expired`: the batch reached its time limit. No task starts until the batch is resumed.
-    - `closed`: the pools that are closed because of a rate limit. Each is mapped to the time when the limit ends, in
-      nanoseconds since 1970.
+    - `is_expired`: whether the batch reached its time limit. No task starts until the batch is resumed.
+    - `closed`: maps pools that are closed because of a rate limit to the time when the limit ends, in nanoseconds since
+      1970.
     """
 
     state: BatchState
@@ -117,7 +119,7 @@ class WorkBatchStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_stalled(self) -> bool:
-        """Whether tasks are left but no process runs the batch. `resume` continues the batch."""
+        """Whether tasks are left although no process runs the batch. `resume` continues such a batch."""
         return self.state is BatchState.RUNNING and self.coordinator is None and not self.workers
 
 

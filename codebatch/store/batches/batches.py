@@ -120,7 +120,7 @@ class BatchFile(Document, frozen=True, kw_only=True):
 
 
 class BatchDir(msgspec.Struct, frozen=True):
-    """A batch of a store."""
+    """The stored data of a batch."""
 
     files: Files
     root: Path

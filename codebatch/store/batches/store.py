@@ -95,10 +95,10 @@ class StoreDir(msgspec.Struct, frozen=True):
     def writing(self) -> Iterator[Lock]:
         """Hold the shared lock of the store (flock), which excludes garbage collection.
 
-        A run holds the lock from its snapshot to its end.
+        A run holds this lock from its snapshot to its end.
 
-        If no other process holds the lock and the store is writable, files of dead processes are removed first. If the
-        store is removed while the lock is held, errors that this causes are raised as StoreCorrupt.
+        If no other process holds the lock and the store is writable, files that dead processes left are removed first.
+        If the store is removed while the lock is held, the resulting errors are raised as StoreCorrupt.
         """
         path = self.root / layout.LOCKS / layout.LOCK_OF_STORE
         alone: Lock | None = None
@@ -163,9 +163,9 @@ class StoreDir(msgspec.Struct, frozen=True):
 
     @contextlib.contextmanager
     def making_batch(self) -> Iterator[None]:
-        """Hold the exclusive lock (flock) for finding or creating a batch.
+        """Hold an exclusive lock (flock) while a batch is looked up or created.
 
-        Concurrent identical runs then create only one batch.
+        If identical runs start at the same time, only one batch is created.
         """
         lock = self.files.wait_lock(self.root / layout.LOCKS / layout.LOCK_OF_BATCHES, shared=False)
         try:

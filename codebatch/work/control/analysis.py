@@ -20,8 +20,8 @@ _SECONDS = 1.0
 class AnalyzedTask(msgspec.Struct, frozen=True, kw_only=True):
     """A task of an analysed task list.
 
-    `level` is the number of tasks in the longest chain of dependencies before the task. The scheduler does not use
-    levels. `expected_seconds` is null if the task does not define it.
+    `level` is the number of tasks in the longest chain of dependencies before the task. It is for display only: the
+    scheduler does not use it. `expected_seconds` is null if the task does not define it.
     """
 
     id: str
@@ -31,8 +31,9 @@ class AnalyzedTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AnalyzedEdge(msgspec.Struct, frozen=True, kw_only=True):
-    """A dependency of `task` on `on`. `source` is its origin: `file`, `inferred`, or the `command` of the setting
-    `infer`.
+    """A dependency of the task `task` on the task `on`.
+
+    `source` is the origin of the dependency: `file`, `inferred`, or the `command` of the setting `infer`.
     """
 
     task: str
@@ -51,7 +52,7 @@ class Makespan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BindingPool(msgspec.Struct, frozen=True, kw_only=True):
-    """A pool that makes the task list slower. Without this pool, it would take `seconds_without` seconds."""
+    """A pool that makes the task list slower. Without this pool, the task list would take `seconds_without` seconds."""
 
     pool: str
     size: int
@@ -61,9 +62,10 @@ class BindingPool(msgspec.Struct, frozen=True, kw_only=True):
 class Analysis(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch work analyze`.
 
-    `with_estimate` counts the tasks that define `expected_seconds`. For other tasks, one second is assumed. `seconds`
-    is the estimated duration with the current settings. `critical_seconds` is the duration of the critical path, which
-    no number of slots can shorten.
+    - `with_estimate`: the number of tasks that define `expected_seconds`. For other tasks, one second is assumed.
+    - `seconds`: the estimated duration with the current settings.
+    - `critical_seconds`: the duration of the critical path. No number of parallel tasks can make the list faster than
+      this.
     """
 
     source: str

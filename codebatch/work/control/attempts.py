@@ -22,11 +22,11 @@ from codebatch.work.control.requests import named
 class AttemptInfo(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt of a task. `round` and `epoch` identify the attempt.
 
-    - `number`: the number of the try.
+    - `number`: the number of the try, counted from 1. An interrupted attempt is repeated with the same number.
     - `ended`: the type of its outcome. Without an outcome, it is `stopped`, `interrupted` or `running`. If the outcome
       is damaged, it is `unreadable`.
     - `stopped`: the reason why the attempt was ended early, or None.
-    - `said`: values from its JSON output, or None.
+    - `said`: values that the key `result` of the task extracts from the output, or None.
 
     Values that are recorded only in journals are None if the journals no longer exist.
     """

@@ -42,7 +42,7 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
     standing: WorkBatchStatus
 
     def of(self, *states: CommandState) -> list[CommandStatus]:
-        """Return the tasks of the batch in the given states, in the order of the file."""
+        """Return the tasks of the batch that are in the given states, in the order of the task list."""
         return [each for each in self.standing.commands if each.state in states]
 
     @property
@@ -76,7 +76,7 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shortfall(self) -> BatchIncomplete | None:
-        """The error that describes what is missing, or None if all tasks are done."""
+        """The error that describes the tasks that are not done, or None if all tasks are done."""
         state, id_ = self.standing.state, self.batch.id
         if state is BatchState.COMPLETED:
             return None

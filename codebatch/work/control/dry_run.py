@@ -21,10 +21,10 @@ from codebatch.work.definition.work_list import WorkList
 
 
 class RehearsedTask(msgspec.Struct, frozen=True, kw_only=True):
-    """A task and its expected start: seconds after the first start, and the slot, counted from 1.
+    """A task and its expected start: seconds after the start of the first task, and the slot, counted from 1.
 
-    `seconds` is its expected duration, or null if unknown. A task of unknown duration is planned with a
-    typical duration of the other tasks, or with one second if all are unknown.
+    `seconds` is the expected duration of the task, or null if unknown. A task of unknown duration is planned with a
+    typical duration of the other tasks, or with one second if all durations are unknown.
     """
 
     task: str
@@ -39,9 +39,10 @@ class RehearsedTask(msgspec.Struct, frozen=True, kw_only=True):
 class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch work run --dry-run`: the tasks in the order in which they would start.
 
-    `makespan_seconds` is the expected duration. With a probability of 10%, 50% and 90%, the batch ends within the times
-    in `range_seconds`. Both are null if no task has a known duration. `without_estimate` counts tasks of unknown
-    duration.
+    - `makespan_seconds`: the expected duration, or null if no task has a known duration.
+    - `range_seconds`: three estimates. The batch ends within these times with a probability of 10%, 50% and 90%. It is
+      null if no task has a known duration.
+    - `without_estimate`: the number of tasks of unknown duration.
     """
 
     source: str

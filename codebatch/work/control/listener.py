@@ -37,7 +37,8 @@ class CommandEnded(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt that ended.
 
     - `seconds`: the duration since this process first saw the attempt, or None if it did not see the attempt run.
-    - `planned`, `ended`: the number of all tasks, and of tasks that have ended.
+    - `ended`: the number of tasks that have ended.
+    - `planned`: the number of all tasks.
     - `again_seconds`: the delay until the task is retried, or None if it is not retried.
     - `until_ns`: after a rate limit, the time when the limit ends, in nanoseconds since 1970. Until then, no task that
       uses one of `pools` starts.
@@ -61,7 +62,8 @@ class CommandStopped(msgspec.Struct, frozen=True, kw_only=True):
 
     - `cause`: `signal`, `timeout`, `failure` or `cancel`.
     - `detail`: the signal, or the task that failed.
-    - `planned`, `ended`: the number of all tasks, and of tasks that have ended. The task of this attempt has not ended.
+    - `ended`: the number of tasks that have ended. The task of this attempt is not included.
+    - `planned`: the number of all tasks.
     """
 
     id: CommandId
@@ -83,12 +85,14 @@ class CommandRunning(msgspec.Struct, frozen=True, kw_only=True):
 class WorkProgress(msgspec.Struct, frozen=True, kw_only=True):
     """The progress of a batch.
 
-    - `planned`, `ended`, `failed`: the number of all tasks, of tasks that have ended, and of tasks that failed.
+    - `planned`: the number of all tasks.
+    - `ended`: the number of tasks that have ended.
+    - `failed`: the number of tasks that failed.
     - `blocked`: the number of tasks that wait for an answer. These tasks have not ended, and are not in `running`.
     - `running`: the running tasks, the longest-running first.
     - `eta`: the estimated remaining time, or None if unknown.
-    - `closed`: the pools that are closed because of a rate limit. Each is mapped to the time when the limit ends, in
-      nanoseconds since 1970.
+    - `closed`: maps pools that are closed because of a rate limit to the time when the limit ends, in nanoseconds since
+      1970.
     """
 
     ended: int
@@ -104,7 +108,7 @@ class WorkListener:
     """A receiver of the progress of a batch. Its methods are called in the caller's thread. Override the methods that
     you need.
 
-    If `wants_colors` is set, tasks are asked to print colours.
+    If `wants_colors` is set, tasks run with environment variables that make programs print colours.
     """
 
     wants_colors = False
@@ -117,7 +121,9 @@ class WorkListener:
         self.note(text)
 
     def agrees(self, work: Work, left_out: Sequence[RejectedEdge]) -> bool:
-        """Return whether to run a list with its inferred dependencies. This is called before anything is written."""
+        """Return True to run a task list with its inferred dependencies. This method is called before anything is
+        written.
+        """
         return True
 
     def chosen(self, batch: BatchDir, work: Work) -> None:
@@ -135,27 +141,27 @@ class WorkListener:
     def draining(self, running: int) -> None:
         """Receive the number of running tasks when a signal or damage stops the run.
 
-        No more tasks start, and these running tasks are waited for.
+        No more tasks start, and the run ends when the running tasks have ended.
         """
 
     def ending(self, running: int, *, is_killed: bool) -> None:
-        """Receive the number of running tasks when a further signal ends them.
+        """Receive the number of running tasks when another signal ends these tasks.
 
-        They are terminated, each with its grace period. If `is_killed` is set, they are killed.
+        The tasks are terminated, each with its grace period. If `is_killed` is set, they are killed at once.
         """
 
     def stopping(self, cause: StopCause, detail: str, running: int) -> None:
-        """Receive the number of running tasks when the batch ends them, each with its grace period.
+        """Receive the number of running tasks when the batch terminates them, each with its grace period.
 
-        The batch has reached its time limit, or it halts because the task `detail` failed.
+        This happens if the batch reaches its time limit, or if it halts because the task `detail` failed.
         """
 
     def stopped(self, stopped: CommandStopped) -> None:
         """Receive an attempt that was ended early."""
 
     def waiting(self, running: tuple[CommandId, ...], who: str) -> None:
-        """Receive the running tasks of a cancelled batch while `cancel` waits for them. `who` is the process that runs
-        the batch.
+        """Receive the running tasks while `cancel` waits for them. `who` describes the process that runs the cancelled
+        batch.
         """
 
 

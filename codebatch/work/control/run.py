@@ -50,8 +50,8 @@ class WorkRunResult(WorkBatch, frozen=True, kw_only=True):
     """A batch of a task list after this process ran it.
 
     - `seconds`: the duration of the run.
-    - `signal_status`: the exit status of the signal that stopped the run, or 0 if no signal did.
-    - `changes`: the changes of the task list when the batch was resumed, before any reload.
+    - `signal_status`: the exit status of the signal that stopped the run, or 0 if no signal stopped it.
+    - `changes`: how the task list differed from the batch when the batch was resumed, before any reload.
     """
 
     seconds: float

@@ -219,7 +219,7 @@ def _table(document: object, name: str) -> Mapping[str, object]:
     if document is None:
         return {}
     raise InvalidConfiguration(
-        f"{name} is not a table of settings and tasks", hint="put tasks below `tasks`, each with its id as key"
+        f"{name} is not a table of settings and tasks", hint="put tasks into the table `tasks`, with IDs as keys"
     )
 
 

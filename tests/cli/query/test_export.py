@@ -176,7 +176,7 @@ def test_what_means_nothing_is_refused(
         ("sarif", "latest"): "give two batches to compare, or none",
         ("sarif", "latest", "latest", "--batch", "latest"): "--batch cannot be used with",
         ("sarif", "--all", "--severity", "error"): "--all cannot be used with --severity",
-        ("sarif", "--base-store", "x"): "--base-store cannot be used without A and B",
+        ("sarif", "--base-store", "x"): "--base-store cannot be used without BASE and HEAD",
         ("sarif", "--summary", "x"): "--summary cannot be used with sarif",
         ("github", "-o", "x", "--summary", "x"): "cannot be the same file",
         ("sarif", "--json"): "standard output",

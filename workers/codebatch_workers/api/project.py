@@ -29,17 +29,19 @@ class Project(Protocol):
         """The other files of the snapshot, if the batch is restricted to paths."""
 
     def records(self, task: str, *kinds: str, holding: str = "") -> Iterator[tuple[Entry, list[Record]]]:
-        """Yield each file with its records from the task `task`, which this task must need.
+        """Yield each file with its records from the task `task`. A task can read only records of tasks that it needs.
 
-        With `kinds`, only records of these kinds are included. With `holding`, only records whose JSON line contains
-        this text are included, which is faster. Files without such records are left out. If the task failed for a file,
-        the file has a `failure` record.
+        - `kinds`: include only records of these kinds.
+        - `holding`: include only records whose JSON line contains this text. Such a search is faster.
 
-        Raises ValueError if this task does not need `task`. Raises ObjectMissing or StoreCorrupt.
+        Files without such records are left out. If `task` failed for a file, the file has a `failure` record.
+
+        Raises ValueError if the calling task does not need `task`. Raises ObjectMissing or StoreCorrupt.
         """
 
     def records_of(self, file: Entry, task: str, *kinds: str) -> list[Record]:
-        """Return the records of one file of the batch from the task `task`, which this task must need.
+        """Return the records of one file of the batch from the task `task`. A task can read only records of tasks that
+        it needs.
 
         With `kinds`, only records of these kinds are returned. Raises the errors of `records`, and ValueError if the
         file is in `outside`.
@@ -52,4 +54,6 @@ class Project(Protocol):
         """Return the content of a file. Raises ObjectMissing."""
 
     def source(self, file: Entry) -> SourceFile:
-        """Return a file of the batch as a SourceFile. Raises ValueError for other files, or ObjectMissing."""
+        """Return a file of the batch as a SourceFile. Raises ValueError for a file outside the batch, and ObjectMissing
+        if the content is missing.
+        """

@@ -56,8 +56,8 @@ class TaskEnvironment(msgspec.Struct, Generic[Config], frozen=True, kw_only=True
     - `name`: the name of the task in the plan.
     - `shared`: a dictionary that all tasks of the process share, for example to start a tool only once. Keys are module
       names. The results of a task must not depend on other tasks in the process.
-    - `put_object`: store bytes and return their digest, for an `ast` record. The bytes are durable before the record
-      is. They are removed when no such record refers to them.
+    - `put_object`: store bytes for an `ast` record, and return their digest. The bytes are durable before the record
+      is. They are removed when no `ast` record refers to them.
     - `read_object`: return the bytes of an object, given its digest. Raises ObjectMissing.
     - `try_memory`: create a directory in memory for thousands of short-lived small files. Returns None if there is not
       enough memory.
@@ -125,12 +125,12 @@ class IncrementalTask(ProjectTask, Protocol):
 class BatchedFileTask(FileTask, Protocol):
     """A file task that also passes many files to a tool in one call.
 
-    The results must be the same as if each file were passed alone. `run_file` returns the records that do not need the
-    tool. The syntax tree is available only in `run_file`.
+    `run_file` returns the records that do not need the tool; only `run_file` can use the syntax tree. `complete` calls
+    the tool. The results must be the same as if each file were passed to the tool alone.
     """
 
     def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
-        """Return the records of each file, in their final order.
+        """Return all records of each file, in their final order.
 
-        `records` has the records that `run_file` returned for each file.
+        `records` has for each file the records that `run_file` returned.
         """

@@ -109,7 +109,7 @@ class _cached(Generic[T]):  # noqa: N801  # used as a decorator
 class SourceFile:
     """A file of a snapshot. `contexts` are its context values in the plan (SPEC.md "Context").
 
-    It has many methods, because each returns one value that is derived from others and cached.
+    It has many methods: most of them return a cached value that is derived from the content.
     """
 
     # `_views` and `contexts` are slots, because views with fewer contexts share the cached values in `__dict__`.
@@ -324,10 +324,10 @@ class SourceFile:
         return self.parse() if self.is_parsed else None
 
     def parse(self) -> Tree:
-        """Return a new syntax tree. The language must have a grammar; it can be a language of prose such as Markdown.
+        """Return a new syntax tree. The language, possibly a language of prose such as Markdown, must have a grammar.
 
-        A lone CR ends a line in these languages but not in all grammars, so it is replaced by LF. Constructs that a
-        grammar does not know are replaced by others if this gives fewer syntax errors.
+        Before parsing, a lone CR is replaced by LF, because it does not end a line in all grammars. Constructs that the
+        grammar does not know are replaced if this gives fewer syntax errors.
         """
         utf8 = self.utf8
         if self.language == "markdown":
@@ -355,7 +355,7 @@ class SourceFile:
 
     @property
     def tree_text(self) -> bytes:
-        """The text that was parsed, of the length of `utf8`. Constructs unknown to the grammar are replaced."""
+        """The text that was parsed, with the length of `utf8`. Constructs unknown to the grammar are replaced."""
         text: bytes = self.__dict__.get("_tree_text", self.utf8) if self.tree is not None else self.utf8
         return text
 
@@ -399,7 +399,7 @@ class SourceFile:
         return captured(captures, self.utf8, self.language)
 
     def matches(self, query: Query) -> Iterator[Mapping[str, list[Node]]]:
-        """Yield the captures of each match of a query, in no defined order. Prose such as Markdown is parsed too."""
+        """Yield the captures of each match of a query, in undefined order. Prose such as Markdown is parsed too."""
         if self.is_hopeless:
             return
         root = (self.tree or self.parse()).root_node
@@ -407,7 +407,7 @@ class SourceFile:
             yield captures
 
     def query(self, query: Query) -> dict[str, list[Node]]:
-        """Return the captures of a query over the tree, by name."""
+        """Run a tree-sitter query over the tree. Return the captures by name."""
         if self.tree is None or self.is_hopeless:
             return {}
         # The binding collects nodes in a set, so its lists are in the order of addresses, which differs between runs.
@@ -435,7 +435,7 @@ class SourceFile:
         return {}
 
     def lasting(self, make: Callable[[SourceFile], T]) -> T:
-        """Like `derived`, but the result is kept after `release`. It must not contain nodes of the tree."""
+        """Like `derived`, but the result is kept after `release`. The result must not contain nodes of the tree."""
         return self._get_or_make(self._kept_results, make)
 
     def _get_or_make(self, results: dict[object, Any], make: Callable[[SourceFile], T]) -> T:
@@ -449,10 +449,10 @@ class SourceFile:
         return {}
 
     def seeing(self, contexts: frozenset[str]) -> SourceFile:
-        """Return this file with only the given contexts: the same object if it has no others.
+        """Return this file with only the given contexts. If it has no other contexts, the same object is returned.
 
-        Values that were derived from hidden contexts, such as the tree, are hidden too. If a hidden context could
-        change the language, the returned file shares no cached values with this file.
+        Values derived from hidden contexts, such as the tree, are hidden too. If a hidden context could change the
+        language, the returned file shares no cached values with this file.
         """
         if not self.contexts or self.contexts.keys() <= contexts:
             return self

@@ -270,7 +270,7 @@ def _count_errors(root: Node) -> int:
 
 def _check(text: str, language: str) -> None:
     if not text:
-        raise PatternError("the pattern is empty", hint="write code, with $X for any one node: 'print($X)'")
+        raise PatternError("the pattern is empty", hint="write code in which $X matches any node, such as 'print($X)'")
     if len(text.encode("utf-8", "surrogatepass")) > PATTERN_BYTES_MAX:
         raise PatternError(
             f"the pattern is longer than {PATTERN_BYTES_MAX:,} bytes", hint="search for a part of the pattern"
@@ -288,7 +288,9 @@ def _refusal(read: _Read, text: str, language: str) -> PatternError:
         )
     if read.unread:
         message = f"`{read.unread}` is inside a string, a comment or a longer word"
-        return PatternError(f"{message}, but a metavariable must be a whole node", hint="use --query with #match?")
+        return PatternError(
+            f"{message}, but a metavariable must be a whole node", hint="use --query with the predicate `#match?`"
+        )
     hint = "write a whole expression, statement or definition, or use --query"
     if _NO_HOLE.search(text):
         hint = "metavariables are upper-case: $X is one node, $$$ARGS any number of nodes; otherwise use --query"
