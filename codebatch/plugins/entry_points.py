@@ -237,7 +237,7 @@ def check_planned(catalogue: TaskCatalogue, task: PlannedTask) -> None:
 def mismatch(task: str, different: Sequence[str]) -> ToolMismatch:
     """Return the error for fields of a planned task that differ. Without fields, a task that it needs differs."""
     return ToolMismatch(
-        f"the batch was planned with another version of {task} ({', '.join(different) or 'needed task'} differ)",
+        f"the batch was planned with another version of {task} (different {', '.join(different) or 'needed task'})",
         hint="use the installation that created the batch, or make a new batch with: codebatch run PATH",
     )
 

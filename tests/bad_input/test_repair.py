@@ -212,7 +212,7 @@ def test_what_another_installation_made_is_beyond_repair_here(codebatch: Command
     flip(shard_files(codebatch, "one")[0])
     write(task, own + "# another\n")
     told = codebatch("diagnose", "--repair", "--json", status=4, has_answer=True)
-    assert "planned with another version of one (implementation_digest differ)" in told.json["damaged"][0]["problem"]
+    assert "planned with another version of one (different implementation_digest)" in told.json["damaged"][0]["problem"]
 
 
 def test_documents_are_looked_at_and_other_files_are_mended_all_the_same(shared: CommandLine) -> None:

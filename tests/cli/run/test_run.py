@@ -102,7 +102,7 @@ def test_installation_that_is_replaced_while_a_batch_runs_ends_it(codebatch: Com
     installed = CommandLine(codebatch.directory, {"PYTHONPATH": str(package.parent)})
     ended = installed("run", "project", "-j", "1", "--json", status=2)
     assert ended.error["code"] == "tool_mismatch"
-    assert "implementation_digest differ" in ended.error["message"]
+    assert "different implementation_digest" in ended.error["message"]
 
 
 def test_local_task_that_is_edited_while_a_batch_runs_ends_it_and_what_it_said_is_kept(codebatch: CommandLine) -> None:
