@@ -303,7 +303,9 @@ def test_own_task_that_changed_since_the_plan_is_not_run(tmp_path: Path) -> None
     planned = resolve_tasks(catalogue, ("parse", "words"))
     TaskRunner(catalogue, planned, tmp_path).set_up(["words"])
     (tmp_path / "words.py").write_text("def task(file): return [1]\n")
-    with pytest.raises(ToolMismatch, match=r"planned with another version of words \(different implementation_digest\)"):
+    with pytest.raises(
+        ToolMismatch, match=r"planned with another version of words \(different implementation_digest\)"
+    ):
         TaskRunner(TaskCatalogue(catalogue.own_places), planned, tmp_path).set_up(["words"])
 
 

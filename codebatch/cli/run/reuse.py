@@ -116,7 +116,7 @@ def explain_miss(context: CommandContext, words: tuple[str, ...], task: str | No
     default="5%",
     metavar="PERCENT",
     show_default=True,
-    help="Percentage of the files to run again; at least one file is run",
+    help="Percentage of the files to analyse again (at least one file)",
 )
 @option("--trust", "key", metavar="KEY", help="Do not verify; allow results with this cache key to be reused again")
 @common_option("jobs")

@@ -206,7 +206,7 @@ def planner_of(
     is_same_project = file is not None and (os.fsencode(file.parent.resolve()),) == frozen.sources
     prepared, notes = prepare_tasks(catalogue, pipeline.tasks, settings.tasks, is_project=is_same_project)
     for problem in notes:
-        note(f"{problem}, because the analysed directory is not in the project of {file}")
+        note(f"{problem}: the analysed directory is not in the project of {file}")
     return Planner(
         store=store,
         frozen=frozen,

@@ -120,7 +120,7 @@ def run_paths(
         batch, is_new = planner.find_or_make(again=again, reuses=execution.reuses)
         if before is not None and (missing_imports := sorted(before.about.imports.keys() - batch.about.imports.keys())):
             listener.note(
-                f"imported findings of {', '.join(missing_imports)} are only in {before.id}; "
+                f"imported findings of {', '.join(missing_imports)} are only in batch {before.id}; "
                 "to add them to the new batch, import the reports again"
             )
         state = read_current_state(batch)

@@ -171,7 +171,8 @@ def document_file(path: Path, name: str) -> WorkFile:
         below = document.get(word)
         if not isinstance(below, dict):
             raise InvalidConfiguration(
-                f"{name} has no [{'.'.join(above)}]", hint=f"add this table, or write a {DEFAULT_NAME}"
+                f"{name} has no [{'.'.join(above)}]",
+                hint=f"add the table [{'.'.join(above)}] to {name}, or create a file {DEFAULT_NAME}",
             )
         document = below
     file = WorkFile(path, name, above, document)

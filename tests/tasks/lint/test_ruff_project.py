@@ -94,6 +94,6 @@ def test_configuration_is_in_the_keys_of_the_files_below_it(project: CommandLine
 def test_another_tree_is_checked_by_the_pinned_rules(project: CommandLine) -> None:
     set_apart(project, "sub")
     ran = project("run", "sub")
-    assert "ruff: the pinned rules, because the analysed directory is not in the project of" in ran.notes
+    assert "ruff: the pinned rules: the analysed directory is not in the project of" in ran.notes
     found = project("query", "diagnostics", "--tool", "ruff", "--json", cwd=project.directory / "sub").records
     assert [(each["path"], each["code"], each["line"], each["column"]) for each in found] == [("c.py", "F401", 1, 8)]
