@@ -26,7 +26,7 @@ def target_of(output: str, example: str) -> Path:
         command = example.partition(" -o ")[0]
         raise InvalidInput(f"{output!r} is not a regular file", hint=f"to write to standard output: {command} -o -")
     if not target.parent.is_dir():
-        raise InvalidInput(f"no directory {str(target.parent)!r} to write {target.name!r} into")
+        raise InvalidInput(f"cannot write {target.name!r}: there is no directory {str(target.parent)!r}")
     return target
 
 
