@@ -57,13 +57,13 @@ if TYPE_CHECKING:
         UnsupportedFileSystem,
         WrongBatchKind,
     )
-    from codebatch.exchange.export import make_export
-    from codebatch.exchange.model import Export
+    from codebatch.interchange.findings import Export
     from codebatch.model.record import Ast, Diagnostic, Duplicate, Edge, Failure, File, Fingerprints, Metric, Symbol
     from codebatch.operations.api.batch import Batch
     from codebatch.operations.api.record_queries import Records
     from codebatch.operations.api.store import Store, open
     from codebatch.operations.comparison.comparison import Comparison
+    from codebatch.operations.export.export import make_export
     from codebatch.operations.gate.quality_gate import CheckResult, check
     from codebatch.operations.hotspots.hotspots import Hotspot, Hotspots
     from codebatch.operations.queries.batch_query import Answer
@@ -187,13 +187,13 @@ _NAMES = {
         "StoreUntrusted StoreUnwritable ToolMismatch UnknownId UnreadablePath UnsafeStoreLocation "
         "UnsupportedEntry UnsupportedFileSystem WrongBatchKind"
     ),
-    "exchange.export": "make_export",
-    "exchange.model": "Export",
+    "interchange.findings": "Export",
     "model.record": "Ast Diagnostic Duplicate Edge Failure File Fingerprints Metric Symbol",
     "operations.api.batch": "Batch",
     "operations.api.record_queries": "Records",
     "operations.api.store": "open Store",
     "operations.comparison.comparison": "Comparison",
+    "operations.export.export": "make_export",
     "operations.gate.quality_gate": "check CheckResult",
     "operations.hotspots.hotspots": "Hotspot Hotspots",
     "operations.queries.batch_query": "Answer",

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, NewType, Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
 from codebatch.model.entry import Entry
-
-TaskName = NewType("TaskName", str)
 
 Json = object
 """A decoded JSON value. Receivers must check its type."""

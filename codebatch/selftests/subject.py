@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -17,30 +17,19 @@ from codebatch.store.batches.store import StoreDir
 
 
 class SubjectCommand(NamedTuple):
-    """A command of the command line: its words, its help, its options."""
+    """A command of the command line: its words, its help, its options, and whether `api --json` describes it."""
 
     name: str
     help: str
     options: frozenset[str]
-
-
-class Program(NamedTuple):
-    """The commands that exist, and the names of documented ones. `broken` has reasons why others cannot be loaded.
-
-    `described` maps the commands in `api --json` to their options there. It is None if any command is broken.
-    """
-
-    commands: tuple[SubjectCommand, ...]
-    documented: tuple[str, ...]
-    broken: tuple[str, ...] = ()
-    described: Mapping[str, frozenset[str]] | None = None
+    is_described: bool
 
 
 class Subject:
     """The subject of self-tests. Each part is opened at first use.
 
-    `reference` names the batch, which is the latest by default. `execution` and `program` are only called by self-tests
-    that need them.
+    `reference` names the batch, which is the latest by default. `execution` and `commands` are only called by
+    self-tests that need them.
     """
 
     def __init__(
@@ -49,14 +38,14 @@ class Subject:
         reference: str | None,
         *,
         execution: Callable[[], ExecutionSettings],
-        program: Callable[[], Program],
+        commands: Callable[[], Sequence[SubjectCommand]],
         listener: Listener,
     ) -> None:
         self.place = place
         self.reference = reference
         self.listener = listener
         self._execution = execution
-        self._program = program
+        self._commands = commands
 
     def check_names(self) -> None:
         """Raise an error if a store or batch that was named does not exist. Damage is left to the self-tests."""
@@ -99,9 +88,9 @@ class Subject:
         return self._execution()
 
     @cached_property
-    def program(self) -> Program:
-        """The commands of this program."""
-        return self._program()
+    def commands(self) -> Sequence[SubjectCommand]:
+        """The commands of this program. Raises ImportError or AttributeError if one of them cannot be loaded."""
+        return self._commands()
 
     def context(self, *, with_batch: bool) -> GateContext:
         """Return the context of a self-test, with the batch if the self-test needs one."""

@@ -80,7 +80,6 @@ _COORDINATOR_LEASE = re.compile(r"coordinator\.([1-9]\d{0,8})\Z", re.ASCII)
 _LOG = re.compile(_SHARD + r"\.(\d{1,9})\.r([1-9]\d{0,8})\.([1-9]\d{0,8})\.log\Z", re.ASCII)
 _EVENTS = re.compile(r"([1-9]\d{0,8})\.jsonl\Z", re.ASCII)
 _QUESTION = re.compile(_SHARD + r"\.(\d{1,9})\.r([1-9]\d{0,8})\.([1-9]\d{0,8})\.([1-9]\d{0,8})\.json\Z", re.ASCII)
-_REQUEST = re.compile(r"(\d{6,9})\.json\Z", re.ASCII)
 _REGISTER = re.compile(_SHARD + r"\.(0|[1-9]\d{0,8})\.([a-z][a-z0-9_-]{0,63})\.r([1-9]\d{0,8})\Z", re.ASCII)
 _SHARD_ALONE = re.compile(_SHARD + r"\Z")
 _GENERATION = re.compile(r"[1-9]\d{0,8}\Z", re.ASCII)
@@ -142,12 +141,6 @@ def parse_coordinator_lease(name: str) -> int | None:
 def request_name(n: int) -> str:
     """Return the name in `requests/` of the `n`th request."""
     return f"{n:06d}.json"
-
-
-def parse_request(name: str) -> int | None:
-    """Return the number in the name of a request, or None for any other name."""
-    match = _REQUEST.match(name)
-    return int(match[1]) if match and request_name(int(match[1])) == name else None
 
 
 def events_name(epoch: int) -> str:

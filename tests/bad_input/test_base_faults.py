@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from codebatch.system.files.system_calls import RealCalls
-from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from tests.bad_input.bases import Bases, ending
 from tests.cli.process import UNPRIVILEGED, CommandLine, permissions_bind
 from tests.operations.inline import inline
 from tests.store.crashes import Meant, from_call, is_write, refused, refused_from
+from tests.support.calls import Fate, Operation, WatchedCalls
 
 TRIALS = int(os.environ.get("CODEBATCH_BASE_FAULTS", "4"))
 """Of each test; 0: at each call that there is."""

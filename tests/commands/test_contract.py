@@ -16,8 +16,8 @@ from codebatch.system.processes import proc
 from codebatch.system.processes.command_processes import Commands, NotStarted, ProcessEnded, ProcessStart, Running
 from codebatch.system.processes.memory import kill_marked
 from codebatch.system.processes.processes import be_subreaper
-from codebatch.testing.commands import Act, Exits, Holds, Ignores, Leaves, Machine, Takes, TwinCommands, Writes
 from codebatch_workers.commands.process import RealCommands
+from tests.support.commands import Act, Exits, Holds, Ignores, Leaves, Machine, Takes, TwinCommands, Writes
 
 MB = 1 << 20
 LONG = 1000.0

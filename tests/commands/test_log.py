@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codebatch.system.files.files import RealFiles
-from codebatch.testing.calls import Fate, Operation, WatchedCalls
-from codebatch.testing.disk import Disk
 from codebatch_workers.commands.log import EVIDENCE_BYTES, AttemptLogWriter
+from tests.support.calls import Fate, Operation, WatchedCalls
+from tests.support.disk import Disk
 
 ROOT = Path("/logs")
 

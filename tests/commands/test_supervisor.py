@@ -39,11 +39,11 @@ from codebatch.system.files.system_calls import RealCalls
 from codebatch.system.processes import proc
 from codebatch.system.processes.processes import be_subreaper
 from codebatch.system.processes.progress_cell import ProgressCell
-from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from codebatch_workers.commands.run import COMMIT_SECONDS
 from codebatch_workers.commands.supervisor import Supervisor
 from codebatch_workers.runtime.channel import Channel
 from tests.commands.batches import COORDINATOR, Place, coordinating, make_place, wait_until
+from tests.support.calls import Fate, Operation, WatchedCalls
 
 LONG = "echo began; exec sleep 1000"
 

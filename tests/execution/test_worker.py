@@ -44,7 +44,6 @@ from codebatch.store.snapshots.snapshots import Snapshot
 from codebatch.system.clock import running_ns
 from codebatch.system.files.files import Files, RealFiles
 from codebatch.system.files.system_calls import RealCalls
-from codebatch.testing.calls import Operation, WatchedCalls
 from codebatch_workers.runtime.channel import Channel, CoordinatorGone
 from codebatch_workers.runtime.previous_batch import BatchBefore
 from codebatch_workers.runtime.project import BatchProject
@@ -53,6 +52,7 @@ from codebatch_workers.runtime.shard_parts import Adopt, adopt_none
 from codebatch_workers.runtime.worker import DESCRIPTORS_LEAKED_MAX, Worker
 from codebatch_workers.syntax.source import SourceFile
 from tests.proof.plans import FILE_TASKS, CheapRunner, make_batch
+from tests.support.calls import Operation, WatchedCalls
 
 ITEMS = 20
 HEEDED_AGAIN_NS = 2_000_000

@@ -14,12 +14,12 @@ import pytest
 import codebatch
 from codebatch.coordinator.analysis.progress_counter import Phase
 from codebatch.errors import BatchIncomplete, InvalidConfiguration, InvalidInput
-from codebatch.exchange.export import make_export
 from codebatch.model.analysis.imports import ExcludedRecords, ImportFormat, join_files, split_files
 from codebatch.model.entry import path_fields
 from codebatch.model.record import SEVERITIES, Diagnostic
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.api.store import open as open_store
+from codebatch.operations.export.export import make_export
 from codebatch.operations.gate.base_selection import ComparisonBase
 from codebatch.operations.gate.quality_gate import Checker, CheckResult, conditions_of
 from codebatch.operations.project.configuration import load_configuration

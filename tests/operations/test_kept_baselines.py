@@ -10,7 +10,7 @@ import pytest
 
 import codebatch
 from codebatch.errors import BatchIncomplete
-from codebatch.exchange.export import make_export
+from codebatch.operations.export.export import make_export
 from codebatch.operations.gate.baselines import create_baseline, diff_baseline, read_baseline, update_baseline
 from codebatch.operations.gate.quality_gate import Checker, conditions_of
 from codebatch.operations.maintenance.cache_misses import explain_misses

@@ -20,8 +20,8 @@ from codebatch.system.processes.progress_cell import (
     ProgressCell,
     Step,
 )
-from codebatch.testing.schedule import Process
 from codebatch_workers.runtime.channel import Channel, CoordinatorGone
+from tests.support.schedule import Process
 
 PREFIX_BYTES = 4
 STDERR = 2

@@ -22,18 +22,19 @@ from codebatch.store.results.ledgers import load_ledger
 from codebatch.store.results.outcomes import Outcomes
 from codebatch.store.snapshots.snapshots import list_snapshots, load_snapshot
 from codebatch.system.files.files import RealFiles
-from codebatch.testing.disk import Disk
-from codebatch.testing.trace import TracedCall, read_trace, replay
 from tests.cli.process import CommandLine, make_many
 from tests.execution.harness import open_latest
 from tests.proof.case import Case, run, run_refused
 from tests.proof.invariants import Merged, check_batch, merged
 from tests.proof.world import Fault
+from tests.support.disk import Disk
+from tests.support.trace import TracedCall, read_trace, replay
 
 REAL_PREFIXES = int(os.environ.get("CODEBATCH_PROOF_PREFIXES", "12"))
 FILES = 24
 RULE = "[shard]\nfiles_average = 6\nfiles_min = 4\nfiles_max = 9\n"
-SITE = Path(__file__).parent / "site" / "sitecustomize.py"
+SITE = Path(__file__).parent / "site"
+SUPPORT = Path(__file__).parents[1] / "support"
 
 Recorded = tuple[Path, list[TracedCall], Merged]
 
@@ -48,13 +49,18 @@ def test_power_loss_at_any_write_of_a_simulated_run_is_recovered_from(jobs: int)
         run(replace(case, faults=(Fault(at=at, kind="lose power", seed=at),)))
 
 
+def copy_site(site: Path) -> None:
+    """Copy the module that replaces the system calls of processes, and the modules that it imports."""
+    shutil.copytree(SITE, site)
+    shutil.copytree(SUPPORT, site / "tests" / "support")
+
+
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     """The trace of `codebatch run` with two workers over a small tree, from no store at all, and what it came to."""
     root = tmp_path_factory.mktemp("recorded")
     site = root / "site"
-    site.mkdir()
-    shutil.copy(SITE, site)
+    copy_site(site)
     (site / "trace").touch()
     _make_tree(root)
     CommandLine(root, {"PYTHONPATH": str(site)})("run", "many", "--store", "new/store", "-j", "2", "-q")

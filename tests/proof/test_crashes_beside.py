@@ -20,11 +20,11 @@ from codebatch.store.results.outputs import current_outputs
 from codebatch.store.snapshots.snapshots import load_snapshot
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
-from codebatch.testing.disk import Disk
-from codebatch.testing.trace import TracedCall, TracedCalls, read_trace, replay
 from tests.cli.process import write
 from tests.operations.inline import inline, run
 from tests.proof.invariants import Merged, merged
+from tests.support.disk import Disk
+from tests.support.trace import TracedCall, TracedCalls, read_trace, replay
 
 PREFIXES = int(os.environ.get("CODEBATCH_PROOF_PREFIXES", "12"))
 SETTINGS = "[shard]\nfiles_average = 2\nfiles_min = 2\nfiles_max = 2\n[store]\nkeep = 1\n"

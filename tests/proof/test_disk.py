@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from codebatch.system.files.system_calls import RealCalls, SystemCalls
-from codebatch.testing.disk import Disk
+from tests.support.disk import Disk
 
 NAMES = ("a", "b", "directory")
 HERE = Path("/here")

@@ -22,14 +22,14 @@ from codebatch.store.results.outputs import current_outputs
 from codebatch.store.snapshots.snapshots import load_snapshot
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
-from codebatch.testing.calls import Fate, Operation, WatchedCalls
-from codebatch.testing.disk import Disk
-from codebatch.testing.schedule import Killed
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.results import TaskFailure, UnitResults
 from codebatch_workers.runtime.sources import load_source
 from tests.proof.plans import FILE_TASKS, CheapRunner, make_batch
 from tests.store.crashes import PLACE, killed_from
+from tests.support.calls import Fate, Operation, WatchedCalls
+from tests.support.disk import Disk
+from tests.support.schedule import Killed
 
 HOLDER = HolderId("0" * 32)
 

@@ -13,7 +13,7 @@ from tests.cli.process import CommandLine, make_many
 from tests.execution.harness import open_latest
 from tests.proof.case import Case, run_refused
 from tests.proof.invariants import check_batch, merged
-from tests.proof.test_crash_prefixes import FILES, RULE, SITE
+from tests.proof.test_crash_prefixes import FILES, RULE, copy_site
 from tests.proof.world import Refusal
 
 REAL_REFUSALS = int(os.environ.get("CODEBATCH_PROOF_REFUSALS", "8"))
@@ -47,8 +47,7 @@ def test_a_disk_that_refuses_a_write_of_the_real_program(tmp_path: Path, number:
     make_many(tmp_path / "many", FILES)
     (tmp_path / "codebatch.toml").write_text(RULE, encoding="utf-8")
     site = tmp_path / "site"
-    site.mkdir()
-    shutil.copy(SITE, site)
+    copy_site(site)
     codebatch = CommandLine(tmp_path, {"PYTHONPATH": str(site)})
     sound = CommandLine(tmp_path)
 

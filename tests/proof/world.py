@@ -28,9 +28,6 @@ from codebatch.store.results.ledgers import load_ledger
 from codebatch.store.results.outcomes import Outcomes
 from codebatch.system.files.files import Files, RealFiles
 from codebatch.system.files.system_calls import SystemCalls
-from codebatch.testing.calls import Fate, Operation
-from codebatch.testing.disk import Disk
-from codebatch.testing.schedule import PATIENCE_NS, STEP_NS, Killed, Process, Schedule
 from codebatch_workers.runtime.channel import CoordinatorGone, give_up
 from codebatch_workers.runtime.terms import terms_keeper
 from codebatch_workers.runtime.worker import Worker
@@ -39,6 +36,9 @@ from tests.proof.crew import SimulatedCrew, SimulatedWorker
 from tests.proof.loop import WatchedLoop
 from tests.proof.plans import CheapRunner, make_batch
 from tests.store.crashes import refused
+from tests.support.calls import Fate, Operation
+from tests.support.disk import Disk
+from tests.support.schedule import PATIENCE_NS, STEP_NS, Killed, Process, Schedule
 
 STORE = Path("/simulated/store")
 STEPS_MAX = 60_000

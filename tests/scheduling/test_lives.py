@@ -1,4 +1,4 @@
-"""Sessions, workers and batches make the moves of codebatch/scheduling/state_machines.py, all of them and no others."""
+"""Sessions, workers and batches make the moves of `state_machines`, all of them and no others."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from codebatch.scheduling.events import (
     WorkerLost,
 )
 from codebatch.scheduling.lifecycle import BatchState, batch_state
-from codebatch.scheduling.state_machines import BATCH_LIFE, WORK_LIFE, WORKER_LIFE, Transition, WorkerState, WorkState
 from codebatch.store.results.ledgers import tally_of
 from tests.scheduling.simulation import World, run_world
+from tests.scheduling.state_machines import BATCH_LIFE, WORK_LIFE, WORKER_LIFE, Transition, WorkerState, WorkState
 from tests.scheduling.work.batches import work_of
 
 Pair = tuple[ShardId, int, str]

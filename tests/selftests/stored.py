@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from codebatch.cli.reference.selftest import program_of
+from codebatch.cli.reference.selftest import commands_of_program
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.stores import StorePlace
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.selftests.catalogue import find_gate
 from codebatch.selftests.findings import GateResult
 from codebatch.selftests.running import run_gate
-from codebatch.selftests.subject import Program, Subject
+from codebatch.selftests.subject import Subject, SubjectCommand
 from codebatch.store.batches.batches import iter_batches
 from codebatch.store.batches.store import open_store
 from codebatch.system.files.files import RealFiles
@@ -44,13 +44,15 @@ class Stored:
         """The first file of the store that fits a pattern."""
         return min(self.store.glob(pattern))
 
-    def subject(self, reference: str | None = None, program: Callable[[], Program] = program_of) -> Subject:
+    def subject(
+        self, reference: str | None = None, commands: Callable[[], Sequence[SubjectCommand]] = commands_of_program
+    ) -> Subject:
         """What gates are held against."""
         return Subject(
             self.place,
             reference,
             execution=lambda: ExecutionSettings(configuration=load_configuration(self.root / "tree"), jobs=1),
-            program=program,
+            commands=commands,
             listener=Listener(),
         )
 

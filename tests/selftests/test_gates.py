@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from codebatch.cli.reference.selftest import program_of
+from codebatch.cli.reference.selftest import commands_of_program
 from codebatch.errors import InvalidInput, StoreNotFound, StoreUnwritable
 from codebatch.index.build import build
 from codebatch.model.task import Pipeline
@@ -20,7 +21,7 @@ from codebatch.operations.runs.execution import Listener
 from codebatch.selftests.catalogue import BUNDLES, GATES, check_bundle, find_gate
 from codebatch.selftests.findings import FAILURES_SHOWN_MAX
 from codebatch.selftests.running import run_all, run_gate
-from codebatch.selftests.subject import Program, SubjectCommand
+from codebatch.selftests.subject import SubjectCommand
 from codebatch.store.results.outputs import Manifest
 from tests.cli.process import write
 from tests.selftests.faults import FAULTS, flip, plant_name, plant_open_batch, rewrite_manifest
@@ -63,23 +64,23 @@ def test_another_result_the_second_time_fails_its_gate(stored: Stored) -> None:
 
 
 def test_a_program_that_lacks_what_it_tells_of_fails_its_gate(pristine: Stored) -> None:
-    program = program_of()
-    described = program.described
-    assert described is not None
-    (status,) = (command for command in program.commands if command.name == "status")
+    commands = commands_of_program()
+    (status,) = (command for command in commands if command.name == "status")
     for planted, said in (
-        (Program(tuple({*program.commands} - {status}), program.documented), "the documented command does not exist"),
-        (Program((*program.commands, SubjectCommand("odd", "", status.options)), program.documented), "has no help"),
-        (Program((*program.commands, status._replace(options=frozenset())), program.documented), "lacks options"),
-        (Program((*program.commands, status._replace(help="`codebatch odd`")), program.documented), "does not exist"),
-        (Program(program.commands, program.documented, ("x cannot be had",)), "cannot be had"),
-        (program._replace(described={**described, "odd": frozenset()}), "a command that does not exist"),
-        (program._replace(described={**described, "status": frozenset()}), "and the command have different options"),
-        (program._replace(described={name: described[name] for name in described if name != "gc"}), "does not list"),
+        (SubjectCommand("odd", "", status.options, is_described=True), "has no help"),
+        (status._replace(options=frozenset()), "lacks options"),
+        (status._replace(help="`codebatch odd`"), "does not exist"),
+        (status._replace(is_described=False), "does not list"),
     ):
-        result = run_gate(find_gate("api-complete"), pristine.subject(program=partial(Program, *planted)))
-        assert result.outcome == "failed"
-        assert all(said in failure.message for failure in result.failures), result.failures
+        subject = pristine.subject(commands=partial(list, [*commands, planted]))
+        result = run_gate(find_gate("api-complete"), subject)
+        assert [said in failure.message for failure in result.failures] == [True]
+
+
+def test_a_program_that_cannot_be_loaded_fails_its_gate(pristine: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "codebatch.cli.run.status", None)
+    (failure,) = pristine.gate("api-complete").failures
+    assert failure.message.startswith("a command cannot be loaded: ")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from codebatch.store.objects.object_store import ObjectStore
 from codebatch.store.objects.pack_writer import PackWriter, SizeChangedError
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import SHARED_MODE, RealCalls
-from codebatch.testing.calls import Operation, WatchedCalls
+from tests.support.calls import Operation, WatchedCalls
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from codebatch.snapshotting.stat_cache import StatCache, stamp, stat_of
 from codebatch.store.objects.pack_writer import PackWriter
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
-from codebatch.testing.calls import Operation, WatchedCalls
+from tests.support.calls import Operation, WatchedCalls
 
 from .conftest import Workbench
 

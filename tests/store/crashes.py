@@ -10,9 +10,9 @@ from pathlib import Path
 
 from codebatch.errors import StoreUnwritable
 from codebatch.system.files.files import RealFiles
-from codebatch.testing.calls import Fate, Operation, Watch, WatchedCalls
-from codebatch.testing.disk import Disk
-from codebatch.testing.schedule import Killed
+from tests.support.calls import Fate, Operation, Watch, WatchedCalls
+from tests.support.disk import Disk
+from tests.support.schedule import Killed
 
 PLACE = Path("/a/b/store")
 """Of a store on a disk in memory."""

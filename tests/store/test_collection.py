@@ -34,15 +34,15 @@ from codebatch.store.snapshots.snapshots import load_snapshot, mark_as_taken, sn
 from codebatch.system.clock import wall_ns
 from codebatch.system.files.files import RealFiles
 from codebatch.system.host import this_host
-from codebatch.testing.calls import Fate, Operation, WatchedCalls
-from codebatch.testing.disk import Disk
-from codebatch.testing.schedule import Killed
 from tests.cli.process import write
 from tests.proof.invariants import merged
 from tests.proof.plans import CheapRunner, make_batch
 from tests.store import support
 from tests.store.crashes import PLACE, killed_at_each_write, refused_at_each_write
 from tests.store.support import collect_all, make_merged
+from tests.support.calls import Fate, Operation, WatchedCalls
+from tests.support.disk import Disk
+from tests.support.schedule import Killed
 
 
 @pytest.fixture

@@ -20,8 +20,8 @@ from codebatch.store.batches.store import create_store
 from codebatch.system.files.disk_usage import iter_files
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
-from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from tests.proof.plans import make_batch
+from tests.support.calls import Fate, Operation, WatchedCalls
 
 
 def test_bytes_of_an_append_that_was_refused_halfway_are_not_before_the_next(tmp_path: Path) -> None:

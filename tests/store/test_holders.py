@@ -16,8 +16,8 @@ from codebatch.store.batches.holders import Holder, HolderFile, LeaseReader
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
 from codebatch.system.host import Host, this_host
-from codebatch.testing.calls import Fate, Operation, WatchedCalls
-from codebatch.testing.disk import Disk
+from tests.support.calls import Fate, Operation, WatchedCalls
+from tests.support.disk import Disk
 
 BATCH = Path("/batch")
 ID = HolderId("0" * 32)

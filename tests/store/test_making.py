@@ -7,7 +7,7 @@ from pathlib import Path
 from codebatch.store.batches.store import create_store, open_store
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
-from codebatch.testing.calls import Operation, WatchedCalls
+from tests.support.calls import Operation, WatchedCalls
 
 
 def _make_and_work(root: Path) -> str:

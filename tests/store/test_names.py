@@ -12,11 +12,11 @@ from codebatch.store.batches.pins import give_name, pin, unpin
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store import StoreDir, create_store, open_store
 from codebatch.system.files.files import RealFiles
-from codebatch.testing.disk import Disk
 from tests.cli.process import write
 from tests.proof.plans import make_batch
 from tests.store.crashes import PLACE, killed_at_each_write
 from tests.store.support import collect_all, make_merged
+from tests.support.disk import Disk
 
 
 @pytest.fixture

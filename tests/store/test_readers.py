@@ -18,10 +18,10 @@ from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.store import StoreDir, create_store, open_store
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
-from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from tests.proof.plans import make_batch
 from tests.store import support
 from tests.store.support import make_merged
+from tests.support.calls import Fate, Operation, WatchedCalls
 
 PATHS = [b"a.py", b"b.py"]
 

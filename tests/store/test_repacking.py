@@ -16,9 +16,9 @@ from codebatch.store.objects.object_store import ObjectStore
 from codebatch.store.objects.pack_writer import PackWriter
 from codebatch.store.objects.repacking import choose_packs, repack
 from codebatch.system.files.files import RealFiles
-from codebatch.testing.disk import Disk
 from tests.cli.process import write
 from tests.store.support import collect_all
+from tests.support.disk import Disk
 
 PLACE = Path("/a/b/objects")
 

@@ -20,15 +20,15 @@ from codebatch.store.results.adoption import adopt_batch
 from codebatch.store.results.compaction import read_compacted
 from codebatch.store.results.outputs import current_outputs
 from codebatch.system.files.files import RealFiles
-from codebatch.testing.calls import Fate, Operation, WatchedCalls
-from codebatch.testing.disk import Disk
-from codebatch.testing.schedule import Killed
 from tests.proof.invariants import merged
 from tests.proof.plans import make_batch
 from tests.store import support
 from tests.store.crashes import PLACE, killed_at_each_write
 from tests.store.support import make_merged
 from tests.store.test_readers import QUESTIONS, ask_while
+from tests.support.calls import Fate, Operation, WatchedCalls
+from tests.support.disk import Disk
+from tests.support.schedule import Killed
 
 PATHS = [b"a.py", b"b.py"]
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
+from codebatch.interchange import reports
+from codebatch.interchange.checkstyle import XML_DEPTH_MAX, read_checkstyle
+from codebatch.interchange.jsonl import read_jsonl
+from codebatch.interchange.rdjson import read_rdjson
+from codebatch.interchange.reports import Report, Reported, ReportedSpan, Unit, Unreadable
+from codebatch.interchange.sarif import read_sarif
 from codebatch.model.record import Severity
-from codebatch_workers.exchange import reported
-from codebatch_workers.exchange.checkstyle import XML_DEPTH_MAX, read_checkstyle
-from codebatch_workers.exchange.jsonl import read_jsonl
-from codebatch_workers.exchange.paths import Paths
-from codebatch_workers.exchange.places import LocationConverter
-from codebatch_workers.exchange.rdjson import read_rdjson
-from codebatch_workers.exchange.reported import Report, Reported, ReportedSpan, Unit, Unreadable
-from codebatch_workers.exchange.sarif import read_sarif
+from codebatch_workers.tasks.imported_locations import LocationConverter
+from codebatch_workers.tasks.imported_paths import Paths
 
 from .support import source
 
@@ -134,7 +134,7 @@ def test_how_a_rule_was_set_for_the_run_that_looked_goes_before_its_own_level() 
 
 def test_a_message_does_not_grow_without_end_by_its_arguments() -> None:
     message = {"text": "{0}" * 100_000, "arguments": ["x" * 1_000_000]}
-    assert len(one(sarif({"message": message})).message) <= 2 * reported.MESSAGE_CHARACTERS_MAX
+    assert len(one(sarif({"message": message})).message) <= 2 * reports.MESSAGE_CHARACTERS_MAX
 
 
 def test_what_is_no_finding_is_dismissed_and_a_tool_that_broke_off_is_known() -> None:
@@ -252,8 +252,8 @@ def test_what_cannot_be_read_is_refused_in_words(case: str) -> None:
 )
 def test_no_more_findings_are_read_than_there_may_be(read: Read, data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(read(data).findings) == 2
-    monkeypatch.setattr(reported, "REPORTED_MAX", 1)
-    monkeypatch.setattr("codebatch_workers.exchange.checkstyle.REPORTED_MAX", 1)
+    monkeypatch.setattr(reports, "REPORTED_MAX", 1)
+    monkeypatch.setattr("codebatch.interchange.checkstyle.REPORTED_MAX", 1)
     with pytest.raises(Unreadable, match="more than 1 finding"):
         read(data)
 

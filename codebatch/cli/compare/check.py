@@ -155,7 +155,7 @@ def _annotate(context: CommandContext, base: NoBase) -> None:
     """Print an annotation for GitHub Actions. With `--json`, it goes to standard error, which the runner reads too."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
-    from codebatch.exchange.github import workflow_command  # Other CI systems do not need this import.
+    from codebatch.interchange.github import workflow_command  # Other CI systems do not need this import.
 
     line = workflow_command("warning", _no_base_text(base), {"title": "codebatch check"})
     if context.as_json:

@@ -22,12 +22,12 @@ from codebatch.cli.framework.output_files import (
     write_target,
 )
 from codebatch.errors import InvalidInput
-from codebatch.exchange.export import make_export
-from codebatch.exchange.model import Export, Form
-from codebatch.exchange.summary import SUMMARY_BYTES_MAX
+from codebatch.interchange.findings import Export, Form
+from codebatch.interchange.summary import SUMMARY_BYTES_MAX
 from codebatch.model.record import SEVERITIES, Severity
 from codebatch.model.text.quantities import count_of, human_bytes
 from codebatch.operations.api.batch import Batch
+from codebatch.operations.export.export import make_export
 from codebatch.operations.queries.batch_query import Answer
 from codebatch.query.filters.record_options import Filters
 

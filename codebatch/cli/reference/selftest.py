@@ -19,7 +19,7 @@ from codebatch.operations.runs.execution import ExecutionSettings
 from codebatch.selftests.catalogue import GATES, GateExplainAnswer, about, check_bundle, find_gate
 from codebatch.selftests.findings import GateResult
 from codebatch.selftests.running import run_all, run_gate
-from codebatch.selftests.subject import Program, Subject, SubjectCommand
+from codebatch.selftests.subject import Subject, SubjectCommand
 
 EXIT_FAILED = 1
 _SHOWN_MAX = 20
@@ -127,49 +127,26 @@ def _subject(context: CommandContext, reference: str | None, listener: RunListen
         context.place,
         reference,
         execution=lambda: ExecutionSettings(configuration=load_configuration(Path.cwd())),
-        program=program_of,
+        commands=commands_of_program,
         listener=listener,
     )
 
 
-def program_of() -> Program:
-    """Return all commands, each imported, and the names that help lists."""
-    from codebatch.cli import SECTIONS, cli  # A circular import: `codebatch.cli` imports this module.
+def commands_of_program() -> list[SubjectCommand]:
+    """Return all commands, each imported. Raises ImportError or AttributeError if one of them cannot be loaded."""
+    from codebatch.cli import cli  # A circular import: `codebatch.cli` imports this module.
+    from codebatch.cli.reference.interface import describe, iter_commands
 
-    commands: list[SubjectCommand] = []
-    broken: list[str] = []
-    pending: list[tuple[str, click.Group]] = [("", cli)]
-    while pending:
-        before, group = pending.pop()
-        ctx = click.Context(group)
-        for name in group.list_commands(ctx):
-            try:
-                command = group.get_command(ctx, name)
-            except (ImportError, AttributeError) as error:
-                broken.append(f"{before}{name} cannot be loaded: {error}")
-                continue
-            if command is None:
-                continue
-            of_it = (param for param in command.params if isinstance(param, click.Option))
-            options = frozenset(name for option in of_it for name in option.opts)
-            commands.append(SubjectCommand(f"{before}{name}", command.help or "", options))
-            if isinstance(command, click.Group):
-                pending.append((f"{before}{name} ", command))
-    listed = tuple(name for section in SECTIONS.values() for name in section)
-    return Program(tuple(commands), listed, tuple(broken), None if broken else _described_options(cli))
-
-
-def _described_options(root: click.Group) -> dict[str, frozenset[str]]:
-    """Return the options of each command by each of its names, as in `api --json`."""
-    from codebatch.cli.reference.interface import describe
-
-    interface = describe(root)
-    common = {name for option in interface.options for name in option.names} - {"-V", "--version"}
-    return {
-        name: frozenset(common.union(*(option.names for option in described.options)))
-        for described in interface.commands
-        for name in (described.name, *described.aliases)
-    }
+    described = {name for command in describe(cli).commands for name in (command.name, *command.aliases)}
+    return [
+        SubjectCommand(
+            name=" ".join(words),
+            help=command.help or "",
+            options=frozenset(name for option in command.params for name in option.opts),
+            is_described=isinstance(command, click.Group) or " ".join(words) in described,
+        )
+        for words, command in iter_commands(cli)
+    ]
 
 
 def _with_store_in_hints(context: CommandContext, result: GateResult) -> GateResult:

@@ -12,7 +12,6 @@ from hashlib import sha256
 
 from codebatch.compare.matching.findings import MatchableFinding
 
-NAME = "codebatch/v1"
 TEXT_BYTES_MAX = 4096
 """The maximum number of bytes of a line's text that are hashed. Minified files have very long lines."""
 _DIGITS = 32

@@ -112,7 +112,6 @@ _ONLY_READ = re.compile(
     r"|and (?:check|run|read|see|verify|compare))\b",
     re.IGNORECASE,
 )
-_PLACED = re.compile(r"\b(?:in|to|into|inside|within|at the (?:top|end) of|out of|of|the|a|an)?\s*\Z", re.IGNORECASE)
 _NEEDS_PLACE = {"add", "implement", "put", "insert", "wire", "register", "make", "use", "call", "document", "expose",
                 "handle", "log", "enable", "disable"}  # fmt: skip
 _ASIDE = re.compile(

@@ -1,7 +1,5 @@
 """The system calls that files are implemented with: the seam at which tests inject faults.
 
-`codebatch.testing` has a simulated disk in memory, and a wrapper that observes, fails or stops any call.
-
 Below a confined root no symbolic link is followed, at any time (SPEC.md "Threat model"). The real calls open each
 directory from the root down relative to its parent with O_NOFOLLOW, and act relative to the last one. By default no
 descriptor stays open between two calls, because a task may close any descriptor. Processes that run no foreign code can

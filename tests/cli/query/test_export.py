@@ -15,7 +15,7 @@ import pytest
 import codebatch as api
 from codebatch.cli import cli
 from codebatch.cli.framework.exit import run_to_exit_status
-from codebatch.exchange.model import Form
+from codebatch.interchange.findings import Form
 from codebatch.model.record import SEVERITIES
 from codebatch.store import layout
 from tests.cli.conftest import Ran

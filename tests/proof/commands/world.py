@@ -39,9 +39,6 @@ from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import SystemCalls
 from codebatch.system.host import this_host
 from codebatch.system.processes.command_processes import NotStarted, ProcessEnded, ProcessStart
-from codebatch.testing.calls import Fate, Operation
-from codebatch.testing.disk import Disk
-from codebatch.testing.schedule import Killed, Process, Schedule
 from codebatch_workers.commands.supervisor import Supervisor
 from codebatch_workers.runtime.channel import CoordinatorGone, give_up
 from tests.proof.channel import SimulatedChannel
@@ -52,6 +49,9 @@ from tests.proof.commands.starts import Starts
 from tests.proof.commands.told import check_told
 from tests.proof.world import Clock, is_commit
 from tests.scheduling.generous import GenerousRuns
+from tests.support.calls import Fate, Operation
+from tests.support.disk import Disk
+from tests.support.schedule import Killed, Process, Schedule
 
 STORE = Path("/simulated/store")
 STEPS_MAX = 60_000

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from codebatch.system.files import files
 from codebatch.system.files.system_calls import RealCalls, SystemCalls
-from codebatch.testing.calls import Fate, Operation, WatchedCalls
-from codebatch.testing.trace import TracedCalls
+from tests.support.calls import Fate, Operation, WatchedCalls
+from tests.support.trace import TracedCalls
 
 HERE = Path(__file__).parent
 

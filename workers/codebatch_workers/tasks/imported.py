@@ -10,18 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from codebatch.interchange.checkstyle import read_checkstyle
+from codebatch.interchange.jsonl import read_jsonl
+from codebatch.interchange.rdjson import read_rdjson
+from codebatch.interchange.reports import MESSAGE_CHARACTERS_MAX, Report, Reported, Unreadable, bounded
+from codebatch.interchange.sarif import read_sarif
 from codebatch.model.analysis.imports import ExcludedRecords, ImportConfig, ImportFormat, split_files
 from codebatch.model.entry import Entry
 from codebatch.model.record import Diagnostic
 from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import TaskEnvironment
-from codebatch_workers.exchange.checkstyle import read_checkstyle
-from codebatch_workers.exchange.jsonl import read_jsonl
-from codebatch_workers.exchange.paths import Paths
-from codebatch_workers.exchange.places import LocationConverter
-from codebatch_workers.exchange.rdjson import read_rdjson
-from codebatch_workers.exchange.reported import MESSAGE_CHARACTERS_MAX, Report, Reported, Unreadable, bounded
-from codebatch_workers.exchange.sarif import read_sarif
+from codebatch_workers.tasks.imported_locations import LocationConverter
+from codebatch_workers.tasks.imported_paths import Paths
 
 EXAMPLES_MAX = 5
 _EXAMPLE_CHARACTERS_MAX = 500

@@ -12,7 +12,6 @@ _WORD_OF_EXPANSION = re.compile(
     rb"\$\{!?(?:[A-Za-z_]\w*|[0-9@*])(?:\[[^\]\n]{0,100}\])?(?:##?|%%?|//?|\^\^?|,,?|:?[-+=?])"
     rb"((?:[^}$`\n\\'\"]|\\[^\n]|\$\w+|\$\{\w+\}|'[^'\n]{0,200}'|\"(?:[^\"\\$`\n]|\\[^\n]|\$\w+|\$\{\w+\}){0,200}\"){1,200})\}"
 )
-_LITERAL = re.compile(rb"(?:[^$]|\$(?![\w{]))+")
 _IN_BRACES = re.compile(rb"\$\{\w+\}|\$\w+")
 _HEREDOC = rb"<<-?[ \t]*(['\"\\]?)([A-Za-z_]\w*)['\"]?"
 _TWO_HEREDOCS = re.compile(rb"^[^\n#]*?%s[^\n]*?(%s)" % (_HEREDOC, _HEREDOC), re.MULTILINE)

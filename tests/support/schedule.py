@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from codebatch.system.files.system_calls import SystemCalls
-from codebatch.testing.calls import Fate, Operation, WatchedCalls
-from codebatch.testing.disk import Disk
+from tests.support.calls import Fate, Operation, WatchedCalls
+from tests.support.disk import Disk
 
 PATIENCE_NS = 100_000_000
 PATIENCE_STEPS = 10

@@ -14,22 +14,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codebatch.exchange.checkstyle import NAMESPACE, export_checkstyle
-from codebatch.exchange.ctags import export_ctags
-from codebatch.exchange.findings import Outgoing
-from codebatch.exchange.github import ANNOTATIONS_MAX, export_github
-from codebatch.exchange.gitlab import export_gitlab
-from codebatch.exchange.model import Export, ExportedFindings
-from codebatch.exchange.rdjson import byte_column, export_rdjson
-from codebatch.exchange.sarif import export_sarif
-from codebatch.exchange.scanning_limits import by_tool, cut
-from codebatch.exchange.summary import make_summary
+from codebatch.interchange.checkstyle import NAMESPACE, export_checkstyle
+from codebatch.interchange.ctags import export_ctags
+from codebatch.interchange.findings import Export, ExportedFindings, Outgoing
+from codebatch.interchange.github import ANNOTATIONS_MAX, export_github
+from codebatch.interchange.gitlab import export_gitlab
+from codebatch.interchange.rdjson import byte_column, export_rdjson
+from codebatch.interchange.sarif import export_sarif
+from codebatch.interchange.scanning_limits import by_tool, cut
+from codebatch.interchange.summary import make_summary
 from codebatch.model.record import SEVERITIES
 from codebatch.query.fields import JsonRecord
+from codebatch.query.filters.filters import path_bytes
 
 from .outgoing import CONTENTS, FINDINGS, HOSTILE, HOSTILE_PATH, Held, outgoing, told
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "exchange"
+GOLDEN = Path(__file__).parent.parent / "golden" / "interchange"
 SARIF = jsonschema.Draft4Validator(
     json.loads((Path(__file__).parent / "vendored" / "sarif-2.1.0-rtm.5.json").read_bytes())
 )
@@ -43,6 +43,10 @@ SYMBOLS: list[JsonRecord] = [
     {"path": "b.py", "name": "os", "qualified": "os", "scope": "", "symbol_type": "import", "line": 1, "column": 1,
      "end_line": 1, "end_column": 5},
 ]  # fmt: skip
+
+
+def with_paths(symbols: list[JsonRecord]) -> list[tuple[bytes, JsonRecord]]:
+    return [(path_bytes(symbol), symbol) for symbol in symbols]
 
 
 def _sarif(asked: ExportedFindings) -> Export:
@@ -64,8 +68,8 @@ FORMS: dict[str, Callable[[], bytes]] = {
     "summary.md": lambda: make_summary(told(incomplete="1 of 9 results failed (lint)")),
     "gitlab.json": lambda: export_gitlab(FINDINGS).data,
     "checkstyle.xml": lambda: export_checkstyle(FINDINGS).data,
-    "rdjson.json": lambda: export_rdjson(FINDINGS, Held(CONTENTS)).data,
-    "tags": lambda: export_ctags(SYMBOLS).data,
+    "rdjson.json": lambda: export_rdjson(FINDINGS, Held(CONTENTS).content).data,
+    "tags": lambda: export_ctags(with_paths(SYMBOLS)).data,
 }
 
 
@@ -105,9 +109,9 @@ def test_a_tool_that_has_found_nothing_has_a_run() -> None:
 
 
 def test_sarif_holds_no_more_than_github_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codebatch.exchange.scanning_limits.RUNS_MAX", 2)
-    monkeypatch.setattr("codebatch.exchange.scanning_limits.RESULTS_MAX", 3)
-    monkeypatch.setattr("codebatch.exchange.scanning_limits.RESULTS_SHOWN", 2)
+    monkeypatch.setattr("codebatch.interchange.scanning_limits.RUNS_MAX", 2)
+    monkeypatch.setattr("codebatch.interchange.scanning_limits.RESULTS_MAX", 3)
+    monkeypatch.setattr("codebatch.interchange.scanning_limits.RESULTS_SHOWN", 2)
     findings = [outgoing(tool=tool, place=(line, 1, line, 2)) for tool in "abc" for line in range(1, 6)]
     export = _sarif(told(*findings))
     runs = json.loads(export.data)["runs"]
@@ -120,7 +124,7 @@ def test_sarif_holds_no_more_than_github_takes(monkeypatch: pytest.MonkeyPatch) 
         "omitted: the 2 least severe of 5 findings of b, because GitHub accepts no more findings",
         "GitHub shows 2 of the 3 findings of b",
     )
-    monkeypatch.setattr("codebatch.exchange.scanning_limits.GZIP_BYTES_MAX", 410)
+    monkeypatch.setattr("codebatch.interchange.scanning_limits.GZIP_BYTES_MAX", 410)
     assert [len(run["results"]) for run in json.loads(_sarif(told(*findings)).data)["runs"]] == [1, 1]
 
 
@@ -182,7 +186,7 @@ def test_columns_for_reviewdog_are_bytes() -> None:
     ]
     assert [byte_column(b"caf\xe9s", column) for column in (0, 4, 5, 6, 9)] == [1, 4, 5, 6, 9]
     sources = Held({})
-    (row,) = json.loads(export_rdjson([outgoing()], sources).data)["diagnostics"]
+    (row,) = json.loads(export_rdjson([outgoing()], sources.content).data)["diagnostics"]
     assert row["location"]["range"] == {"start": {"line": 3}, "end": {"line": 3}}
     assert sources.lost == {b"src/a.py"}
 
@@ -212,7 +216,9 @@ def test_no_record_makes_a_file_that_its_readers_refuse(findings: list[Outgoing]
     )
     assert sum(len(file) for file in ET.fromstring(export_checkstyle(findings).data)) == len(findings)
     assert len(json.loads(export_gitlab(findings).data)) == len(findings)
-    rows = json.loads(export_rdjson(findings, Held({each.path: content for each in findings})).data)["diagnostics"]
+    rows = json.loads(export_rdjson(findings, Held({each.path: content for each in findings}).content).data)[
+        "diagnostics"
+    ]
     positions = [position for row in rows for position in row["location"].get("range", {}).values()]
     assert all(position["line"] >= 1 and position["column"] >= 1 for position in positions)
 
@@ -224,7 +230,7 @@ def test_tags_are_sorted_whatever_names_there_are(rows: list[tuple[str, int, int
         {**SYMBOLS[0], "name": name, "qualified": name, "line": line, "end_line": end_line}
         for name, line, end_line in rows
     ]
-    lines = export_ctags(symbols).data.split(b"\n")[:-1]
+    lines = export_ctags(with_paths(symbols)).data.split(b"\n")[:-1]
     assert lines == sorted(lines)
     assert len(lines) == len(export_ctags([]).data.splitlines()) + sum(name != "" for name, *_ in rows)
 
@@ -236,5 +242,5 @@ def test_nothing_is_a_file_of_nothing() -> None:
     assert make_summary(none) == b"## codebatch: 0 findings\n\n"
     assert json.loads(export_gitlab([]).data) == []
     assert len(ET.fromstring(export_checkstyle([]).data)) == 0
-    assert json.loads(export_rdjson([], Held({})).data)["diagnostics"] == []
+    assert json.loads(export_rdjson([], Held({}).content).data)["diagnostics"] == []
     assert export_ctags([]).data.startswith(b"!_TAG_FILE_ENCODING")

@@ -6,18 +6,18 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-from codebatch_workers.exchange.reported import MESSAGE_CHARACTERS_MAX
-from codebatch_workers.exchange.sarif_log import (
+from codebatch.interchange.reports import MESSAGE_CHARACTERS_MAX
+from codebatch.interchange.sarif_log import (
     Component,
     ComponentReference,
+    Invocation,
+    Message,
     Provenance,
-    ReadInvocation,
-    ReadMessage,
-    ReadResult,
-    ReadRule,
-    ReadRun,
-    ReadTool,
+    Result,
+    Rule,
     RuleReference,
+    Run,
+    Tool,
 )
 
 _BRACES = re.compile(r"\{\{|\}\}|\{(\d{1,3})\}")
@@ -28,31 +28,31 @@ T = TypeVar("T")
 class Named(NamedTuple):
     """A rule and its component. Either is empty if it is missing."""
 
-    rule: ReadRule
+    rule: Rule
     component: Component
 
 
 class SarifRules:
     """The rules of a run."""
 
-    def __init__(self, run: ReadRun) -> None:
-        tool = run.tool or ReadTool()
+    def __init__(self, run: Run) -> None:
+        tool = run.tool or Tool()
         self.driver = tool.driver or Component()
-        self._extensions = tool.extensions or []
+        self._extensions = tool.extensions or ()
         components = [each or Component() for each in (self.driver, *self._extensions)]
         self._by_guid = {part.guid: part for part in reversed(components) if part.guid}
         self._by_id = {
             rule.id: Named(rule, part) for part in reversed(components) for rule in reversed(part.rules or ()) if rule
         }
-        self._levels = [dict(self._iter_levels(each or ReadInvocation())) for each in run.invocations or ()]
+        self._levels = [dict(self._iter_levels(each or Invocation())) for each in run.invocations or ()]
 
-    def of(self, result: ReadResult) -> Named:
+    def of(self, result: Result) -> Named:
         """Return the rule of a result, by its index or else by its id."""
         reference = result.rule or RuleReference()
         index = reference.index if result.rule_index is None or result.rule_index < 0 else result.rule_index
         return self._resolve(reference, index, result.rule_id or reference.id or "")
 
-    def level(self, result: ReadResult, named: Named) -> str | None:
+    def level(self, result: Result, named: Named) -> str | None:
         """Return the level of a result without a level: from the rule's configuration for its invocation, or its
         default.
         """
@@ -65,7 +65,7 @@ class SarifRules:
         default = rule.default_configuration.level if rule.default_configuration is not None else None
         return levels.get(id(rule)) or levels.get(code or "") or default
 
-    def _iter_levels(self, invocation: ReadInvocation) -> Iterator[tuple[int | str, str]]:
+    def _iter_levels(self, invocation: Invocation) -> Iterator[tuple[int | str, str]]:
         """Yield configured levels by identity of a known rule, or else by rule id.
 
         Of several, the first is yielded last.
@@ -94,7 +94,7 @@ class SarifRules:
         return self._by_guid.get(reference.guid, Component()) if reference.guid else self.driver
 
 
-_NO_RULE = ReadRule()
+_NO_RULE = Rule()
 
 
 def at(values: Sequence[T | None] | None, index: float | None) -> T | None:
@@ -102,7 +102,7 @@ def at(values: Sequence[T | None] | None, index: float | None) -> T | None:
     return values[int(index)] if values and index is not None and 0 <= index < len(values) else None
 
 
-def message_of(message: ReadMessage, named: Named) -> str:
+def message_of(message: Message, named: Named) -> str:
     """Return the message of a result with its arguments inserted."""
     text = message.text
     if text is None and message.id is not None:

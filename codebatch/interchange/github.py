@@ -10,10 +10,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from codebatch.exchange.findings import Outgoing
-from codebatch.exchange.locations import printable_text, text_of
-from codebatch.exchange.model import Export, ExportedFindings
-from codebatch.exchange.summary import make_summary
+from codebatch.interchange.findings import Export, ExportedFindings, Outgoing
+from codebatch.interchange.locations import printable_text, text_of
+from codebatch.interchange.summary import make_summary
 from codebatch.model.record import Severity
 from codebatch.model.text.quantities import count_of
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import chain, groupby
+from operator import itemgetter
 
-from codebatch.exchange.model import Export
+from codebatch.interchange.findings import Export
 from codebatch.model.task import Json
-from codebatch.query.fields import JsonRecord, path_key
-from codebatch.query.filters.filters import path_bytes
 
 _HEAD = (
     b"!_TAG_FILE_ENCODING\tutf-8\t//",
@@ -25,21 +24,24 @@ _SHORT = {7: b"\\a", 8: b"\\b", 9: b"\\t", 10: b"\\n", 11: b"\\v", 12: b"\\f", 1
 _ACCESS = {"protected": b"protected", "internal": b"internal", "private": b"private"}
 
 
-def export_ctags(symbols: Iterable[JsonRecord]) -> Export:
-    """Return definitions without imports, sorted by name and location. Paths are the bytes of the file system."""
+def export_ctags(symbols: Iterable[tuple[bytes, Mapping[str, Json]]]) -> Export:
+    """Return definitions without imports, sorted by name and location.
+
+    `symbols` are `symbol` records with the path of their file, grouped by file.
+    """
     lines: list[bytes] = []
-    for _, of_file in groupby(symbols, key=path_key):
+    for path, of_file in groupby(symbols, key=itemgetter(0)):
         kinds: dict[Json, str] = {}
-        for symbol in of_file:
+        for _, symbol in of_file:
             kinds[symbol["qualified"]] = kind = str(symbol["symbol_type"])
             if kind != "import" and symbol["name"]:
-                lines.append(_line(symbol, kind, kinds.get(symbol["scope"])))
+                lines.append(_line(path, symbol, kind, kinds.get(symbol["scope"])))
     lines.sort()
     # The tags of a large tree can have hundreds of megabytes, so they are joined once, including the last line end.
     return Export(data=b"\n".join(chain(_HEAD, lines, (b"",))), count=len(lines))
 
 
-def _line(symbol: JsonRecord, kind: str, scope_kind: str | None) -> bytes:
+def _line(path: bytes, symbol: Mapping[str, Json], kind: str, scope_kind: str | None) -> bytes:
     """Return the tag of a definition.
 
     Its scope is included if the scope is a definition of the file, which precedes it.
@@ -54,10 +56,10 @@ def _line(symbol: JsonRecord, kind: str, scope_kind: str | None) -> bytes:
     fields.append(b"end:%d" % last)
     if access := _ACCESS.get(str(symbol.get("visibility"))):
         fields.append(b"access:%b" % access)
-    return b"\t".join((name, _escaped(path_bytes(symbol)), *fields))
+    return b"\t".join((name, _escaped(path), *fields))
 
 
-def _lines(symbol: JsonRecord) -> tuple[int, int]:
+def _lines(symbol: Mapping[str, Json]) -> tuple[int, int]:
     """Return the first and the last line of a definition."""
     line, end_line = symbol["line"], symbol["end_line"]
     assert isinstance(line, int)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+from codebatch.interchange.reports import Report, Reported, Unreadable, Whole, as_utf8, bounded, decoded, whole
 from codebatch.model.record import Severity
-from codebatch_workers.exchange.reported import Report, Reported, Unreadable, Whole, as_utf8, bounded, decoded, whole
 
 
 class _JsonLine(msgspec.Struct):

@@ -1,14 +1,30 @@
-"""The input and the result of an export, independent of its format."""
+"""Exported findings, and the input and the result of an export, independent of its format."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
 
 import msgspec
 
-from codebatch.exchange.findings import Outgoing
+from codebatch.model.record import Diagnostic
 
 Form = Literal["sarif", "github", "gitlab", "checkstyle", "rdjson", "ctags"]
+
+
+class Outgoing(NamedTuple):
+    """An exported finding and its file.
+
+    In a comparison, `state` is its state, and `reason` explains the state. `is_changed`: the older batch does not have
+    its line. `fingerprint` is empty if the content of the file is missing.
+    """
+
+    found: Diagnostic
+    path: bytes
+    state: str | None = None
+    reason: str | None = None
+    is_changed: bool = False
+    fingerprint: str = ""
 
 
 class Export(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,3 +51,10 @@ class ExportedFindings(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Outgoing, ...]
     tools: dict[str, str]
     incomplete: str
+
+
+def by_place(outgoing: Iterable[Outgoing]) -> list[Outgoing]:
+    """Sort findings by path and location."""
+    return sorted(
+        outgoing, key=lambda finding: (finding.path, finding.found.line, finding.found.column, finding.found.code)
+    )

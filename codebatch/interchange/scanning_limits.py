@@ -6,7 +6,7 @@ import gzip
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from codebatch.exchange.findings import Outgoing
+from codebatch.interchange.findings import Outgoing
 from codebatch.model.text.quantities import count_of
 
 RUNS_MAX = 20

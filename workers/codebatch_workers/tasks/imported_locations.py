@@ -10,7 +10,7 @@ from io import BytesIO
 from itertools import accumulate
 from typing import NamedTuple
 
-from codebatch_workers.exchange.reported import Reported, ReportedSpan, Unit
+from codebatch.interchange.reports import Reported, ReportedSpan, Unit
 from codebatch_workers.syntax.language.encodings import WIDE_MARKS
 from codebatch_workers.syntax.source import SourceFile
 

@@ -8,7 +8,7 @@ import msgspec
 
 from codebatch.compare.matching.lines import NOWHERE
 from codebatch.compare.states import REGRESSIONS
-from codebatch.exchange.findings import Outgoing
+from codebatch.interchange.findings import Outgoing
 from codebatch.model.entry import path_fields
 from codebatch.model.record import Diagnostic
 from codebatch.model.text.quantities import count_of

@@ -7,9 +7,8 @@ from hashlib import sha256
 
 import msgspec
 
-from codebatch.exchange.findings import Outgoing, by_place
-from codebatch.exchange.locations import text_of
-from codebatch.exchange.model import Export
+from codebatch.interchange.findings import Export, Outgoing, by_place
+from codebatch.interchange.locations import text_of
 from codebatch.model.record import Severity
 
 _SEVERITIES: dict[Severity, str] = {"error": "major", "warning": "minor", "info": "info", "hint": "info"}

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from codebatch.exchange.findings import Outgoing
-from codebatch.exchange.sources import BatchSources
+from codebatch.interchange.findings import Outgoing
 from codebatch.model.record import Diagnostic
+from codebatch.operations.export.sources import BatchSources
 from codebatch.operations.queries.source_text import lines_of_cells
 
 _SOURCE = re.compile(rb'\s*"source"\s*:')

@@ -6,9 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from codebatch.exchange.findings import Outgoing
-from codebatch.exchange.locations import printable_text, text_of
-from codebatch.exchange.model import ExportedFindings
+from codebatch.interchange.findings import ExportedFindings, Outgoing
+from codebatch.interchange.locations import printable_text, text_of
 from codebatch.model.record import SEVERITIES
 from codebatch.model.text.quantities import count_of
 

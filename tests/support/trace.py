@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from codebatch.system.files.system_calls import SHARED_MODE, SystemCalls, open_and_sync
-from codebatch.testing.disk import Disk, DiskCalls
+from tests.support.disk import Disk, DiskCalls
 
 
 class TracedCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

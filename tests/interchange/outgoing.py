@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from codebatch.exchange.findings import Outgoing
-from codebatch.exchange.model import ExportedFindings
-from codebatch.exchange.sources import BatchSources
+from codebatch.interchange.findings import ExportedFindings, Outgoing
 from codebatch.model.entry import path_fields
 from codebatch.model.record import Diagnostic, Severity
+from codebatch.operations.export.sources import BatchSources
 
 HOSTILE = "100% a,b: ::error::c\r\n\x1b[31m\x85\u202e<b>&\"'|`]]>\ufffe\U0001f600\\"
 HOSTILE_PATH = b'a b/%41:,\t"<&\xe9\xff.py'

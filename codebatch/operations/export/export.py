@@ -9,26 +9,27 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 import msgspec
 
 from codebatch.errors import InvalidInput
-from codebatch.exchange.checkstyle import export_checkstyle
-from codebatch.exchange.ctags import export_ctags
-from codebatch.exchange.findings import Outgoing, with_fingerprints, worst_first
-from codebatch.exchange.github import export_github
-from codebatch.exchange.gitlab import export_gitlab
-from codebatch.exchange.model import Export, ExportedFindings, Form
-from codebatch.exchange.notebooks import on_lines_of_files
-from codebatch.exchange.rdjson import export_rdjson
-from codebatch.exchange.regressions import not_comparable, regressions, suppressed
-from codebatch.exchange.sarif import export_sarif
-from codebatch.exchange.scanning_limits import by_tool, cut
-from codebatch.exchange.sources import BatchSources
-from codebatch.exchange.tools import summaries_of, tools_of
+from codebatch.interchange.checkstyle import export_checkstyle
+from codebatch.interchange.ctags import export_ctags
+from codebatch.interchange.findings import Export, ExportedFindings, Form, Outgoing
+from codebatch.interchange.github import export_github
+from codebatch.interchange.gitlab import export_gitlab
+from codebatch.interchange.rdjson import export_rdjson
+from codebatch.interchange.sarif import export_sarif
+from codebatch.interchange.scanning_limits import by_tool, cut
 from codebatch.model.record import Severity
 from codebatch.model.text.suggestions import did_you_mean
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.comparison.comparison import Comparison
+from codebatch.operations.export.findings import with_fingerprints, worst_first
+from codebatch.operations.export.notebooks import on_lines_of_files
+from codebatch.operations.export.regressions import not_comparable, regressions, suppressed
+from codebatch.operations.export.sources import BatchSources
+from codebatch.operations.export.tools import summaries_of, tools_of
 from codebatch.operations.queries.batch_query import Answer
 from codebatch.operations.queries.findings import SHOWN
 from codebatch.query.completeness import Completeness, tasks_that_give
+from codebatch.query.filters.filters import path_bytes
 from codebatch.query.filters.record_options import Filters, Several, as_tuple
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ def make_export(
             if value is not None:
                 raise InvalidInput(f"`{name}` cannot be used with ctags, which lists definitions")
         symbols = batch.symbols(**filters)
-        return Answer(question=batch.question, found=export_ctags(symbols.found), whole=symbols.whole)
+        tags = export_ctags((path_bytes(symbol), symbol) for symbol in symbols.found)
+        return Answer(question=batch.question, found=tags, whole=symbols.whole)
     if form not in get_args(Form):
         raise InvalidInput(f"unknown format {form!r}", hint=did_you_mean(form, get_args(Form)))
     severity = severity or SHOWN
@@ -127,7 +129,7 @@ def _build_export(batch: Batch, form: Form, chosen: _ExportInput, tools: dict[st
         case "checkstyle":
             export = export_checkstyle(on_lines_of_files(findings, sources))
         case _:
-            export = export_rdjson(on_lines_of_files(findings, sources), sources)
+            export = export_rdjson(on_lines_of_files(findings, sources), sources.content)
     export = msgspec.structs.replace(export, excluded=(*chosen.left_out, *export.excluded))
     return Answer(question=chosen.answer.question, found=export, whole=_completeness_of(chosen.answer, sources))
 

@@ -4,33 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from codebatch.compare.batches import read_items
 from codebatch.compare.matching.fingerprints import fingerprints
 from codebatch.compare.matching.scopes import NO_SCOPES, Scopes, have_scopes, read_scopes
 from codebatch.compare.matching.texts import Texts
-from codebatch.compare.states import State
-from codebatch.exchange.sources import BatchSources
+from codebatch.interchange.findings import Outgoing
 from codebatch.model.record import SEVERITIES, Diagnostic
+from codebatch.operations.export.sources import BatchSources
 from codebatch.query.secondary_files import SecondaryFiles
 from codebatch.query.sources.parsed_files import files_apart
 from codebatch.query.sources.records import BatchRecords
-
-
-class Outgoing(NamedTuple):
-    """An exported finding and its file.
-
-    In a comparison, `state` is its state, and `reason` explains the state. `is_changed`: the older batch does not have
-    its line. `fingerprint` is empty if the content of the file is missing.
-    """
-
-    found: Diagnostic
-    path: bytes
-    state: State | None = None
-    reason: str | None = None
-    is_changed: bool = False
-    fingerprint: str = ""
 
 
 def worst_first(records: BatchRecords, outgoing: Iterable[Outgoing]) -> list[Outgoing]:
@@ -55,13 +39,6 @@ def worst_first(records: BatchRecords, outgoing: Iterable[Outgoing]) -> list[Out
         )
 
     return sorted(outgoing, key=rank)
-
-
-def by_place(outgoing: Iterable[Outgoing]) -> list[Outgoing]:
-    """Sort findings by path and location."""
-    return sorted(
-        outgoing, key=lambda finding: (finding.path, finding.found.line, finding.found.column, finding.found.code)
-    )
 
 
 def with_fingerprints(

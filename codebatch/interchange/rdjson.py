@@ -1,0 +1,173 @@
+"""The diagnostic format of reviewdog (proto/rdf/reviewdog.proto in its repository) as JSON.
+
+Columns are bytes of a line, counted from 1.
+"""
+
+from __future__ import annotations
+
+import codecs
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, groupby
+
+import msgspec
+
+from codebatch.interchange.findings import Export, Outgoing, by_place
+from codebatch.interchange.locations import text_of
+from codebatch.interchange.reports import Report, Reported, Whole, bounded, decoded, whole
+from codebatch.model.record import Diagnostic, Severity
+
+_WRITTEN_SEVERITIES: dict[Severity, str] = {"error": "ERROR", "warning": "WARNING", "info": "INFO", "hint": "INFO"}
+_SEVERITIES: dict[str | int, Severity] = {
+    "ERROR": "error",
+    "WARNING": "warning",
+    "INFO": "info",
+    1: "error",
+    2: "warning",
+    3: "info",
+}
+_COUNTING_CHARACTERS = ("ruff",)
+"""Programs that count code points, contrary to the format."""
+# Number of code points of a line that are measured together.
+_PART = 1000
+
+
+class _RdjsonSource(msgspec.Struct, omit_defaults=True):
+    name: str | None = None
+
+
+class _RdjsonCode(msgspec.Struct, omit_defaults=True):
+    value: str | None = None
+
+
+class _Position(msgspec.Struct, omit_defaults=True):
+    line: Whole | None = None
+    column: Whole | None = None
+
+
+class _Range(msgspec.Struct, omit_defaults=True):
+    start: _Position | None = None
+    end: _Position | None = None
+
+
+class _RdjsonLocation(msgspec.Struct, omit_defaults=True):
+    path: str | None = None
+    range: _Range | None = None
+
+
+class _Diagnostic(msgspec.Struct, omit_defaults=True):
+    message: str | None = None
+    location: _RdjsonLocation | None = None
+    severity: str | int | None = None
+    source: _RdjsonSource | None = None
+    code: _RdjsonCode | None = None
+    original_output: str | None = None
+
+
+class _Result(msgspec.Struct, omit_defaults=True):
+    diagnostics: list[_Diagnostic | None] | None
+    source: _RdjsonSource | None = None
+    severity: str | int | None = None
+
+
+_decoder = msgspec.json.Decoder(_Result)
+
+
+def export_rdjson(outgoing: Iterable[Outgoing], content_of: Callable[[bytes], bytes | None]) -> Export:
+    """Return findings sorted by location, one a line.
+
+    `content_of` returns the content of a file, or None if it is missing.
+    """
+    rows = []
+    for path, group in groupby(by_place(outgoing), key=lambda group: group.path):
+        content = content_of(path)
+        lines = None if content is None else content.removeprefix(codecs.BOM_UTF8).split(b"\n")
+        rows += [msgspec.json.encode(_row(finding, lines)) for finding in group]
+    head = b'{"source":{"name":"codebatch"},"diagnostics":['
+    return Export(data=head + b",".join(b"\n" + row for row in rows) + b"\n]}\n", count=len(rows))
+
+
+def _row(outgoing: Outgoing, lines: Sequence[bytes] | None) -> _Diagnostic:
+    diagnostic = outgoing.found
+    span = _range(diagnostic, lines) if diagnostic.line >= 1 else None
+    return _Diagnostic(
+        message=diagnostic.message,
+        location=_RdjsonLocation(path=text_of(outgoing.path), range=span),
+        severity=_WRITTEN_SEVERITIES[diagnostic.severity],
+        source=_RdjsonSource(name=diagnostic.tool),
+        code=_RdjsonCode(value=diagnostic.code),
+        original_output=diagnostic.severity if diagnostic.severity == "hint" else None,
+    )
+
+
+def _range(diagnostic: Diagnostic, lines: Sequence[bytes] | None) -> _Range:
+    start = _position(diagnostic.line, diagnostic.column, lines)
+    if (diagnostic.end_line, diagnostic.end_column) < (diagnostic.line, diagnostic.column):
+        return _Range(start=start)
+    return _Range(start=start, end=_position(diagnostic.end_line, diagnostic.end_column, lines))
+
+
+def _position(line: int, column: int, lines: Sequence[bytes] | None) -> _Position:
+    """Return a position, without its column if the content of the file is missing."""
+    if lines is None:
+        return _Position(line=line)
+    text = lines[line - 1] if 0 < line <= len(lines) else b""
+    return _Position(line=line, column=byte_column(text, column))
+
+
+def byte_column(text: bytes, column: int) -> int:
+    """Convert a column in code points to bytes, both counted from 1. An invalid byte counts as one code point."""
+    characters = max(column - 1, 0)
+    if text.isascii():
+        return characters + 1
+    decoded, starts = _decode_with_offsets(text)
+    part = min(characters, len(decoded)) // _PART
+    inside = decoded[part * _PART : characters]
+    behind = max(characters - len(decoded), 0)
+    return starts[part] + _size(inside) + behind + 1
+
+
+@functools.lru_cache(maxsize=4)
+def _decode_with_offsets(text: bytes) -> tuple[str, list[int]]:
+    """Return a decoded line, and the byte offset of each part.
+
+    Cached, because minified code has all findings in one line.
+    """
+    decoded = text.decode("utf-8", "surrogateescape")
+    sizes = (_size(decoded[at : at + _PART]) for at in range(0, len(decoded), _PART))
+    return decoded, [0, *accumulate(sizes)]
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogateescape"))
+
+
+def read_rdjson(data: bytes) -> Report:
+    """Read a DiagnosticResult. Raises Unreadable."""
+    result = decoded(data, _decoder)
+    return Report(
+        list(bounded(_convert(diagnostic, result) for diagnostic in result.diagnostics or () if diagnostic is not None))
+    )
+
+
+def _convert(diagnostic: _Diagnostic, result: _Result) -> Reported:
+    location = diagnostic.location or _RdjsonLocation()
+    range_ = location.range or _Range()
+    start, end = range_.start or _Position(), range_.end or _Position()
+    severity = _SEVERITIES.get(diagnostic.severity or result.severity or "", "warning")
+    # This format has three severities, so codebatch writes hints in this way.
+    if severity == "info" and diagnostic.original_output == "hint":
+        severity = "hint"
+    writer = (result.source and result.source.name) or ""
+    return Reported(
+        paths=(location.path,) if location.path else (),
+        message=diagnostic.message or "",
+        severity=severity,
+        code=(diagnostic.code and diagnostic.code.value) or "",
+        tool=(diagnostic.source and diagnostic.source.name) or writer,
+        line=whole(start.line),
+        column=whole(start.column),
+        end_line=whole(end.line),
+        end_column=whole(end.column),
+        unit="characters" if writer in _COUNTING_CHARACTERS else "utf-8",
+    )

@@ -1,0 +1,308 @@
+"""SARIF 2.1.0 (OASIS): a writer of the form that GitHub's code scanning accepts, and a reader of results.
+
+Each written tool is a run with a constant `automationDetails.id`. GitHub closes alerts that are missing in a later
+upload of the same run. So a tool without findings has a run too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import get_args
+from urllib.parse import quote
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from codebatch.interchange.findings import Export, ExportedFindings, Outgoing
+from codebatch.interchange.locations import uri_of
+from codebatch.interchange.reports import (
+    Report,
+    Reported,
+    ReportedSpan,
+    Unit,
+    Unreadable,
+    bounded,
+    decoded,
+    whole,
+)
+from codebatch.interchange.sarif_log import (
+    ArtifactLocation,
+    BaselineState,
+    Component,
+    Invocation,
+    Level,
+    Location,
+    Log,
+    Message,
+    PhysicalLocation,
+    PropertyBag,
+    Region,
+    Result,
+    Rule,
+    RuleConfiguration,
+    Run,
+    Suppression,
+    Text,
+    Tool,
+)
+from codebatch.interchange.sarif_rules import Named, SarifRules, at, message_of
+from codebatch.interchange.scanning_limits import ByTool, by_tool, fits, left_out
+from codebatch.model.record import Diagnostic, Severity
+
+_ROOT = "%SRCROOT%"
+_ROOTS = (_ROOT, "SRCROOT")
+"""Base ids that denote the root of the tree."""
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_FINGERPRINT = "codebatch/v1"
+_WRITTEN_LEVELS: Mapping[Severity, Level] = {"error": "error", "warning": "warning", "info": "note", "hint": "note"}
+_LEVELS_BY_SEVERITY: tuple[Level, ...] = get_args(Level)
+_BASELINE: Mapping[str | None, BaselineState] = {
+    "new": "new",
+    "severity_raised": "updated",
+    "suppressed": "unchanged",
+}
+
+_VERSION = "2.1."
+_BASES_MAX = 16
+_LEVELS: dict[str, Severity] = {"error": "error", "warning": "warning", "note": "info", "none": "hint"}
+# CodeQL's severities, for rules without a level.
+_PROBLEMS: dict[str, Severity] = {"error": "error", "warning": "warning", "recommendation": "info"}
+_SECURITY_ERROR_MIN, _SECURITY_WARNING_MIN = 7.0, 4.0
+_NO_FINDINGS = ("pass", "notApplicable")
+_UNITS: dict[str | None, Unit] = {"unicodeCodePoints": "characters"}
+_COUNTING_CHARACTERS = ("ruff",)
+"""Tools that count code points without declaring it."""
+_decoder = msgspec.json.Decoder(Log)
+
+Summaries = Mapping[tuple[str, str], str]
+"""Summaries of rules, by tool and rule ID."""
+
+
+def export_sarif(exported: ExportedFindings, findings: ByTool, summaries: Summaries) -> Export:
+    """Return findings by tool as SARIF, in the given order.
+
+    If the file is too large, it contains only the first findings of each tool.
+    """
+    most = max(map(len, findings.values()), default=0)
+    while not fits(data := _encoded(exported, findings, most, summaries)) and most > 1:
+        most //= 2
+    included = {tool: findings_of_tool[:most] for tool, findings_of_tool in findings.items()}
+    everything = by_tool(exported.findings, exported.tools)
+    return Export(data=data, count=sum(map(len, included.values())), excluded=tuple(left_out(everything, included)))
+
+
+def _encoded(exported: ExportedFindings, findings: ByTool, most: int, summaries: Summaries) -> bytes:
+    runs = tuple(
+        _run(exported, tool, findings_of_tool[:most], summaries) for tool, findings_of_tool in findings.items()
+    )
+    return msgspec.json.encode(Log(schema=_raw(_SCHEMA), version="2.1.0", runs=runs)) + b"\n"
+
+
+def _run(exported: ExportedFindings, tool: str, findings: Sequence[Outgoing], summaries: Summaries) -> Run:
+    levels: dict[str, Level] = {}
+    for finding in findings:
+        level = _WRITTEN_LEVELS[finding.found.severity]
+        levels[finding.found.code] = min(levels.get(finding.found.code, level), level, key=_LEVELS_BY_SEVERITY.index)
+    places = {code: place for place, code in enumerate(levels)}
+    rules = tuple(_rule(tool, code, level, summaries) for code, level in levels.items())
+    lacks = [{"level": "error", "message": {"text": exported.incomplete}}] if exported.incomplete else UNSET
+    version = exported.tools.get(tool) or UNSET
+    invocation = Invocation(execution_successful=not exported.incomplete, tool_execution_notifications=_raw(lacks))
+    return Run(
+        tool=Tool(driver=Component(name=tool, version=_raw(version), rules=rules)),
+        automation_details=_raw({"id": f"codebatch/{quote(tool, safe='')}/"}),
+        column_kind="unicodeCodePoints",
+        invocations=(invocation,),
+        results=tuple(_result(finding, places[finding.found.code]) for finding in findings),
+    )
+
+
+def _rule(tool: str, code: str, level: Level, summaries: Summaries) -> Rule:
+    """Return a rule with the three texts that GitHub requires. If the rule has no summary, each text is its name."""
+    summary = summaries.get((tool, code))
+    short_text = Text(text=summary or f"{code} of {tool}")
+    more = Text(text=f"{summary}. Details: codebatch rules show {code}") if summary else short_text
+    return Rule(
+        id=code,
+        default_configuration=RuleConfiguration(level=level),
+        short_description=short_text,
+        full_description=_raw(short_text),
+        help=_raw(more),
+    )
+
+
+def _result(outgoing: Outgoing, rule_index: int) -> Result:
+    diagnostic = outgoing.found
+    place = PhysicalLocation(
+        artifact_location=ArtifactLocation(uri=uri_of(outgoing.path), uri_base_id=_ROOT), region=_region(diagnostic)
+    )
+    return Result(
+        rule_id=diagnostic.code,
+        rule_index=rule_index,
+        level=_WRITTEN_LEVELS[diagnostic.severity],
+        message=Message(text=diagnostic.message),
+        locations=(Location(physical_location=place),),
+        partial_fingerprints=_raw({_FINGERPRINT: outgoing.fingerprint} if outgoing.fingerprint else UNSET),
+        baseline_state=_BASELINE.get(outgoing.state),
+        suppressions=_suppressions(outgoing) if outgoing.state == "suppressed" else None,
+        properties=PropertyBag(severity=_raw(diagnostic.severity)) if diagnostic.severity == "hint" else None,
+    )
+
+
+def _suppressions(outgoing: Outgoing) -> tuple[Suppression, ...]:
+    return (Suppression(kind=_raw("inSource" if outgoing.reason == "suppressed" else "external")),)
+
+
+def _region(diagnostic: Diagnostic) -> Region | None:
+    """Return the region of a finding, or None if its location is invalid."""
+    if diagnostic.line < 1 or diagnostic.column < 1:
+        return None
+    if diagnostic.end_column < 1 or (diagnostic.end_line, diagnostic.end_column) < (diagnostic.line, diagnostic.column):
+        return Region(start_line=diagnostic.line, start_column=diagnostic.column)
+    return Region(
+        start_line=diagnostic.line,
+        start_column=diagnostic.column,
+        end_line=diagnostic.end_line,
+        end_column=diagnostic.end_column,
+    )
+
+
+def _raw(value: object) -> Raw | UnsetType:
+    """Return a value in the form of a part that readers do not check."""
+    return UNSET if value is UNSET else Raw(msgspec.json.encode(value))
+
+
+def read_sarif(data: bytes) -> Report:
+    """Read the results of all runs of a log. Raises Unreadable."""
+    log = decoded(data, _decoder)
+    if not (log.version or "").startswith(_VERSION):
+        raise Unreadable(f"its version is {log.version!r}; only 2.1.0 is supported")
+    readings = [_RunReader(run) for run in log.runs or () if run is not None]
+    findings = list(bounded(finding for reading in readings for finding in reading.iter_reported()))
+    return Report(
+        findings,
+        dismissed=sum(reading.dismissed for reading in readings),
+        has_failed=any(reading.has_failed for reading in readings),
+    )
+
+
+class _RunReader:
+    """A reader of a run, with the data that results refer to by index."""
+
+    def __init__(self, run: Run) -> None:
+        if run.external_property_file_references and run.external_property_file_references.results:
+            raise Unreadable("its results are in other files, which is not supported")
+        self._run = run
+        self._rules = SarifRules(run)
+        self._tool = self._rules.driver.name or ""
+        counts_characters = run.column_kind is None and self._tool in _COUNTING_CHARACTERS
+        self._unit: Unit = "characters" if counts_characters else _UNITS.get(run.column_kind, "utf-16")
+        self.dismissed = 0
+        self.has_failed = any(each and each.execution_successful is False for each in run.invocations or ())
+
+    def iter_reported(self) -> Iterator[Reported]:
+        """Yield the results that are findings. Others are counted."""
+        for result in self._run.results or ():
+            if result is None:
+                continue
+            if _is_dismissed(result):
+                self.dismissed += 1
+            else:
+                yield self._convert(result)
+
+    def _convert(self, result: Result) -> Reported:
+        rule = self._rules.of(result)
+        location = next(filter(None, result.locations or ()), Location())
+        physical_location = location.physical_location or PhysicalLocation()
+        region = physical_location.region or Region()
+        return Reported(
+            paths=self._paths(physical_location.artifact_location),
+            message=message_of(result.message or Message(), rule),
+            severity=self._severity(result, rule),
+            code=result.rule_id or (result.rule and result.rule.id) or rule.rule.id or "",
+            tool=self._tool,
+            line=whole(region.start_line),
+            column=whole(region.start_column),
+            end_line=whole(region.end_line),
+            end_column=whole(region.end_column),
+            unit=self._unit,
+            is_uri=True,
+            span=_span(region),
+        )
+
+    def _severity(self, result: Result, rule: Named) -> Severity:
+        """Return the severity from the result, or else from its rule, or else from properties of the rule."""
+        own_severity = _text(result.properties.severity) if result.properties is not None else ""
+        # SARIF has no level for hints, so codebatch writes them in this way.
+        if own_severity == "hint" and result.level == "note":
+            return "hint"
+        if result.level is None and result.kind not in (None, "fail"):
+            return "info"
+        level = result.level or self._rules.level(result, rule)
+        if level is not None:
+            return _LEVELS.get(level, "warning")
+        bag = rule.rule.properties or PropertyBag()
+        problem = _PROBLEMS.get(_text(bag.problem))
+        return problem or _severity_of_score(_text(bag.security)) or "warning"
+
+    def _paths(self, location: ArtifactLocation | None) -> tuple[str, ...]:
+        """Return the URI of a file resolved against its base.
+
+        If the base is the root of the tree, also return the unresolved URI.
+        """
+        if location is not None and location.uri is None:
+            artifact = at(self._run.artifacts, location.index)
+            location = artifact.location if artifact is not None else None
+        if location is None or not location.uri:
+            return ()
+        uri, base = location.uri, location.uri_base_id
+        bases = self._run.original_uri_base_ids or {}
+        for _ in range(_BASES_MAX):
+            base_location = bases.get(base or "")
+            if base_location is None or not base_location.uri:
+                break
+            uri, base = f"{base_location.uri.rstrip('/')}/{uri}", base_location.uri_base_id
+        is_in_tree = location.uri_base_id in _ROOTS and uri != location.uri
+        return (uri, location.uri) if is_in_tree else (uri,)
+
+
+def _span(region: Region) -> ReportedSpan | None:
+    """Return the span of a region with offsets.
+
+    Character offsets take precedence. An offset of -1 counts as missing.
+    """
+    if region.char_offset is not None and region.char_offset >= 0:
+        return ReportedSpan(whole(region.char_offset), whole(region.char_length), is_of_bytes=False)
+    if region.byte_offset is not None and region.byte_offset >= 0:
+        return ReportedSpan(whole(region.byte_offset), whole(region.byte_length), is_of_bytes=True)
+    return None
+
+
+def _is_dismissed(result: Result) -> bool:
+    """Return whether a result is marked as no finding: it passed, is suppressed, or is absent."""
+    if result.kind in _NO_FINDINGS or result.baseline_state == "absent":
+        return True
+    suppressions = [suppression for suppression in result.suppressions or () if suppression is not None]
+    return bool(suppressions) and all(suppression.status in (None, "accepted") for suppression in suppressions)
+
+
+def _severity_of_score(text: str) -> Severity | None:
+    """Return the severity for a CVSS score from 0 to 10, as GitHub maps it, or None if it is not a number."""
+    try:
+        score = float(text)
+    except ValueError:
+        return None
+    if score >= _SECURITY_ERROR_MIN:
+        return "error"
+    return "warning" if score >= _SECURITY_WARNING_MIN else "info"
+
+
+def _text(raw: Raw | UnsetType) -> str:
+    """Return a property that is a text or a number as text."""
+    if raw is UNSET:
+        return ""
+    try:
+        value = msgspec.json.decode(raw)
+    except (ValueError, RecursionError):
+        return ""
+    return str(value) if isinstance(value, (str, float, int)) else ""

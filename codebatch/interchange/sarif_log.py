@@ -1,0 +1,207 @@
+"""SARIF 2.1.0 (OASIS, docs.oasis-open.org/sarif/sarif/v2.1.0): the parts that are read or written, with its names.
+
+A log that is read may have null in place of any part or element, which counts as missing. Unset parts are not written.
+Parts of type `Raw` are not checked when they are read.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from codebatch.interchange.reports import Whole
+
+Level = Literal["error", "warning", "note"]
+BaselineState = Literal["new", "updated", "unchanged"]
+
+
+class SarifPart(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
+    """A part of a log. Unknown members are ignored. Members are written in the order of their definition."""
+
+
+class Text(SarifPart, frozen=True):
+    """A text, which may contain placeholders for arguments."""
+
+    text: str | None = None
+
+
+class Message(Text, frozen=True):
+    """The message of a result: a text, or the name of a text of its rule or tool."""
+
+    id: str | None = None
+    markdown: str | None = None
+    arguments: tuple[str | None, ...] | None = None
+
+
+class PropertyBag(msgspec.Struct, frozen=True, gc=False):
+    """A property bag with arbitrary members."""
+
+    severity: Raw | UnsetType = UNSET
+    problem: Raw | UnsetType = msgspec.field(default=UNSET, name="problem.severity")
+    security: Raw | UnsetType = msgspec.field(default=UNSET, name="security-severity")
+
+
+class RuleConfiguration(SarifPart, frozen=True):
+    """The configuration of a rule."""
+
+    level: str | None = None
+
+
+class Rule(SarifPart, frozen=True):
+    """A rule as its component describes it."""
+
+    id: str | None = None
+    guid: str | None = None
+    default_configuration: RuleConfiguration | None = None
+    message_strings: dict[str, Text | None] | None = None
+    short_description: Text | None = None
+    full_description: Raw | UnsetType = UNSET
+    help: Raw | UnsetType = UNSET
+    properties: PropertyBag | None = None
+
+
+class Component(SarifPart, frozen=True):
+    """A driver or an extension of a tool."""
+
+    name: str | None = None
+    guid: str | None = None
+    rules: tuple[Rule | None, ...] | None = None
+    global_message_strings: dict[str, Text | None] | None = None
+    version: Raw | UnsetType = UNSET
+
+
+class Tool(SarifPart, frozen=True):
+    """The tool of a run."""
+
+    driver: Component | None = None
+    extensions: tuple[Component | None, ...] | None = None
+
+
+class ComponentReference(SarifPart, frozen=True):
+    """A reference to a component. If it is empty, it denotes the driver."""
+
+    index: Whole | None = None
+    guid: str | None = None
+
+
+class RuleReference(SarifPart, frozen=True):
+    """A reference to a rule of a component."""
+
+    id: str | None = None
+    index: Whole | None = None
+    guid: str | None = None
+    tool_component: ComponentReference | None = None
+
+
+class ArtifactLocation(SarifPart, frozen=True):
+    """The location of a file."""
+
+    uri: str | None = None
+    uri_base_id: str | None = None
+    index: Whole | None = None
+
+
+class Region(SarifPart, frozen=True):
+    """A region of a file, by lines and columns or by offsets."""
+
+    start_line: Whole | None = None
+    start_column: Whole | None = None
+    end_line: Whole | None = None
+    end_column: Whole | None = None
+    char_offset: Whole | None = None
+    char_length: Whole | None = None
+    byte_offset: Whole | None = None
+    byte_length: Whole | None = None
+
+
+class PhysicalLocation(SarifPart, frozen=True):
+    """A region in a file."""
+
+    artifact_location: ArtifactLocation | None = None
+    region: Region | None = None
+
+
+class Location(SarifPart, frozen=True):
+    """A location of a result."""
+
+    physical_location: PhysicalLocation | None = None
+
+
+class Suppression(SarifPart, frozen=True):
+    """A suppression of a result, which may be accepted or not."""
+
+    kind: Raw | UnsetType = UNSET
+    status: str | None = None
+
+
+class Provenance(SarifPart, frozen=True):
+    """The origin of a result."""
+
+    invocation_index: Whole | None = None
+
+
+class Result(SarifPart, frozen=True):
+    """A result, which may be a finding or not."""
+
+    rule_id: str | None = None
+    rule_index: Whole | None = None
+    rule: RuleReference | None = None
+    level: str | None = None
+    kind: str | None = None
+    message: Message | None = None
+    locations: tuple[Location | None, ...] | None = None
+    partial_fingerprints: Raw | UnsetType = UNSET
+    baseline_state: str | None = None
+    suppressions: tuple[Suppression | None, ...] | None = None
+    provenance: Provenance | None = None
+    properties: PropertyBag | None = None
+
+
+class Artifact(SarifPart, frozen=True):
+    """A file that results refer to by index."""
+
+    location: ArtifactLocation | None = None
+
+
+class Override(SarifPart, frozen=True):
+    """The configuration of a rule during an invocation."""
+
+    descriptor: RuleReference | None = None
+    configuration: RuleConfiguration | None = None
+
+
+class Invocation(SarifPart, frozen=True):
+    """An invocation of the tool."""
+
+    execution_successful: bool | None = None
+    rule_configuration_overrides: tuple[Override | None, ...] | None = None
+    tool_execution_notifications: Raw | UnsetType = UNSET
+
+
+class External(SarifPart, frozen=True):
+    """References to parts of a run in other files."""
+
+    results: tuple[Raw, ...] | None = None
+
+
+class Run(SarifPart, frozen=True):
+    """A run of one tool."""
+
+    tool: Tool | None = None
+    automation_details: Raw | UnsetType = UNSET
+    column_kind: str | None = None
+    original_uri_base_ids: dict[str, ArtifactLocation | None] | None = None
+    artifacts: tuple[Artifact | None, ...] | None = None
+    invocations: tuple[Invocation | None, ...] | None = None
+    results: tuple[Result | None, ...] | None = None
+    external_property_file_references: External | None = None
+
+
+class Log(SarifPart, frozen=True, kw_only=True):
+    """A complete log."""
+
+    schema: Raw | UnsetType = msgspec.field(default=UNSET, name="$schema")
+    version: str | None
+    runs: tuple[Run | None, ...] | None

@@ -1,0 +1,1 @@
+"""Exports of batches and of comparisons."""

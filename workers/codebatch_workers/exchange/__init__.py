@@ -1,1 +1,0 @@
-"""Readers of the reports of other programs."""
