@@ -15,6 +15,7 @@ from codebatch.model.outcome import HolderId, Outcome, Unit
 from codebatch.model.plan import Plan
 from codebatch.model.work.command import Command
 from codebatch.model.work.work_batch import WORK_TASK, Work
+from codebatch.protocol.launch import WorkerSettings
 from codebatch.protocol.messages import Assign, Committed, Finished, FromWorker, Hello, Returned
 from codebatch.scheduling.events import WorkerId
 from codebatch.store import layout
@@ -85,12 +86,7 @@ class Coordinator:
         self.worker: WorkerProcess = start_worker(
             WorkerId(1),
             place.batch,
-            store_root=str(place.store.root),
-            coordinator=COORDINATOR,
-            own_places={},
-            hash_seed=0,
-            store_lock=None,
-            role="commands",
+            WorkerSettings(store=str(place.store.root), batch=place.batch.id, coordinator=COORDINATOR, role="commands"),
         )
         self._heard: list[FromWorker] = []
         self._is_over = False

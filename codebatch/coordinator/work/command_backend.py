@@ -16,7 +16,7 @@ from codebatch.coordinator.processes.workers import WorkerProcess, start_worker
 from codebatch.coordinator.work.interfaces import CommandHeard, ForcedStopRequested, HelperExited, TimerFired
 from codebatch.coordinator.work.stopped_workers import WatchedWorker, WorkerWatch
 from codebatch.model.outcome import HolderId
-from codebatch.protocol.launch import ATTEMPT_VARIABLE, HOLDER_VARIABLE, attempt_mark
+from codebatch.protocol.launch import ATTEMPT_VARIABLE, HOLDER_VARIABLE, WorkerSettings, attempt_mark
 from codebatch.protocol.messages import Assign, Terminate, ToWorker
 from codebatch.scheduling.events import WorkerId
 from codebatch.store import layout
@@ -39,25 +39,10 @@ class ProcessCommandBackend:
     them. SIGHUP is ignored, so that a batch continues without a terminal. It has many methods.
     """
 
-    def __init__(
-        self,
-        batch: BatchDir,
-        *,
-        store_root: str,
-        coordinator: HolderId,
-        store_lock: int | None = None,
-        wants_colors: bool = False,
-    ) -> None:
-        """Set up the backend without starting a process.
-
-        `store_lock` is the descriptor of the lock of the store, inherited by workers. With `wants_colors`, commands are
-        asked to print colors.
-        """
+    def __init__(self, batch: BatchDir, settings: WorkerSettings) -> None:
+        """Set up the backend without starting a process."""
         self._batch = batch
-        self._store_root = store_root
-        self._coordinator = coordinator
-        self._store_lock = store_lock
-        self._wants_colors = wants_colors
+        self._settings = settings
         self._signals = SignalCounter(hears_hangup=False)
         self._channels = Channels(self._signals)
         self._marks: dict[WorkerId, set[str]] = {}
@@ -91,17 +76,7 @@ class ProcessCommandBackend:
 
     def start(self, worker: WorkerId) -> WorkerHandle:
         """Start a worker. It sends Hello when it is ready for a command."""
-        started = start_worker(
-            worker,
-            self._batch,
-            store_root=self._store_root,
-            coordinator=self._coordinator,
-            own_places={},
-            hash_seed=0,
-            store_lock=self._store_lock,
-            role="commands",
-            wants_colors=self._wants_colors,
-        )
+        started = start_worker(worker, self._batch, self._settings)
         self._channels.add(started)
         return WorkerHandle(holder=started.holder, pid=started.process.pid)
 
@@ -142,7 +117,7 @@ class ProcessCommandBackend:
             dead = {holder.holder for holder, is_live in holders if not is_live and holder.role == "coordinator"}
             kill_marked(HOLDER_VARIABLE, dead)
             self._are_old_helpers_killed = True
-        environment = {**given_environment(), HOLDER_VARIABLE: self._coordinator}
+        environment = {**given_environment(), HOLDER_VARIABLE: self._settings.coordinator}
         try:
             self._helper = HelperProcess(arguments, given, seconds, environment)
         except (OSError, ValueError):
