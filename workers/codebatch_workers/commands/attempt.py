@@ -19,8 +19,8 @@ from codebatch.model.work.question import AskedQuestionText
 from codebatch.system.processes.command_processes import ProcessEnded, Running
 from codebatch.system.processes.progress_cell import Child
 from codebatch.system.stopwatch import Stopwatch
+from codebatch_workers.commands.attempt_questions import AttemptQuestions
 from codebatch_workers.commands.coordinator_listener import CoordinatorListener
-from codebatch_workers.commands.live_questions import LiveQuestions
 from codebatch_workers.commands.log import AttemptLogWriter
 
 TICK_SECONDS = 0.2
@@ -73,7 +73,7 @@ class Attempt:
         report_child: Callable[[Child], None],
         now_ns: Callable[[], int],
         *,
-        questions: LiveQuestions,
+        questions: AttemptQuestions,
         spent_seconds: float = 0.0,
     ) -> None:
         """`report_child` is called whenever the state of the process changes.

@@ -12,8 +12,8 @@ from codebatch.protocol.messages import Assign, Committed, Delayed, Finished
 from codebatch.store.batches.journal import Journal
 from codebatch.store.results.outcomes import Committer, attempt_outcome
 from codebatch_workers.commands.attempt import AttemptResult
+from codebatch_workers.commands.attempt_questions import AttemptQuestions
 from codebatch_workers.commands.coordinator_listener import CoordinatorListener
-from codebatch_workers.commands.live_questions import LiveQuestions
 from codebatch_workers.runtime.channel import Channel, CoordinatorGone
 
 COMMIT_SECONDS = 60.0
@@ -41,7 +41,7 @@ class AttemptReporter:
         self._now_ns = now_ns
         self._sleep = sleep
 
-    def report(self, assign: Assign, result: AttemptResult, questions: LiveQuestions) -> None:
+    def report(self, assign: Assign, result: AttemptResult, questions: AttemptQuestions) -> None:
         """Commit an attempt and report it, and that this worker is idle.
 
         Raises CoordinatorGone, and StoreUnwritable as `_commit_with_retries`.
@@ -50,7 +50,7 @@ class AttemptReporter:
         self.flush_journal()
         self._channel.send(committed, Finished(seconds=result.seconds))
 
-    def _commit_with_retries(self, assign: Assign, result: AttemptResult, questions: LiveQuestions) -> Committed:
+    def _commit_with_retries(self, assign: Assign, result: AttemptResult, questions: AttemptQuestions) -> Committed:
         """Commit an attempt. Its question is published first.
 
         A failed commit is retried, because the result of a command cannot be obtained again. Raises StoreUnwritable

@@ -12,8 +12,8 @@ from codebatch.system.processes.command_processes import Commands, NotStarted, P
 from codebatch.system.processes.progress_cell import Child
 from codebatch_workers.commands.attempt import Attempt, AttemptResult
 from codebatch_workers.commands.attempt_inputs import Materials
+from codebatch_workers.commands.attempt_questions import AttemptQuestions
 from codebatch_workers.commands.coordinator_listener import CoordinatorListener
-from codebatch_workers.commands.live_questions import LiveQuestions
 from codebatch_workers.commands.log import AttemptLogWriter
 from codebatch_workers.commands.result_parsing import read_asked, read_ending
 
@@ -35,7 +35,7 @@ class AttemptExecution:
         materials: Materials,
         log: AttemptLogWriter,
         listener: CoordinatorListener,
-        questions: LiveQuestions,
+        questions: AttemptQuestions,
         *,
         files: Files,
         commands: Commands,

@@ -48,11 +48,11 @@ from codebatch.system.processes.progress_cell import (
 )
 from codebatch_workers.commands.attempt import AttemptResult
 from codebatch_workers.commands.attempt_inputs import MaterialsMaker
+from codebatch_workers.commands.attempt_questions import AttemptQuestions
 from codebatch_workers.commands.attempt_report import AttemptReporter
 from codebatch_workers.commands.context import process_start
 from codebatch_workers.commands.coordinator_listener import CoordinatorListener
 from codebatch_workers.commands.execution import AttemptExecution
-from codebatch_workers.commands.live_questions import LiveQuestions
 from codebatch_workers.commands.log import EVIDENCE_BYTES, AttemptLogWriter
 from codebatch_workers.commands.process import RealCommands
 from codebatch_workers.commands.result_parsing import RESULT_BYTES_MAX
@@ -166,7 +166,7 @@ class Supervisor:
         self._step(assign.unit, PHASE_IDLE)
         return ended != "ends"
 
-    def _attempt(self, assign: Assign) -> tuple[AttemptResult, LiveQuestions] | _Unfinished:
+    def _attempt(self, assign: Assign) -> tuple[AttemptResult, AttemptQuestions] | _Unfinished:
         """Execute an attempt. Return its result and its questions."""
         unit, epoch = assign.unit, assign.epoch
         self._attempts += 1
@@ -212,8 +212,8 @@ class Supervisor:
         path = f"{self._logs}/{_log_of(unit, epoch)}"
         return AttemptLogWriter(self._files, path, scratch, command.log_mb_max << 20, end_bytes=end)
 
-    def _questions_of(self, command: Command, unit: Unit, epoch: int, directory: Path) -> LiveQuestions:
-        return LiveQuestions(
+    def _questions_of(self, command: Command, unit: Unit, epoch: int, directory: Path) -> AttemptQuestions:
+        return AttemptQuestions(
             self._files,
             self._questions,
             self._requests,
@@ -233,7 +233,7 @@ class Supervisor:
         self._committer.commit([attempt_outcome(unit, "cancelled", "unbegun")], epoch=epoch, round_=unit.round)
 
     def _execute(
-        self, command: Command, assign: Assign, directory: Path, log: AttemptLogWriter, questions: LiveQuestions
+        self, command: Command, assign: Assign, directory: Path, log: AttemptLogWriter, questions: AttemptQuestions
     ) -> AttemptResult:
         unit = assign.unit
         self._step(unit, PHASE_COMMAND)
