@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from codebatch.coordinator.work.command_backend import ProcessCommandBackend
 from codebatch.coordinator.work.duration_estimates import estimator_of
-from codebatch.coordinator.work.event_publisher import Observers
 from codebatch.coordinator.work.interfaces import CommandWatcher
 from codebatch.coordinator.work.loop import WorkCoordinator
 from codebatch.coordinator.work.notifications import Notifier
@@ -57,7 +56,6 @@ def run_work_batch(
         commands = commands_of(store, batch, work)
         estimator = estimator_of(store, batch, work)
     with _notifying(work, watcher) as notifier:
-        helpers = Observers(estimator, notifier)
         while True:
             about = HolderFile(
                 holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
@@ -81,7 +79,8 @@ def run_work_batch(
                     about=about,
                     watcher=watcher,
                     wall_ns=wall_ns,
-                    helpers=helpers,
+                    estimator=estimator,
+                    notifier=notifier,
                     text_of=lambda command: read_command(store, batch, command).text,
                     waits_for_answers=waits_for_answers,
                 )
@@ -89,8 +88,7 @@ def run_work_batch(
                 conducting.run()
             finally:
                 conducting.close()
-                if helpers.estimator is not None:
-                    helpers.estimator.save()
+                estimator.save()
             if crew.exit_status or not conducting.has_unseen_requests:
                 return WorkRunOutcome(crew.exit_status, conducting.attempts)
 

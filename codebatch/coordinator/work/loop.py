@@ -15,7 +15,8 @@ from msgspec.structs import replace
 
 from codebatch.coordinator.processes.worker_backend import DrainAsked, MessageReceived, WorkerExited, WorkerHandle
 from codebatch.coordinator.work.attempt_context import assign_of
-from codebatch.coordinator.work.event_publisher import NO_HELPERS, Clocks, DiskState, EventPublisher, Observers
+from codebatch.coordinator.work.duration_estimates import Estimator
+from codebatch.coordinator.work.event_publisher import EventPublisher
 from codebatch.coordinator.work.interfaces import (
     CommandBackend,
     CommandHeard,
@@ -25,6 +26,7 @@ from codebatch.coordinator.work.interfaces import (
     StoppedWorker,
     TimerFired,
 )
+from codebatch.coordinator.work.notifications import Notifier
 from codebatch.coordinator.work.question_inbox import QuestionInbox
 from codebatch.coordinator.work.stop_requests import StopRequests
 from codebatch.coordinator.work.stopped_workers import stopped_worker_text
@@ -100,7 +102,8 @@ class WorkCoordinator:
         text_of: Callable[[str], str],
         waits_for_answers: bool = False,
         now_ns: Callable[[], int] = running_ns,
-        helpers: Observers = NO_HELPERS,
+        estimator: Estimator | None = None,
+        notifier: Notifier | None = None,
     ) -> None:
         """Take the lease of the batch and read its state. Raises BatchRunning if another process has the lease.
 
@@ -133,7 +136,7 @@ class WorkCoordinator:
                 batch, work, self.attempts.places, self._requests, text_of=text_of, start=crew.help, wall_ns=wall_ns
             )
             self._stops = StopRequests(self._requests, self._leases, self.attempts, commands, about.pid, wall_ns)
-            agenda = make_command_plan(work, commands, batch.id, helpers.estimator.lengths if helpers.estimator else ())
+            agenda = make_command_plan(work, commands, batch.id, () if estimator is None else estimator.lengths)
             self.conductor = Conductor(
                 replace(agenda, waits_for_answers=True) if waits_for_answers else agenda,
                 concluded=concluded,
@@ -142,10 +145,10 @@ class WorkCoordinator:
                 requests=requests,
                 asked=self._inbox.read(),
             )
-            state = DiskState(concluded, requests, leased.leases)
             self._publisher = EventPublisher(
-                batch, work, self.conductor, self.attempts, self.epoch, state, self._inbox.question,
-                clocks=Clocks(wall_ns, now_ns), helpers=helpers,
+                batch, work, self.conductor, self.attempts.places, self.epoch, concluded=concluded, requests=requests,
+                leases=leased.leases, question_of=self._inbox.question, wall_ns=wall_ns, running_ns=now_ns,
+                estimator=estimator, notifier=notifier,
             )  # fmt: skip
             opened.callback(self._publisher.close)
             self._opened = opened.pop_all()
