@@ -14,6 +14,7 @@ from pathlib import Path
 from codebatch.coordinator.processes.workers import WorkerProcess, start_worker
 from codebatch.model.work.command import Command, CommandId
 from codebatch.model.work.work_batch import Work
+from codebatch.protocol.launch import WorkerSettings
 from codebatch.scheduling.events import WorkerId
 from codebatch.store.batches.holders import new_holder_id
 from codebatch.store.batches.store import create_store
@@ -49,12 +50,7 @@ if __name__ == "__main__":
         worker = start_worker(
             WorkerId(number),
             batch,
-            store_root=str(root),
-            coordinator=new_holder_id(),
-            own_places={},
-            hash_seed=0,
-            store_lock=None,
-            role="commands",
+            WorkerSettings(store=str(root), batch=batch.id, coordinator=new_holder_id(), role="commands"),
         )
         _wait_hello(worker)
         found.append((1000 * (time.perf_counter() - began), _peak_bytes(worker.process.pid)))

@@ -35,25 +35,34 @@ ENVIRONMENT_KEPT = ("HOME", "PATH", "LD_LIBRARY_PATH", "TMPDIR", "VIRTUAL_ENV", 
 Role = Literal["tasks", "commands"]
 
 
-class Launch(msgspec.Struct, frozen=True, kw_only=True):
-    """The argument of a worker's command line, as JSON. For `own_tasks` see `plugins/catalogue.py`.
+class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of all workers of one coordinator. For `own_tasks` see `plugins/catalogue.py`.
 
-    `store_lock` is the file descriptor of the coordinator's lock of the store. `keeps_terms`: write terms files,
-    because an index will be built. `role`: `commands` is for a work batch. `wants_colors`: ask commands for colored
-    output.
+    - `store_lock`: the file descriptor of the coordinator's lock of the store. Workers inherit it and hold the lock
+      until they exit.
+    - `keeps_terms`: write terms files, because an index will be built.
+    - `hash_seed`: PYTHONHASHSEED of the workers; output must not depend on it.
+    - `role`: `commands` is for a work batch.
+    - `wants_colors`: ask commands for colored output.
     """
 
     store: str
     batch: str
-    holder: HolderId
     coordinator: HolderId
-    channel: int
-    parent: int
     store_lock: int | None = None
     own_tasks: dict[str, OwnPlace] = {}
     keeps_terms: bool = False
+    hash_seed: int = 0
     role: Role = "tasks"
     wants_colors: bool = False
+
+
+class Launch(WorkerSettings, frozen=True, kw_only=True):
+    """The argument of a worker's command line, as JSON."""
+
+    holder: HolderId
+    channel: int
+    parent: int
 
 
 def worker_arguments(python: str, launch: Launch) -> list[str]:

@@ -15,7 +15,8 @@ from codebatch.model.outcome import HolderId, Outcome, Unit
 from codebatch.model.plan import Plan
 from codebatch.model.work.command import Command
 from codebatch.model.work.work_batch import WORK_TASK, Work
-from codebatch.protocol.messages import Assign, Committed, Finished, FromWorker, Hello, Returned
+from codebatch.protocol.launch import WorkerSettings
+from codebatch.protocol.messages import Assign, Committed, Finished, FromWorker, Hello
 from codebatch.scheduling.events import WorkerId
 from codebatch.store import layout
 from codebatch.store.batches.batches import BatchDir
@@ -85,12 +86,7 @@ class Coordinator:
         self.worker: WorkerProcess = start_worker(
             WorkerId(1),
             place.batch,
-            store_root=str(place.store.root),
-            coordinator=COORDINATOR,
-            own_places={},
-            hash_seed=0,
-            store_lock=None,
-            role="commands",
+            WorkerSettings(store=str(place.store.root), batch=place.batch.id, coordinator=COORDINATOR, role="commands"),
         )
         self._heard: list[FromWorker] = []
         self._is_over = False
@@ -108,7 +104,7 @@ class Coordinator:
             if select.select([self.worker.channel], [], [], 0.1)[0]:
                 received = self.worker.receive()
                 assert received is not None, f"it has ended: {self._why()}"
-                self._heard += [one for one in received if not isinstance(one, Returned)]  # It took its time.
+                self._heard += received
         message = self._heard.pop(0)
         assert isinstance(message, kind), message
         return message

@@ -15,6 +15,7 @@ from codebatch.coordinator.processes.worker_backend import DrainAsked, KilledFor
 from codebatch.coordinator.processes.workers import Death, WorkerProcess
 from codebatch.errors import StoreUnwritable
 from codebatch.model.outcome import HolderId
+from codebatch.protocol.launch import WorkerSettings
 from codebatch.scheduling.events import WorkerId
 from codebatch.store.batches.store import create_store
 from codebatch.system.files.files import RealFiles
@@ -25,11 +26,10 @@ from tests.proof.plans import make_batch
 @pytest.fixture
 def crew(tmp_path: Path) -> ProcessWorkerBackend:
     store, _ = create_store(RealFiles(), tmp_path / "store")
+    batch = make_batch(store, [b"a"], shard_items=1)
     return ProcessWorkerBackend(
-        make_batch(store, [b"a"], shard_items=1),
-        store_root=str(store.root),
-        coordinator=HolderId("0" * 32),
-        own_places={},
+        batch,
+        WorkerSettings(store=str(store.root), batch=batch.id, coordinator=HolderId("0" * 32)),
         limits=ResourceLimits(file_seconds=1.0, project_seconds=1.0, memory_bytes=1 << 30),
         workers_max=1,
         running_ns=lambda: 0,

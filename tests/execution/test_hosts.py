@@ -27,6 +27,8 @@ from codebatch.coordinator.processes.limits import ResourceLimits
 from codebatch.coordinator.analysis.progress_counter import RunScope
 from codebatch.coordinator.analysis.execution import execute
 from codebatch.errors import CodebatchError
+from codebatch.protocol.launch import WorkerSettings
+from codebatch.store.batches.holders import new_holder_id
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store import open_store
 from codebatch.system.files.files import RealFiles
@@ -36,7 +38,8 @@ store = open_store(RealFiles(), Path("store"))
 limits = ResourceLimits(file_seconds=30, project_seconds=60, memory_bytes=1 << 30, host_seconds=0.5)
 try:
     batch = resolve_batch(store, None)
-    execute(store, batch, catalogue=TaskCatalogue(), jobs=1, limits=limits, scope=RunScope(), watcher=None)
+    workers = WorkerSettings(store=str(store.root), batch=batch.id, coordinator=new_holder_id())
+    execute(store, batch, workers, catalogue=TaskCatalogue(), jobs=1, limits=limits, scope=RunScope(), watcher=None)
 except CodebatchError as error:
     print(json.dumps([error.exit_status, error.code, error.message, error.hint]))
 """

@@ -10,14 +10,14 @@ import contextlib
 import os
 import random
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import asdict
 
 from codebatch.coordinator.processes.worker_backend import Heard, MessageReceived, WorkerExited, WorkerHandle
 from codebatch.model.outcome import HolderId
-from codebatch.model.task import OwnPlace
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.stores import StorePlace
 from codebatch.operations.runs import resume as continuing
@@ -26,7 +26,7 @@ from codebatch.operations.runs.run import run_paths
 from codebatch.operations.runs.run_result import RunResult
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.input_audit import InputAudit
-from codebatch.protocol.launch import Launch
+from codebatch.protocol.launch import Launch, WorkerSettings
 from codebatch.protocol.messages import FromWorker, Hello, Stop, ToWorker
 from codebatch.scheduling.events import WorkerId
 from codebatch.store import layout
@@ -103,21 +103,9 @@ class InlineCrew:
 
     exit_status = 0
 
-    def __init__(
-        self,
-        batch: BatchDir,
-        *,
-        store_root: str,
-        coordinator: HolderId,
-        own_places: Mapping[str, OwnPlace],
-        keeps_terms: bool,
-        **_: object,
-    ) -> None:
+    def __init__(self, batch: BatchDir, settings: WorkerSettings, **_: object) -> None:
         self._batch = batch
-        self._store_root = store_root
-        self._coordinator = coordinator
-        self._own_places = own_places
-        self._keeps_terms = keeps_terms
+        self._settings = settings
         self._workers: dict[WorkerId, tuple[_InlineWorker, _InlineChannel, SimulatedCell]] = {}
         self._chance = random.Random(batch.about.items)
 
@@ -129,20 +117,13 @@ class InlineCrew:
             self._bury(worker)
 
     def start(self, worker: WorkerId) -> WorkerHandle:
-        launch = Launch(
-            store=self._store_root,
-            batch=self._batch.id,
-            holder=new_holder_id(),
-            coordinator=self._coordinator,
-            channel=0,
-            parent=0,
-        )
+        launch = Launch(**asdict(self._settings), holder=new_holder_id(), channel=0, parent=0)
         scratch = self._batch.root / layout.SCRATCH / launch.holder
         self._batch.files.make_directory(scratch)
-        store = open_store(self._batch.files, Path(self._store_root))
+        store = open_store(self._batch.files, Path(launch.store))
         tasks = self._batch.plan().tasks
-        catalogue = TaskCatalogue(self._own_places, _DeafWatch(self._store_root), self._batch.about.imports)
-        keep = terms_keeper(self._batch.files, store.root, self._batch.plan()) if self._keeps_terms else None
+        catalogue = TaskCatalogue(launch.own_tasks, _DeafWatch(launch.store), self._batch.about.imports)
+        keep = terms_keeper(self._batch.files, store.root, self._batch.plan()) if launch.keeps_terms else None
         objects = store.objects()
         runner = TaskRunner(catalogue, tasks, scratch, PackWriter(objects), store.root, keep, objects.read)
         channel, cell = _InlineChannel(), SimulatedCell(lambda: None)

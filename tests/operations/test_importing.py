@@ -174,9 +174,7 @@ def test_a_later_run_is_without_it_and_says_so(project: Project) -> None:
     batch, notes = project.run()
     assert batch.about.plan_digest == project.first.about.plan_digest
     assert batch.about.imports == {}
-    told = (
-        f"imported findings of other are only in batch {imported.id}; to add them to the new batch, import the reports again"
-    )
+    told = f"imported findings of other are only in batch {imported.id}; to add them to the new batch, import the reports again"
     assert told in notes
     assert not [note for note in project.run()[1] if "other" in note], "told once"
     project.take(LINES, "other")

@@ -13,6 +13,7 @@ from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.stores import StorePlace
 from codebatch.operations.runs.execution import Action, ExecutionSettings, Listener
 from codebatch.operations.runs.run import run_paths
+from codebatch.protocol.launch import WorkerSettings
 from codebatch.scheduling.events import WorkerId
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.holders import new_holder_id
@@ -49,11 +50,9 @@ def test_lock_of_who_is_gone_ends_with_the_last_worker_and_is_of_no_tool(store: 
         worker = start_worker(
             WorkerId(1),
             batch,
-            store_root=str(store.root),
-            coordinator=new_holder_id(),
-            own_places={},
-            hash_seed=0,
-            store_lock=lock.descriptor,
+            WorkerSettings(
+                store=str(store.root), batch=batch.id, coordinator=new_holder_id(), store_lock=lock.descriptor
+            ),
         )
     try:
         wait_until(lambda: bool(worker.receive()), "it says hello")

@@ -17,8 +17,9 @@ from codebatch.coordinator.processes.limits import ResourceLimits
 from codebatch.errors import Stopped, StoreCorrupt
 from codebatch.model.plan import Plan, items_of
 from codebatch.plugins.catalogue import TaskCatalogue
+from codebatch.protocol.launch import WorkerSettings
 from codebatch.store.batches.batches import BatchDir, snapshot_of
-from codebatch.store.batches.holders import HolderFile, new_holder_id
+from codebatch.store.batches.holders import HolderFile
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.results.ledgers import tally_of
 from codebatch.store.results.outputs import Outputs
@@ -49,6 +50,7 @@ STARTS_PER_CORE_MAX = 2
 def execute(
     store: StoreDir,
     batch: BatchDir,
+    workers: WorkerSettings,
     *,
     catalogue: TaskCatalogue,
     jobs: int,
@@ -56,18 +58,14 @@ def execute(
     scope: RunScope,
     watcher: Watcher | None,
     reuses: bool = True,
-    hash_seed: int = 0,
-    store_lock: int | None = None,
     snapshot: Snapshot | None = None,
-    keeps_terms: bool = False,
 ) -> RunOutcome:
     """Execute the open work of a batch, and merge the outputs once no work is left.
 
-    Signals are handled only in the main thread. `store_lock` is the descriptor of the caller's lock of the store.
-    Workers inherit it and hold the lock until they exit. `snapshot` is the snapshot of the batch; if it is None, it
-    is read from the store. With `keeps_terms`, workers also write the postings for an index. With `reuses`, results
-    of the batch's bases are reused. Raises ToolMismatch, EnvironmentBroken, StoreUnwritable or StoreCorrupt; after
-    a signal, StoreCorrupt becomes Stopped. Committed outcomes are kept in each case.
+    Signals are handled only in the main thread. `snapshot` is the snapshot of the batch; if it is None, it is read
+    from the store. With `reuses`, results of the batch's bases are reused. Raises ToolMismatch, EnvironmentBroken,
+    StoreUnwritable or StoreCorrupt; after a signal, StoreCorrupt becomes Stopped. Committed outcomes are kept in each
+    case.
     """
     plan = batch.plan()
     catalogue = catalogue.with_imports(batch.about.imports)
@@ -77,19 +75,14 @@ def execute(
     reuse = Reuse(store, catalogue, batch.about.bases, untrusted_keys(store), snapshot) if reuses else None
     items = items_of(snapshot.entries, plan.paths)
     about = HolderFile(
-        holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
+        holder=workers.coordinator, role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
     )
     crew = ProcessWorkerBackend(
         batch,
-        store_root=str(store.root),
-        coordinator=about.holder,
-        own_places=catalogue.own_places,
+        workers,
         limits=limits,
         workers_max=min(jobs, len(items) + len(plan.project_tasks)),
         running_ns=running_ns,
-        hash_seed=hash_seed,
-        store_lock=store_lock,
-        keeps_terms=keeps_terms,
     )
     coordinator = Coordinator(
         batch,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from codebatch.coordinator.processes.channels import Channels
 from codebatch.coordinator.processes.descriptors import enough_descriptors
@@ -14,8 +14,7 @@ from codebatch.coordinator.processes.worker_backend import DrainAsked, Heard, Ti
 from codebatch.coordinator.processes.workers import WorkerProcess, start_worker
 from codebatch.errors import StoreError
 from codebatch.model.outcome import HolderId
-from codebatch.model.task import OwnPlace
-from codebatch.protocol.launch import HOLDER_VARIABLE
+from codebatch.protocol.launch import HOLDER_VARIABLE, WorkerSettings
 from codebatch.protocol.messages import ToWorker
 from codebatch.scheduling.events import WorkerId
 from codebatch.store.batches.batches import BatchDir
@@ -40,36 +39,22 @@ class ProcessWorkerBackend:
     def __init__(
         self,
         batch: BatchDir,
+        settings: WorkerSettings,
         *,
-        store_root: str,
-        coordinator: HolderId,
-        own_places: Mapping[str, OwnPlace],
         limits: ResourceLimits,
         workers_max: int,
         running_ns: Callable[[], int],
-        hash_seed: int = 0,
-        store_lock: int | None = None,
-        keeps_terms: bool = False,
     ) -> None:
         """Set up the backend without starting a process.
 
-        `own_places` are the locations of custom tasks. `running_ns` is a clock that stops during suspend. At most
-        `workers_max` workers are alive at the same time.
-
-        `hash_seed` is PYTHONHASHSEED of the workers; output must not depend on it. `store_lock` is the descriptor of
-        the lock of the store, inherited by workers. `keeps_terms` is as in `Launch`.
+        `running_ns` is a clock that stops during suspend. At most `workers_max` workers are alive at the same time.
         """
         self._batch = batch
-        self._store_root = store_root
-        self._coordinator = coordinator
-        self._own_places = own_places
-        self._hash_seed = hash_seed
+        self._settings = settings
         self._guard = Guard(limits)
         self._workers_max = workers_max
         self._descriptors = contextlib.ExitStack()
         self._running_ns = running_ns
-        self._store_lock = store_lock
-        self._keeps_terms = keeps_terms
         self._holders: set[HolderId] = set()
         self._signals = SignalCounter()
         self._channels = Channels(self._signals)
@@ -104,16 +89,7 @@ class ProcessWorkerBackend:
     def start(self, worker: WorkerId) -> WorkerHandle:
         if not self._holders:
             self._descriptors.enter_context(enough_descriptors(self._workers_max))
-        started = start_worker(
-            worker,
-            self._batch,
-            store_root=self._store_root,
-            coordinator=self._coordinator,
-            own_places=self._own_places,
-            hash_seed=self._hash_seed,
-            store_lock=self._store_lock,
-            keeps_terms=self._keeps_terms,
-        )
+        started = start_worker(worker, self._batch, self._settings)
         self._channels.add(started)
         self._holders.add(started.holder)
         return WorkerHandle(holder=started.holder, pid=started.process.pid)

@@ -9,15 +9,21 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 
 import msgspec
+from msgspec.structs import asdict
 
 from codebatch.coordinator.processes.worker_backend import NONSENSE, KilledFor
 from codebatch.errors import StoreCorrupt
 from codebatch.model.outcome import HolderId
-from codebatch.model.task import OwnPlace
-from codebatch.protocol.launch import HOLDER_VARIABLE, STACK_SIGNAL, Launch, Role, worker_arguments, worker_environment
+from codebatch.protocol.launch import (
+    HOLDER_VARIABLE,
+    STACK_SIGNAL,
+    Launch,
+    WorkerSettings,
+    worker_arguments,
+    worker_environment,
+)
 from codebatch.protocol.messages import FromWorker, MessageBuffer, ToWorker, decode_from_worker, encode_message
 from codebatch.scheduling.events import WorkerId
 from codebatch.store import layout
@@ -138,19 +144,7 @@ class WorkerProcess(msgspec.Struct):
         return self.stderr_tail.decode("utf-8", "replace")
 
 
-def start_worker(
-    worker: WorkerId,
-    batch: BatchDir,
-    *,
-    store_root: str,
-    coordinator: HolderId,
-    own_places: Mapping[str, OwnPlace],
-    hash_seed: int,
-    store_lock: int | None,
-    keeps_terms: bool = False,
-    role: Role = "tasks",
-    wants_colors: bool = False,
-) -> WorkerProcess:
+def start_worker(worker: WorkerId, batch: BatchDir, settings: WorkerSettings) -> WorkerProcess:
     """Start a worker in an empty scratch directory. It inherits the lock of the store.
 
     Call this in a thread that outlives the worker. A worker of role `commands` gets the environment of this process, so
@@ -166,26 +160,14 @@ def start_worker(
     stderr_read, stderr_write = os.pipe()
     os.set_blocking(stderr_read, False)
     try:
-        launch = Launch(
-            store=store_root,
-            batch=batch.id,
-            holder=holder,
-            coordinator=coordinator,
-            channel=worker_channel.fileno(),
-            parent=os.getpid(),
-            own_tasks=dict(own_places),
-            store_lock=store_lock,
-            keeps_terms=keeps_terms,
-            role=role,
-            wants_colors=wants_colors,
-        )
+        launch = Launch(**asdict(settings), holder=holder, channel=worker_channel.fileno(), parent=os.getpid())
         process = start_process(
             worker_arguments(sys.executable, launch),
             cwd=scratch,
-            environment=worker_environment(os.environ, holder, hash_seed)
-            if role == "tasks"
+            environment=worker_environment(os.environ, holder, settings.hash_seed)
+            if settings.role == "tasks"
             else {**given_environment(), HOLDER_VARIABLE: holder},
-            inherited=[fd for fd in (worker_channel.fileno(), store_lock) if fd is not None],
+            inherited=[fd for fd in (worker_channel.fileno(), settings.store_lock) if fd is not None],
             stderr=stderr_write,
         )
     except BaseException:

@@ -16,7 +16,7 @@ from codebatch.coordinator.processes.workers import WorkerProcess, start_worker
 from codebatch.coordinator.work.interfaces import CommandHeard, ForcedStopRequested, HelperExited, TimerFired
 from codebatch.coordinator.work.stopped_workers import WatchedWorker, WorkerWatch
 from codebatch.model.outcome import HolderId
-from codebatch.protocol.launch import ATTEMPT_VARIABLE, HOLDER_VARIABLE, attempt_mark
+from codebatch.protocol.launch import ATTEMPT_VARIABLE, HOLDER_VARIABLE, WorkerSettings, attempt_mark
 from codebatch.protocol.messages import Assign, Terminate, ToWorker
 from codebatch.scheduling.events import WorkerId
 from codebatch.store import layout
@@ -39,28 +39,13 @@ class ProcessCommandBackend:
     them. SIGHUP is ignored, so that a batch continues without a terminal. It has many methods.
     """
 
-    def __init__(
-        self,
-        batch: BatchDir,
-        *,
-        store_root: str,
-        coordinator: HolderId,
-        store_lock: int | None = None,
-        wants_colors: bool = False,
-    ) -> None:
-        """Set up the backend without starting a process.
-
-        `store_lock` is the descriptor of the lock of the store, inherited by workers. With `wants_colors`, commands are
-        asked to print colors.
-        """
+    def __init__(self, batch: BatchDir, settings: WorkerSettings) -> None:
+        """Set up the backend without starting a process."""
         self._batch = batch
-        self._store_root = store_root
-        self._coordinator = coordinator
-        self._store_lock = store_lock
-        self._wants_colors = wants_colors
+        self._settings = settings
         self._signals = SignalCounter(hears_hangup=False)
         self._channels = Channels(self._signals)
-        self._marks: dict[WorkerId, set[str]] = {}
+        self._marks: dict[WorkerId, str] = {}
         self._signals_seen = 0
         self._ends_adopted = False
         self._timers: list[tuple[int, int, int]] = []
@@ -91,17 +76,7 @@ class ProcessCommandBackend:
 
     def start(self, worker: WorkerId) -> WorkerHandle:
         """Start a worker. It sends Hello when it is ready for a command."""
-        started = start_worker(
-            worker,
-            self._batch,
-            store_root=self._store_root,
-            coordinator=self._coordinator,
-            own_places={},
-            hash_seed=0,
-            store_lock=self._store_lock,
-            role="commands",
-            wants_colors=self._wants_colors,
-        )
+        started = start_worker(worker, self._batch, self._settings)
         self._channels.add(started)
         return WorkerHandle(holder=started.holder, pid=started.process.pid)
 
@@ -109,9 +84,7 @@ class ProcessCommandBackend:
         """Send a message. If the worker is dead, nothing is raised; its end is reported by `wait`."""
         if isinstance(message, Assign) and worker in self._channels.workers:
             holder = self._channels.workers[worker].holder
-            self._marks[worker] = {
-                attempt_mark(holder, one.unit.shard, one.unit.start, one.epoch) for one in (message, *message.then)
-            }
+            self._marks[worker] = attempt_mark(holder, message.unit.shard, message.unit.start, message.epoch)
         if isinstance(message, Terminate) and worker in self._channels.workers:
             # A stopped process would not receive the message.
             _signal(self._channels.workers[worker].process.pid, signal.SIGCONT)
@@ -142,7 +115,7 @@ class ProcessCommandBackend:
             dead = {holder.holder for holder, is_live in holders if not is_live and holder.role == "coordinator"}
             kill_marked(HOLDER_VARIABLE, dead)
             self._are_old_helpers_killed = True
-        environment = {**given_environment(), HOLDER_VARIABLE: self._coordinator}
+        environment = {**given_environment(), HOLDER_VARIABLE: self._settings.coordinator}
         try:
             self._helper = HelperProcess(arguments, given, seconds, environment)
         except (OSError, ValueError):
@@ -197,13 +170,13 @@ class ProcessCommandBackend:
 
     def _reap(self, worker: WorkerProcess) -> WorkerExited:
         self._channels.remove(worker)
-        marks = self._marks.pop(worker.id, None)
+        mark = self._marks.pop(worker.id, None)
         child = child_of(self._batch, worker.holder)
         if worker.killed_for == "stopped":  # The command may trace the worker, which prevents reaping of the worker.
-            self._kill_command(child, marks)
+            self._kill_command(child, mark)
         death = worker.bury()
         if death.returncode != 0:
-            self._kill_command(child, marks)
+            self._kill_command(child, mark)
         return WorkerExited(
             worker=worker.id,
             returncode=death.returncode,
@@ -213,10 +186,10 @@ class ProcessCommandBackend:
             memory_peak_bytes=death.memory_peak_bytes,
         )
 
-    def _kill_command(self, child: Child | None, marks: Collection[str] | None) -> None:
+    def _kill_command(self, child: Child | None, mark: str | None) -> None:
         self._signal_child(child, signal.SIGKILL)
-        if marks is not None:
-            kill_marked(ATTEMPT_VARIABLE, marks)
+        if mark is not None:
+            kill_marked(ATTEMPT_VARIABLE, {mark})
 
     @staticmethod
     def _signal_child(child: Child | None, number: int) -> None:

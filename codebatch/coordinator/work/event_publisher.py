@@ -1,33 +1,59 @@
 """Publication of the events of a work batch for followers (SPEC.md "Events").
 
+The projector turns scheduler events into happenings; the publisher makes an event with all its fields from each, and
+passes the event to the event file and to the notifier. The file is one unit, long as it is, because the fields of an
+event are best read together.
+
 Events have no effect on scheduling. If the disk refuses an event, the event is written later or never. Damaged earlier
 events are treated as absent. In both cases the batch continues and command states are unaffected.
 """
 
 from __future__ import annotations
 
+import contextlib
+import signal
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from codebatch.coordinator.processes.worker_backend import WorkerHandle
 from codebatch.coordinator.work.duration_estimates import Estimator
-from codebatch.coordinator.work.event_builder import EventBuilder
 from codebatch.coordinator.work.notifications import Notifier
+from codebatch.errors import StoreError
 from codebatch.model.digest import Digest
-from codebatch.model.outcome import Used
+from codebatch.model.outcome import HolderId, Used
 from codebatch.model.work import event as events
-from codebatch.model.work.question import Question
-from codebatch.model.work.request import Request
+from codebatch.model.work.event import TaskEvent
+from codebatch.model.work.question import OUR_CHOICES, OUR_TEXTS, OurQuestion, Question, our_question
+from codebatch.model.work.request import Answer, Pause, Request, Set, Stop, Unpause
 from codebatch.model.work.work_batch import Work
 from codebatch.scheduling.actions import Break, Complete, Drained
+from codebatch.scheduling.lifecycle import CommandState
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.estimate import Eta, Forecast
-from codebatch.scheduling.work.event_projection import EventProjector
+from codebatch.scheduling.work.event_projection import (
+    Adopted,
+    AskedLive,
+    AttemptEnded,
+    AttemptInterrupted,
+    AttemptStopped,
+    CommandBegan,
+    CommandSkipped,
+    Counted,
+    EventProjector,
+    Happening,
+    Queued,
+    RequestMade,
+)
 from codebatch.scheduling.work.events import CommandEvent, Concluded, Conclusion, StartCommand
+from codebatch.store import layout
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.holders import Lease
-from codebatch.store.work.attempts import Attempts
+from codebatch.store.work.attempts import CommandPlaces
+from codebatch.store.work.child_processes import child_of
 from codebatch.store.work.event_history import ToldBefore, used_by_the_journals
+from codebatch.store.work.events import EventWriter
+from codebatch.store.work.logs import last_lines
 
 PROGRESS_SECONDS = 5.0
 _INTERVAL_FACTOR = 50
@@ -35,132 +61,131 @@ _INTERVAL_FACTOR = 50
 _FIRST_SECONDS = 1.0
 _SAVE_SECONDS = 60.0
 _LOOK_SECONDS = 1.0
-
-
-class DiskState(NamedTuple):
-    """State of the batch on disk at the start: conclusions, requests, and leases of commands by item."""
-
-    concluded: Concluded
-    requests: Sequence[Request]
-    leases: Mapping[int, Lease]
-
-
-class Clocks(NamedTuple):
-    """The wall clock and a clock that stops during suspend, both in nanoseconds."""
-
-    wall_ns: Callable[[], int]
-    running_ns: Callable[[], int]
-
-
-class Observers(NamedTuple):
-    """Optional observers: the estimator of durations and the notifier of the user's command."""
-
-    estimator: Estimator | None = None
-    notifier: Notifier | None = None
-
-
-NO_HELPERS = Observers()
+_LINES_OF_FAILED = 20
 
 
 class EventPublisher:
-    """Publisher of the events of one coordinator."""
+    """Publisher of the events of one coordinator. It has many methods."""
 
     def __init__(
         self,
         batch: BatchDir,
         work: Work,
         conductor: Conductor,
-        attempts: Attempts,
+        places: CommandPlaces,
         epoch: int,
-        state: DiskState,
-        question_of: Callable[[Digest], Question | None],
         *,
-        clocks: Clocks,
-        helpers: Observers,
+        concluded: Concluded,
+        requests: Sequence[Request],
+        leases: Mapping[int, Lease],
+        question_of: Callable[[Digest], Question | None],
+        wall_ns: Callable[[], int],
+        running_ns: Callable[[], int],
+        estimator: Estimator | None = None,
+        notifier: Notifier | None = None,
     ) -> None:
         """Read earlier events, and emit events for everything that happened without an event.
 
-        The caller must hold the lease of the batch.
+        The caller must hold the lease of the batch. `concluded`, `requests` and `leases` (by item) are the state of the
+        batch on disk. `running_ns` is a clock that stops in suspend.
         """
-        concluded, requests, leases = state
-        wall_ns, running_ns = clocks
-        estimator, notifier = helpers
+        self._batch = batch
+        self._work = work
         self._conductor = conductor
+        self._ids = conductor.agenda.ids
+        self._places = places
+        self._epoch = epoch
+        self._leases = leases
+        self._question_of = question_of
+        self._wall_ns = wall_ns
         self._running_ns = running_ns
         self._estimator = estimator
-        self._saved_ns = self._looked_ns = running_ns()
-        self._next_progress_ns = self._saved_ns + round(_FIRST_SECONDS * 1e9)
+        self._notifier = notifier
+        self._before = ToldBefore(batch, epoch, {id_: item for item, id_ in enumerate(self._ids)})
+        self._projector = EventProjector(conductor, requests, self._before.told)
+        self._writer = EventWriter(batch.files, batch.root, epoch)
+        self._seq = 0
+        self._began_ns = self._saved_ns = self._looked_ns = running_ns()
+        self._next_progress_ns = self._began_ns + round(_FIRST_SECONDS * 1e9)
         self._forecast: tuple[Forecast, int] | None = None
         self._signal = ""
-        ids = conductor.agenda.ids
-        before = ToldBefore(batch, epoch, {id_: item for item, id_ in enumerate(ids)})
-        self._projector = EventProjector(conductor, requests, before.told)
-        self._builder = EventBuilder(
-            batch,
-            work,
-            attempts.places,
-            epoch,
-            conductor,
-            self._projector,
-            question_of=question_of,
-            leases=leases,
-            started=before.started,
-            wall_ns=wall_ns,
-            running_ns=running_ns,
-            estimator=estimator,
-            notifier=notifier,
-        )
-        self._builder.seconds_before = before.seconds
-        unreported = {(one.item, one.round) for one in concluded.conclusions} - before.told.ends
+        self._since: dict[int, int] = {}
+        self._ended: dict[int, int] = {}
+        self._members: dict[int, tuple[HolderId, int]] = {}
+        self._used: dict[tuple[int, int], Used] = {}
+        self._emit_past(concluded, requests)
+
+    def _emit_past(self, concluded: Concluded, requests: Sequence[Request]) -> None:
+        unreported = {(one.item, one.round) for one in concluded.conclusions} - self._before.told.ends
         if unreported:
-            self._builder.used.update(used_by_the_journals(batch, attempts.places, unreported))
-        opened = tuple(ids[item] for item in self._projector.opened_before)
+            self._used.update(used_by_the_journals(self._batch, self._places, unreported))
+        opened = tuple(self._ids[item] for item in self._projector.opened_before)
         happened = self._projector.initial_events(concluded)
-        if before.last is None:
-            self._builder.started(len(requests))
-        else:
-            self._builder.emit(
-                events.BatchResumed,
-                after=before.left_by,
-                reopened=opened,
-                adopted=tuple(ids[item] for item in sorted(conductor.foreign)),
+        if self._before.last is None:
+            self._emit(
+                events.BatchStarted,
+                source=self._work.source,
+                strategy=self._work.strategy,
+                max_parallel=self._work.max_parallel,
+                on_failure=self._work.on_failure,
+                task_count=len(self._work.order),
+                task_ids=self._work.order,
+                edges={"file": len(self._work.edges)},
                 requests=len(requests),
             )
-        self._builder.emit_all(happened)
-        self._builder.flush()
+        else:
+            self._emit(
+                events.BatchResumed,
+                after=self._before.left_by,
+                reopened=opened,
+                adopted=tuple(self._ids[item] for item in sorted(self._conductor.foreign)),
+                requests=len(requests),
+            )
+        self._emit_all(happened)
+        self._writer.flush()
 
     def starts(self, start: StartCommand, member: WorkerHandle) -> None:
         """Record that a command is assigned to a worker."""
-        self._builder.members[start.item] = member.holder, member.pid
+        self._members[start.item] = member.holder, member.pid
         self._projector.start(start)
 
     def record_use(self, ended: Sequence[Conclusion], used: Sequence[Used]) -> None:
         """Record the resource use of ended attempts. Call this before their end is handled."""
-        self._builder.used.update({(one.item, one.round): each for one, each in zip(ended, used, strict=False)})
+        self._used.update({(one.item, one.round): each for one, each in zip(ended, used, strict=False)})
 
     def handled(self, event: CommandEvent) -> None:
         """Emit the events that follow from a scheduler event. Call this after the actions of the event are executed."""
-        self._builder.emit_all(self._projector.effects(event))
+        self._emit_all(self._projector.effects(event))
 
     def turned(self) -> None:
         """Finish a turn: emit a progress event if one is due, save durations if due, and write the events."""
         now = self._running_ns()
         if now >= self._next_progress_ns and (self._conductor.running or self._conductor.closed_pools):
-            self._emit_progress(now)
+            self._update_progress(now)
         if self._estimator is not None and now - self._saved_ns >= _SAVE_SECONDS * 1e9:
             self._saved_ns = now
             self._estimator.save()
         looks = now - self._looked_ns >= _LOOK_SECONDS * 1e9
         if looks:
             self._looked_ns = now
-        self._builder.flush(looks=looks)
+        self._writer.flush(looks=looks)
 
-    def _emit_progress(self, now_ns: int) -> None:
+    def _update_progress(self, now_ns: int) -> None:
         if self._estimator is not None:
             waiting = self._projector.waiting
-            forecast = self._estimator.forecast(self._conductor.agenda, waiting, self._builder.running_seconds())
+            forecast = self._estimator.forecast(self._conductor.agenda, waiting, self._running_seconds())
             self._forecast = None if forecast is None else (forecast, now_ns)
-        self._builder.progress(self.eta)
+        eta = self.eta
+        self._emit(
+            events.BatchProgress,
+            eta_seconds=None if eta is None else eta.seconds,
+            without_estimate=0 if eta is None else eta.unknown,
+            running=tuple(map(self._running_task, sorted(self._conductor.running))),
+            closed_pools=tuple(
+                events.ClosedPool(pool=pool, until=events.instant_ms(until_ns))
+                for pool, until_ns in sorted(self._conductor.closed_pools.items())
+            ),
+        )
         elapsed_ns = self._running_ns() - now_ns
         self._next_progress_ns = now_ns + max(round(PROGRESS_SECONDS * 1e9), _INTERVAL_FACTOR * elapsed_ns)
 
@@ -180,13 +205,249 @@ class EventPublisher:
 
     def end(self, how: Complete | Drained | Break | None, why: str = "") -> None:
         """Emit the last event. `why` is the error for which the coordinator leaves, or empty."""
-        self._builder.emit_all(self._projector.remaining())
+        self._emit_all(self._projector.remaining())
         if isinstance(how, Complete) and self._conductor.verdict().is_final:
-            self._builder.end()
+            self._emit_end_of_batch()
         else:
-            self._builder.emit(events.BatchDrained, signal=self._signal, error="" if self._signal else why)
-        self._builder.finish()
+            self._emit(events.BatchDrained, signal=self._signal, error="" if self._signal else why)
+        self._writer.finish()
 
     def close(self) -> None:
         """Close the event file."""
-        self._builder.close()
+        self._writer.close()
+
+    def _emit(self, type_: Callable[..., events.BatchEvent], **fields: object) -> None:
+        """Emit an event of the batch, with its sequence number and the current counts."""
+        self._seq += 1
+        event = type_(
+            cursor=f"{self._epoch}.{self._seq}",
+            seq=self._seq,
+            at=events.instant_ms(self._wall_ns()),
+            batch_id=self._batch.id,
+            counts=dict(self._projector.counts),
+            **fields,
+        )
+        self._writer.add(event)
+        if self._notifier is not None:
+            self._notifier.add(event)
+
+    def _emit_task(self, type_: Callable[..., TaskEvent], item: int, round_: int, **fields: object) -> None:
+        id_ = self._ids[item]
+        self._emit(
+            type_,
+            task=id_,
+            title=self._work.titles.get(id_, ""),
+            round=round_,
+            try_=self._try_of(item, round_),
+            tries_max=1 + self._conductor.agenda.policies[item].retries,
+            **fields,
+        )
+
+    def _try_of(self, item: int, round_: int) -> int:
+        """Return the try number of a round: 1 plus the failed attempts since a request last reset the command."""
+        last, tried = self._conductor.conclusion(item), self._conductor.rule.tried(item)
+        if last is None or last.round < round_:
+            return tried + 1
+        counts = last.type == "failed" and not self._conductor.rule.is_limited(item)
+        return max(1, (tried if counts else tried + 1) - (last.round - round_))
+
+    def _emit_all(self, happenings: Sequence[Happening]) -> None:
+        """Emit the events for these happenings, in order."""
+        for happening in happenings:
+            match happening:
+                case Queued(item, round_, position):
+                    self._emit_task(events.TaskQueued, item, round_, position=position)
+                case CommandBegan(start):
+                    self._emit_start(start)
+                case Adopted(item):
+                    self._emit_adopted(item)
+                case AttemptEnded(conclusion, goes_on, asks):
+                    self._emit_end(conclusion, goes_on=goes_on, asks=asks)
+                case AskedLive(item, round_, question):
+                    question_field = self._question_field(Digest(question))
+                    self._emit_task(events.TaskBlocked, item, round_, question=question_field, is_live=True)
+                case Counted() | CommandSkipped():
+                    self._emit_state(happening)
+                case AttemptInterrupted(item, epoch, then):
+                    round_ = self._conductor.attempt(item)[0]
+                    self._emit_task(events.TaskInterrupted, item, round_, epoch=epoch, next_action=then)
+                case AttemptStopped(item, epoch, (cause, detail, _)):
+                    round_ = self._conductor.attempt(item)[0]
+                    self._emit_task(events.TaskStopped, item, round_, epoch=epoch, cause=cause, detail=detail)
+                case RequestMade(request):
+                    self._emit_request(request)
+
+    def _emit_state(self, happening: Counted | CommandSkipped) -> None:
+        """Emit the event for a command whose state changed without the end of an attempt."""
+        match happening:
+            case Counted(item, round_, is_done=True):
+                self._emit_task(events.TaskCompleted, item, round_, marked_done=True)
+            case Counted(item, round_):
+                self._emit_task(events.TaskFailed, item, round_, reason="answer")
+            case CommandSkipped(item, round_, cause):
+                cause_id = "request" if cause is None else self._ids[cause]
+                why = "skipped by user" if cause is None else f"it needs {cause_id}, which is not done"
+                self._emit_task(events.TaskSkipped, item, round_, cause=cause_id, reason=why)
+
+    def _emit_start(self, start: StartCommand) -> None:
+        holder, pid = self._members[start.item]
+        self._since[start.item] = self._running_ns()
+        log = layout.log_name(*self._places.place(start.item), start.round, start.epoch)
+        estimate = None if self._estimator is None else self._estimator.expected(start.item)
+        self._emit_task(
+            events.TaskStarted, start.item, start.round, worker=holder, pid=pid, log=log, estimate_seconds=estimate
+        )
+
+    def _emit_adopted(self, item: int) -> None:
+        round_, _ = self._conductor.attempt(item)
+        since = self._before.started.get((item, round_))
+        past = 0 if since is None else max(0, self._wall_ns() - events.instant_ns(since))
+        self._since[item] = self._running_ns() - past
+        self._members.pop(item, None)
+        if (lease := self._leases.get(item)) is not None and lease.is_live:
+            self._members[item] = lease.holder.holder, lease.holder.pid
+        pid = self._members[item][1] if item in self._members else None
+        self._emit_task(events.TaskAdopted, item, round_, pid=pid, since=since)
+
+    def _emit_end(self, conclusion: Conclusion, *, goes_on: bool, asks: bool) -> None:
+        used = self._used.pop((conclusion.item, conclusion.round), None)
+        self._ended[conclusion.item] = self._running_ns()
+        seconds = None if used is None else round(used.seconds, 3)
+        status = conclusion.exit_status
+        if conclusion.type == "result" and used is not None and self._estimator is not None:
+            self._estimator.note(conclusion.item, used.seconds)
+        match conclusion.type:
+            case "result":
+                self._emit_task(
+                    events.TaskCompleted,
+                    conclusion.item,
+                    conclusion.round,
+                    seconds=seconds,
+                    cpu_seconds=None if used is None else round(used.cpu_seconds, 3),
+                    memory_peak_bytes=None if used is None else used.memory_peak_bytes,
+                    exit_status=status,
+                )
+            case "failed" if not asks:
+                wait = self._wait_of(conclusion) if goes_on else {}
+                self._emit_task(
+                    events.TaskRetrying if goes_on else events.TaskFailed,
+                    conclusion.item,
+                    conclusion.round,
+                    **wait,
+                    reason=conclusion.reason,
+                    exit_status=status,
+                    signal=_signal_name(status),
+                    seconds=seconds,
+                    log_tail=self._log_tail(conclusion),
+                )
+            case "blocked" | "failed":
+                self._emit_task(
+                    events.TaskBlocked, conclusion.item, conclusion.round, question=self._question(conclusion)
+                )
+            case "cancelled":
+                self._emit_task(events.TaskCancelled, conclusion.item, conclusion.round, seconds=seconds)
+
+    def _wait_of(self, conclusion: Conclusion) -> dict[str, object]:
+        """Return the fields for the wait of a failed command before its next try."""
+        item = conclusion.item
+        is_last = self._conductor.conclusion(item) is conclusion
+        if not is_last or self._conductor.state(item) is not CommandState.WAITING:
+            return {}
+        if until_ns := self._conductor.until_ns(item):
+            pools = tuple(self._conductor.agenda.policies[item].pools)
+            return {"until": events.instant_ms(until_ns), "pools": pools}
+        return {"wait_seconds": round(self._conductor.wait_seconds(item), 3)}
+
+    def _question(self, conclusion: Conclusion) -> events.AskedQuestion:
+        if conclusion.question:
+            return self._question_field(conclusion.question)
+        kind: OurQuestion = "interrupted"
+        if conclusion.type == "failed":
+            has_stalled = (
+                conclusion.reason == "stall" and self._conductor.agenda.policies[conclusion.item].on_stall == "ask"
+            )
+            kind = "stall" if has_stalled else "exhausted"
+        digest = our_question(kind, self._ids[conclusion.item], conclusion.round)
+        return events.AskedQuestion(digest=digest, text=OUR_TEXTS[kind], choices=OUR_CHOICES, human=True)
+
+    def _question_field(self, digest: Digest) -> events.AskedQuestion:
+        """Return the question of a command as an event field. If the question cannot be read, its text is empty."""
+        question = self._question_of(digest)
+        if question is None:
+            return events.AskedQuestion(digest=digest, text="")
+        return events.AskedQuestion(
+            digest=digest, text=question.text, choices=question.choices, human=question.is_human
+        )
+
+    def _log_tail(self, conclusion: Conclusion) -> tuple[str, ...]:
+        name = layout.log_name(*self._places.place(conclusion.item), conclusion.round, conclusion.epoch)
+        with contextlib.suppress(StoreError, OSError):
+            return tuple(last_lines(self._batch.files, self._batch.root / layout.LOGS / name, _LINES_OF_FAILED))
+        return ()
+
+    def _emit_request(self, request: Request) -> None:
+        by, n = request.head.by, request.n
+        match request.body:
+            case Answer(task=task, round=round_, text=text):
+                if (item := self._projector.item(task)) is not None:
+                    self._emit_task(events.TaskAnswered, item, round_, by=by, text=text, request=n)
+            case Pause():
+                self._emit(events.BatchPaused, by=by, request=n)
+            case Unpause():
+                self._emit(events.BatchUnpaused, by=by, request=n)
+            case Set() as body:
+                changed = msgspec.to_builtins(body)
+                del changed["request"]
+                self._emit(events.BatchChanged, by=by, request=n, set_=changed)
+            case Stop(cause=cause, detail=detail, attempts=attempts, terminates=True):
+                self._emit(events.BatchStopped, request=n, tasks=tuple(attempts), cause=cause, detail=detail)
+            case _:
+                pass
+
+    def _running_seconds(self) -> dict[int, float]:
+        """Return the running time in seconds of each running item."""
+        now = self._running_ns()
+        return {item: (now - self._since.get(item, self._began_ns)) / 1e9 for item in self._conductor.running}
+
+    def _emit_end_of_batch(self) -> None:
+        """Emit the event for the end of the batch."""
+        seconds = (self._running_ns() - self._began_ns) / 1e9
+        self._emit(
+            events.ENDS[self._conductor.verdict().value],
+            seconds=round(seconds, 3),
+            total_seconds=round(self._before.seconds + seconds, 3),
+            task_count=len(self._ids),
+            critical_path=tuple(self._ids[item] for item in self._critical_path()),
+        )
+
+    def _running_task(self, item: int) -> events.TaskAtWork:
+        holder, _ = self._members.get(item, ("", 0))
+        child = None
+        with contextlib.suppress(StoreError, OSError):
+            child = child_of(self._batch, HolderId(holder)) if holder else None
+        return events.TaskAtWork(
+            task=self._ids[item],
+            seconds=round((self._running_ns() - self._since.get(item, self._began_ns)) / 1e9, 1),
+            output_bytes=0 if child is None else child.output_bytes,
+        )
+
+    def _critical_path(self) -> list[int]:
+        """Return the critical path: the chain of needed commands that ended last, in order of execution.
+
+        Only commands that ended under this coordinator are included.
+        """
+        path: list[int] = []
+        heads = list(self._ended)
+        while heads:
+            path.append(max(heads, key=lambda item: (self._ended[item], item)))
+            heads = [need.item for need in self._conductor.agenda.needs[path[-1]] if need.item in self._ended]
+        return path[::-1]
+
+
+def _signal_name(status: int | None) -> str:
+    if status is None or status >= 0:
+        return ""
+    try:
+        return signal.Signals(-status).name
+    except ValueError:
+        return str(-status)

@@ -10,13 +10,11 @@ from typing import NamedTuple
 
 from codebatch.coordinator.work.command_backend import ProcessCommandBackend
 from codebatch.coordinator.work.duration_estimates import estimator_of
-from codebatch.coordinator.work.event_publisher import Observers
 from codebatch.coordinator.work.interfaces import CommandWatcher
 from codebatch.coordinator.work.loop import WorkCoordinator
 from codebatch.coordinator.work.notifications import Notifier
-from codebatch.model.plan import Plan
-from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import Work
+from codebatch.protocol.launch import WorkerSettings
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.holders import HolderFile, new_holder_id
 from codebatch.store.batches.store import StoreDir
@@ -58,8 +56,41 @@ def run_work_batch(
         commands = commands_of(store, batch, work)
         estimator = estimator_of(store, batch, work)
     with _notifying(work, watcher) as notifier:
-        helpers = Observers(estimator, notifier)
-        return _run(store, batch, work, plan, commands, watcher, store_lock, helpers, waits_for_answers, wants_colors)
+        while True:
+            about = HolderFile(
+                holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
+            )
+            settings = WorkerSettings(
+                store=str(store.root),
+                batch=batch.id,
+                coordinator=about.holder,
+                store_lock=store_lock,
+                role="commands",
+                wants_colors=wants_colors,
+            )
+            crew = ProcessCommandBackend(batch, settings)
+            with collector_paused():
+                conducting = WorkCoordinator(
+                    batch,
+                    plan,
+                    work,
+                    commands,
+                    crew,
+                    about=about,
+                    watcher=watcher,
+                    wall_ns=wall_ns,
+                    estimator=estimator,
+                    notifier=notifier,
+                    text_of=lambda command: read_command(store, batch, command).text,
+                    waits_for_answers=waits_for_answers,
+                )
+            try:
+                conducting.run()
+            finally:
+                conducting.close()
+                estimator.save()
+            if crew.exit_status or not conducting.has_unseen_requests:
+                return WorkRunOutcome(crew.exit_status, conducting.attempts)
 
 
 @contextlib.contextmanager
@@ -77,50 +108,3 @@ def _notifying(work: Work, watcher: CommandWatcher | None) -> Iterator[Notifier 
         if watcher is not None:
             for problem in notifier.problems:
                 watcher.warned(problem)
-
-
-def _run(
-    store: StoreDir,
-    batch: BatchDir,
-    work: Work,
-    plan: Plan,
-    commands: list[CommandId],
-    watcher: CommandWatcher | None,
-    store_lock: int | None,
-    helpers: Observers,
-    waits_for_answers: bool,
-    wants_colors: bool,
-) -> WorkRunOutcome:
-    while True:
-        about = HolderFile(
-            holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
-        )
-        crew = ProcessCommandBackend(
-            batch,
-            store_root=str(store.root),
-            coordinator=about.holder,
-            store_lock=store_lock,
-            wants_colors=wants_colors,
-        )
-        with collector_paused():
-            conducting = WorkCoordinator(
-                batch,
-                plan,
-                work,
-                commands,
-                crew,
-                about=about,
-                watcher=watcher,
-                wall_ns=wall_ns,
-                helpers=helpers,
-                text_of=lambda command: read_command(store, batch, command).text,
-                waits_for_answers=waits_for_answers,
-            )
-        try:
-            conducting.run()
-        finally:
-            conducting.close()
-            if helpers.estimator is not None:
-                helpers.estimator.save()
-        if crew.exit_status or not conducting.has_unseen_requests:
-            return WorkRunOutcome(crew.exit_status, conducting.attempts)

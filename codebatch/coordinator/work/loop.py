@@ -15,7 +15,8 @@ from msgspec.structs import replace
 
 from codebatch.coordinator.processes.worker_backend import DrainAsked, MessageReceived, WorkerExited, WorkerHandle
 from codebatch.coordinator.work.attempt_context import assign_of
-from codebatch.coordinator.work.event_publisher import NO_HELPERS, Clocks, DiskState, EventPublisher, Observers
+from codebatch.coordinator.work.duration_estimates import Estimator
+from codebatch.coordinator.work.event_publisher import EventPublisher
 from codebatch.coordinator.work.interfaces import (
     CommandBackend,
     CommandHeard,
@@ -25,6 +26,7 @@ from codebatch.coordinator.work.interfaces import (
     StoppedWorker,
     TimerFired,
 )
+from codebatch.coordinator.work.notifications import Notifier
 from codebatch.coordinator.work.question_inbox import QuestionInbox
 from codebatch.coordinator.work.stop_requests import StopRequests
 from codebatch.coordinator.work.stopped_workers import stopped_worker_text
@@ -41,19 +43,14 @@ from codebatch.scheduling.work.command_plan import make_command_plan
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.events import (
     CommandAction,
-    CommandAdvanced,
     CommandEvent,
     CommandReleased,
     Concluded,
-    Conclusion,
     Consult,
     Consulted,
     DeliverAnswer,
     Due,
     MakeRequest,
-    NextStarted,
-    QueuedReturned,
-    RecallQueued,
     Requested,
     Settle,
     Signalled,
@@ -78,10 +75,8 @@ _QUIET_TURN = 20
 _READ_NS = 20_000_000  # While events keep arriving, requests and questions are read at this interval.
 
 
-def _message_of(action: RecallQueued | TerminateCommand | DeliverAnswer | Retire) -> messages.ToWorker:
+def _message_of(action: TerminateCommand | DeliverAnswer | Retire) -> messages.ToWorker:
     match action:
-        case RecallQueued():
-            return messages.Drain()
         case TerminateCommand(_, grace_seconds, task, why):
             return messages.Terminate(why=why, grace_seconds=grace_seconds, task=task)
         case DeliverAnswer():
@@ -107,7 +102,8 @@ class WorkCoordinator:
         text_of: Callable[[str], str],
         waits_for_answers: bool = False,
         now_ns: Callable[[], int] = running_ns,
-        helpers: Observers = NO_HELPERS,
+        estimator: Estimator | None = None,
+        notifier: Notifier | None = None,
     ) -> None:
         """Take the lease of the batch and read its state. Raises BatchRunning if another process has the lease.
 
@@ -140,7 +136,7 @@ class WorkCoordinator:
                 batch, work, self.attempts.places, self._requests, text_of=text_of, start=crew.help, wall_ns=wall_ns
             )
             self._stops = StopRequests(self._requests, self._leases, self.attempts, commands, about.pid, wall_ns)
-            agenda = make_command_plan(work, commands, batch.id, helpers.estimator.lengths if helpers.estimator else ())
+            agenda = make_command_plan(work, commands, batch.id, () if estimator is None else estimator.lengths)
             self.conductor = Conductor(
                 replace(agenda, waits_for_answers=True) if waits_for_answers else agenda,
                 concluded=concluded,
@@ -149,10 +145,10 @@ class WorkCoordinator:
                 requests=requests,
                 asked=self._inbox.read(),
             )
-            state = DiskState(concluded, requests, leased.leases)
             self._publisher = EventPublisher(
-                batch, work, self.conductor, self.attempts, self.epoch, state, self._inbox.question,
-                clocks=Clocks(wall_ns, now_ns), helpers=helpers,
+                batch, work, self.conductor, self.attempts.places, self.epoch, concluded=concluded, requests=requests,
+                leases=leased.leases, question_of=self._inbox.question, wall_ns=wall_ns, running_ns=now_ns,
+                estimator=estimator, notifier=notifier,
             )  # fmt: skip
             opened.callback(self._publisher.close)
             self._opened = opened.pop_all()
@@ -338,9 +334,7 @@ class WorkCoordinator:
             case StartCommand():
                 self._backend.send(action.worker, assign_of(self.conductor, action, self.attempts.places))
                 self._publisher.starts(action, self._workers[action.worker])
-            case CommandAdvanced(start):
-                self._publisher.starts(start, self._workers[start.worker])
-            case RecallQueued() | TerminateCommand() | DeliverAnswer() | Retire():
+            case TerminateCommand() | DeliverAnswer() | Retire():
                 self._backend.send(action.worker, _message_of(action))
             case Settle():
                 self._settle(action)
@@ -374,22 +368,15 @@ class WorkCoordinator:
                 self._idle(worker, Ready(worker))
             case messages.Refused(epoch=epoch):
                 self._journal.write(journal.Refused(worker=self._workers[worker].holder, epoch=epoch))
-                self._advance_all(worker)
                 self._idle(worker, LeaseRefused(worker, epoch))
             case messages.Committed(commit=commit, lost=lost, used=used):
                 ended = self.attempts.hear(commit)
                 self._publisher.record_use(ended, used)
-                for one in ended:
-                    while one.item != self.conductor.running_item(worker) and self._advance(worker):
-                        pass
-                    self._handle(Concluded([one]))
+                if ended:
+                    self._handle(Concluded(ended))
                 if lost:
                     self._read_commits()
-            case messages.Returned(count=count):
-                self._handle(QueuedReturned(worker, count))
-                self._advance_all(worker)
             case messages.Finished():
-                self._advance_all(worker)
                 self._idle(worker, UnitDone(worker))
             case messages.Delayed(message=text, seconds=seconds):
                 if self._watcher is not None:
@@ -399,18 +386,6 @@ class WorkCoordinator:
                     )
             case messages.GaveUp(code=code, message=text, hint=hint):
                 self._give_up(error_of(code, text, hint))
-
-    def _advance_all(self, worker: WorkerId) -> None:
-        """Handle that a worker has begun all queued commands that it did not return, one after another."""
-        while self._advance(worker):
-            pass
-
-    def _advance(self, worker: WorkerId) -> bool:
-        """Handle that a worker has begun its next queued command. Return False if it has none."""
-        if self.conductor.next_item(worker) is None:
-            return False
-        self._handle(NextStarted(worker))
-        return True
 
     def _give_up(self, error: CodebatchError) -> None:
         if self._watcher is not None and self._error is None:
@@ -429,9 +404,8 @@ class WorkCoordinator:
         self._read_requests()  # A stop request may explain the death of the worker.
         concluded = self.attempts.read()  # The worker may have died between link(2) and its report.
         leases = {} if self._end is not None else read_leases(self._leases, self.attempts.places).leases
-        ended = self._advance_dead(died.worker, leases, concluded)
-        if ended or concluded.unreadable:
-            self._handle(Concluded(ended, concluded.unreadable))
+        if concluded.conclusions or concluded.unreadable:
+            self._handle(concluded)
         member = self._workers.pop(died.worker)
         item = self.conductor.running_item(died.worker)
         if died.returncode != 0 or item is not None:
@@ -450,21 +424,6 @@ class WorkCoordinator:
                 self._handle(WorkerDied(died.worker, "nobody"))
             else:
                 self._handle(WorkerDied(died.worker, "it" if lease.holder.holder == member.holder else "another"))
-
-    def _advance_dead(self, worker: WorkerId, leases: Mapping[int, Lease], concluded: Concluded) -> list[Conclusion]:
-        """Advance a dead worker through its queue by its leases. Return the conclusions not yet handled."""
-        ended = list(concluded.conclusions)
-        holder = self._workers[worker].holder
-        while (item := self.conductor.next_item(worker)) is not None:
-            lease = leases.get(item)
-            if lease is None or lease.holder.holder != holder:
-                break
-            current = [one for one in ended if one.item == self.conductor.running_item(worker)]
-            ended = [one for one in ended if one not in current]
-            if current:
-                self._handle(Concluded(current))
-            self._handle(NextStarted(worker))
-        return ended
 
     def _settle(self, action: Settle) -> None:
         shard, item = self.attempts.places.place(action.item)

@@ -1,12 +1,19 @@
-"""Questions that commands of a work batch ask, and their automatic answers."""
+"""Questions that commands of a work batch ask, and their automatic answers (SPEC.md "Questions").
+
+Rules answer first, and then a program. Questions without an automatic answer are left to people. The program cannot
+have any effect except an answer.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import deque
 from collections.abc import Callable, Sequence
 
-from codebatch.coordinator.work.automatic_answers import AutoAnswerer, AutomaticAnswer, Query
+import msgspec
+
 from codebatch.model.digest import Digest
-from codebatch.model.work.question import Question
+from codebatch.model.work.question import QUESTION_TEXT_BYTES_MAX, Question
 from codebatch.model.work.request import Answer
 from codebatch.model.work.work_batch import Work
 from codebatch.scheduling.work.events import Consult, Consulted, QuestionAsked
@@ -16,12 +23,33 @@ from codebatch.store.layout import QuestionPlace
 from codebatch.store.work.attempts import CommandPlaces
 from codebatch.store.work.questions import Questions
 from codebatch.store.work.requests import Requests
+from codebatch.system.regex_timeout import MatchTimeout, cpu_time_limit
 
+RULE = "rule"
+PROGRAM = "command"
 LOG_TAIL_BYTES = 8 * 1024
 
 
+class ProgramQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Standard input of the answering program."""
+
+    task: str
+    title: str
+    text: str
+    question: str
+    choices: tuple[str, ...]
+    log_tail: str
+
+
+class ProgramReply(msgspec.Struct, frozen=True, kw_only=True):
+    """Output of the answering program: an answer, or a request to ask a human."""
+
+    answer: str = ""
+    human: bool = False
+
+
 class QuestionInbox:
-    """The questions of one run."""
+    """The questions of one run. At most one answering program runs at a time."""
 
     def __init__(
         self,
@@ -34,17 +62,26 @@ class QuestionInbox:
         start: Callable[[Sequence[str], bytes, float], None],
         wall_ns: Callable[[], int],
     ) -> None:
-        """Set up the inbox. `text_of` returns the text of a command; `start` is as in `AutoAnswerer`."""
+        """Set up the inbox.
+
+        `text_of` returns the text of a command. `start` runs a program in the background; its output is later passed
+        to `handle_output`.
+        """
         self._batch = batch
         self._work = work
         self._places = places
         self._requests = requests
         self._text_of = text_of
+        self._start = start
         self._wall_ns = wall_ns
         self._questions = Questions(batch.files, batch.root)
         self._known: dict[Digest, tuple[QuestionPlace, Question]] = {}
         self._new_questions: list[QuestionAsked] = []
-        self._answerer = None if work.answering is None else AutoAnswerer(work.answering, start, self._query_of)
+        self._answering = work.answering
+        rules = () if work.answering is None else work.answering.rules
+        self._rules = [(re.compile(rule.match), rule) for rule in rules]
+        self._waiting: deque[Question] = deque()
+        self._asked: Question | None = None
 
     def read(self) -> list[QuestionAsked]:
         """Return the live questions since the last call. Their commands keep running."""
@@ -70,35 +107,73 @@ class QuestionInbox:
         return None if known is None else known[1]
 
     def consult(self, consult: Consult) -> Consulted | None:
-        """Consult the rules or the program. Return None if the program must run first.
+        """Consult the rules. Return None if the program must run first (see `handle_output`).
 
         Raises StoreUnwritable or StoreCorrupt.
         """
-        known = self.question(consult.question)
-        if known is None or self._answerer is None:
+        question = self.question(consult.question)
+        if question is None or self._answering is None or question.is_human:
             return Consulted(consult.question)
-        return self._record_answer(self._answerer.consult(known, self._requests.read()))
+        if self._count_automatic_answers(question.task) >= self._answering.per_task_max:
+            return Consulted(question.digest)
+        for number, (pattern, rule) in enumerate(self._rules, start=1):
+            try:
+                with cpu_time_limit():
+                    is_met = pattern.search(question.text) is not None
+            except MatchTimeout:
+                return Consulted(question.digest)
+            if is_met:
+                return self._answer(question, "" if rule.human else rule.answer, f"{RULE} {number}")
+        if not self._answering.command:
+            return Consulted(question.digest)
+        self._waiting.append(question)
+        self._ask_program()
+        return None
 
     def handle_output(self, output: bytes | None) -> Consulted | None:
-        """Handle the output of the answering program. Raises StoreUnwritable or StoreCorrupt."""
-        return None if self._answerer is None else self._record_answer(self._answerer.handle_output(output))
+        """Answer the pending question from the program's output, and pass the next question to the program.
 
-    def _record_answer(self, answered: AutomaticAnswer | None) -> Consulted | None:
-        if answered is None:
+        Raises StoreUnwritable or StoreCorrupt.
+        """
+        if self._asked is None:
             return None
-        question = answered.question
-        if answered.text is not None:
-            body = Answer(task=question.task, round=question.round, question=question.digest, text=answered.text)
-            self._requests.append(body, by=answered.by, at_ns=self._wall_ns())
+        question, self._asked = self._asked, None
+        self._ask_program()
+        reply = _reply(output)
+        return self._answer(question, "" if reply.human else reply.answer, PROGRAM)
+
+    def _answer(self, question: Question, text: str, by: str) -> Consulted:
+        """Append an answer. If the text is not a valid answer, append nothing, so a person must answer."""
+        is_valid = len(text.strip()) > 0 and len(text.encode("utf-8", "replace")) <= QUESTION_TEXT_BYTES_MAX
+        if is_valid and (not question.choices or text in question.choices):
+            body = Answer(task=question.task, round=question.round, question=question.digest, text=text)
+            self._requests.append(body, by=by, at_ns=self._wall_ns())
         return Consulted(question.digest)
 
-    def _query_of(self, question: Question) -> Query:
+    def _count_automatic_answers(self, task: str) -> int:
+        return sum(
+            isinstance(request.body, Answer)
+            and request.body.task == task
+            and request.head.by.split(" ")[0] in (RULE, PROGRAM)
+            for request in self._requests.read()
+        )
+
+    def _ask_program(self) -> None:
+        """Start the program for the next question, unless it is running."""
+        if self._asked is not None or not self._waiting or self._answering is None:
+            return
+        self._asked = self._waiting.popleft()
+        run = self._answering.command
+        arguments = ["/bin/sh", "-c", run] if isinstance(run, str) else list(run)
+        self._start(arguments, msgspec.json.encode(self._query_of(self._asked)), self._answering.timeout_seconds)
+
+    def _query_of(self, question: Question) -> ProgramQuery:
         place, _ = self._known[question.digest]
         log = self._batch.root / layout.LOGS / layout.log_name(place.shard, place.item, place.round, place.epoch)
         size = self._batch.files.size(log) or 0
         begin = max(0, size - LOG_TAIL_BYTES)
         tail = self._batch.files.read_range(log, begin, size - begin) if size else b""
-        return Query(
+        return ProgramQuery(
             task=question.task,
             title=self._work.titles.get(question.task, ""),
             text=self._text_of(question.task),
@@ -106,3 +181,13 @@ class QuestionInbox:
             choices=question.choices,
             log_tail=tail.decode("utf-8", "replace"),
         )
+
+
+def _reply(output: bytes | None) -> ProgramReply:
+    """Decode the output of the answering program. Without a valid output, return a reply without an answer."""
+    if output is None:
+        return ProgramReply()
+    try:
+        return msgspec.json.decode(output, type=ProgramReply)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return ProgramReply()

@@ -13,8 +13,10 @@ from codebatch.coordinator.processes.limits import ResourceLimits, default_memor
 from codebatch.errors import InvalidInput
 from codebatch.operations.project.configuration import Configuration
 from codebatch.operations.runs.collection import Collected
+from codebatch.protocol.launch import WorkerSettings
 from codebatch.query.filters.arguments import refuse_below_one
 from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.holders import new_holder_id
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.snapshots.snapshots import Snapshot
 from codebatch.system.files.files import Lock
@@ -93,10 +95,21 @@ class ExecutionSettings(msgspec.Struct, frozen=True, kw_only=True):
         settings = self.configuration.settings
         jobs = self.jobs or self.configuration.jobs
         memory_mb = self.memory_mb or settings.memory_mb_max
+        catalogue = self.configuration.catalogue
+        workers = WorkerSettings(
+            store=str(store.root),
+            batch=batch.id,
+            coordinator=new_holder_id(),
+            store_lock=lock.descriptor,
+            own_tasks=catalogue.own_places,
+            keeps_terms=settings.index.build == "run",
+            hash_seed=self.hash_seed,
+        )
         return execute(
             store,
             batch,
-            catalogue=self.configuration.catalogue,
+            workers,
+            catalogue=catalogue,
             jobs=jobs,
             limits=ResourceLimits(
                 file_seconds=self.file_seconds or settings.file_seconds_max,
@@ -105,9 +118,6 @@ class ExecutionSettings(msgspec.Struct, frozen=True, kw_only=True):
             ),
             scope=replace(scope, shuffle_seed=self.shuffle_seed, take_over=self.take_over),
             watcher=listener,
-            store_lock=lock.descriptor,
             reuses=self.reuses,
-            hash_seed=self.hash_seed,
             snapshot=snapshot,
-            keeps_terms=settings.index.build == "run",
         )

@@ -25,9 +25,8 @@ from codebatch.model.work.work_batch import (
 from codebatch.system.host import usable_cores
 from codebatch.work.definition.files import WorkFile
 from codebatch.work.definition.problems import Problems
-from codebatch.work.definition.question_settings import answering_of
-from codebatch.work.definition.table_checks import TableChecker, TableLocation, valid_part
-from codebatch.work.definition.tables import NUMBER_MAX, SECONDS_MAX, InferTable, SettingsTable
+from codebatch.work.definition.table_checks import TableChecker, TableLocation, check_pattern, valid_part
+from codebatch.work.definition.tables import NUMBER_MAX, SECONDS_MAX, AnsweringTable, InferTable, SettingsTable
 
 PARALLEL_MAX = 8
 """Default upper bound of the commands that run at once."""
@@ -165,9 +164,7 @@ def settings_of(
     infer = None if first.infer is UNSET else first.infer
     if infer is not None and strategy != "auto":
         notes.append(f"the `infer` command is not run: `strategy` is {strategy!r}")
-    answering = (
-        None if first.answering is UNSET else answering_of(first.answering, files[0].place("answering"), problems)
-    )
+    answering = None if first.answering is UNSET else _answering(first.answering, files[0].place("answering"), problems)
     settings = BatchSettings(
         roots[0],
         strategy,
@@ -246,3 +243,15 @@ def _parallel(first: SettingsTable, options: WorkOptions, name: str, notes: list
     if options.strategy is None and (options.max_parallel or 1) > 1:
         notes.append(f'{name} sets strategy = "serial": tasks run one at a time; override with --strategy parallel')
     return strategy, 1
+
+
+def _answering(table: AnsweringTable, place: object, problems: Problems) -> AnsweringPolicy:
+    """Convert `[answering]`. Add errors to the problems."""
+    for number, rule in enumerate(table.rules, start=1):
+        where = f"{place}, rule {number}"
+        check_pattern(rule.match, where, problems)
+        if bool(rule.answer) == rule.human:
+            problems.add(f"{where} needs an answer, or human = true")
+    if not table.rules and not table.command:
+        problems.add(f"{place} has neither `rules` nor `command`", "set `rules` or `command`")
+    return msgspec.convert(msgspec.to_builtins(table), AnsweringPolicy)

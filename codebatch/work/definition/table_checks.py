@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import typing
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +16,6 @@ from codebatch.model.work.placeholders import problems as placeholder_problems
 from codebatch.model.work.variables import VariableError, bare_variables, expand_value
 from codebatch.snapshotting.selection import mistake_in
 from codebatch.work.definition.problems import Problems
-from codebatch.work.definition.question_settings import check_pattern
 from codebatch.work.definition.tables import TABLES, TO_COME, Kind
 
 ID_HINT = (
@@ -266,3 +266,15 @@ def shown_value(value: object) -> str:
     except (msgspec.MsgspecError, ValueError, OverflowError):
         return "a value with a very large number"
     return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
+
+
+def check_pattern(pattern: str, place: object, problems: Problems, *, groups: Sequence[str] | None = None) -> None:
+    """Report an invalid regular expression. Report named groups other than `groups`."""
+    try:
+        compiled = re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        problems.add(f"{place} has an invalid regular expression: {error}")
+        return
+    for name in compiled.groupindex:
+        if groups is not None and name not in groups:
+            problems.add(f"{place} has an unknown group {name!r}", f"use only {' and '.join(groups)}")

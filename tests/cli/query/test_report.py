@@ -58,7 +58,9 @@ def test_a_page_that_cannot_be_written_is_said(ran: Ran, tmp_path: Path) -> None
     def refused(*words: str | Path) -> str:
         return ran.codebatch("report", "--store", ran.store, *words, status=2).notes
 
-    assert f"cannot write 'r.html': there is no directory '{tmp_path}/none'" in refused("-o", tmp_path / "none" / "r.html")
+    assert f"cannot write 'r.html': there is no directory '{tmp_path}/none'" in refused(
+        "-o", tmp_path / "none" / "r.html"
+    )
     assert "is not a file name" in refused("-o", tmp_path)
     assert "is not a file name" in refused("-o", "")
     os.mkfifo(tmp_path / "pipe")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import Literal
 
 import msgspec
 
@@ -19,8 +19,8 @@ from codebatch.model.work.question import AskedQuestionText
 from codebatch.system.processes.command_processes import ProcessEnded, Running
 from codebatch.system.processes.progress_cell import Child
 from codebatch.system.stopwatch import Stopwatch
+from codebatch_workers.commands.attempt_questions import AttemptQuestions
 from codebatch_workers.commands.coordinator_listener import CoordinatorListener
-from codebatch_workers.commands.live_questions import LiveQuestions
 from codebatch_workers.commands.log import AttemptLogWriter
 
 TICK_SECONDS = 0.2
@@ -61,16 +61,6 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
         return self.type == "result" or self.reason in ("exit", "signal")
 
 
-class PeriodicChecks(Protocol):
-    """Periodic work of the worker while a command runs."""
-
-    def seconds_left(self) -> float | None:
-        """Return the number of seconds until the work is due, or None if there is none."""
-
-    def look(self, now_ns: int) -> None:
-        """Do the work if it is due."""
-
-
 class Attempt:
     """An attempt with a running process."""
 
@@ -83,8 +73,7 @@ class Attempt:
         report_child: Callable[[Child], None],
         now_ns: Callable[[], int],
         *,
-        questions: LiveQuestions,
-        run: PeriodicChecks,
+        questions: AttemptQuestions,
         spent_seconds: float = 0.0,
     ) -> None:
         """`report_child` is called whenever the state of the process changes.
@@ -105,7 +94,6 @@ class Attempt:
         for limit in ("timeout", "memory"):
             self._watch.seconds(limit, 0)
         self._questions = questions
-        self._run = run
         self._spent_seconds = spent_seconds
         self._waited_seconds = self._seconds_at_last_check = 0.0
         self._sampled = 0
@@ -141,14 +129,11 @@ class Attempt:
     def _wait_and_check(self) -> bool:
         """Wait for an event and handle it. Return whether the attempt is over."""
         seconds = TICK_SECONDS if self._cause is None else _ENDING_TICK_SECONDS
-        if (left := self._run.seconds_left()) is not None:
-            seconds = min(seconds, left)
         self._running.wait(seconds, self._listener.channel)
         self._seen_ns = self._now_ns()
         self._watch.look(self._seen_ns / 1e9)
         self._pump()
         self._questions.look(self._seen_ns)
-        self._run.look(self._seen_ns)
         has_ended = self._running.poll()
         if has_ended and (self._cause is None or not self._running.has_company()):
             return True

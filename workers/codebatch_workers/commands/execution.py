@@ -12,11 +12,10 @@ from codebatch.system.processes.command_processes import Commands, NotStarted, P
 from codebatch.system.processes.progress_cell import Child
 from codebatch_workers.commands.attempt import Attempt, AttemptResult
 from codebatch_workers.commands.attempt_inputs import Materials
+from codebatch_workers.commands.attempt_questions import AttemptQuestions
 from codebatch_workers.commands.coordinator_listener import CoordinatorListener
-from codebatch_workers.commands.live_questions import LiveQuestions
 from codebatch_workers.commands.log import AttemptLogWriter
 from codebatch_workers.commands.result_parsing import read_asked, read_ending
-from codebatch_workers.commands.run import PrefetchedRun
 
 NOTHING = Child(0, 0, 0, 0)
 
@@ -36,13 +35,12 @@ class AttemptExecution:
         materials: Materials,
         log: AttemptLogWriter,
         listener: CoordinatorListener,
-        questions: LiveQuestions,
+        questions: AttemptQuestions,
         *,
         files: Files,
         commands: Commands,
         start_of: StartOf,
         report_child: Callable[[Child], None],
-        run: PrefetchedRun,
         wall_ns: Callable[[], int],
         has_written: Callable[[], bool],
         now_ns: Callable[[], int],
@@ -60,7 +58,6 @@ class AttemptExecution:
         self._commands = commands
         self._start_of = start_of
         self._report_child = report_child
-        self._run = run
         self._wall_ns = wall_ns
         self._has_written = has_written
         self._now_ns = now_ns
@@ -125,7 +122,6 @@ class AttemptExecution:
             self._report_child,
             self._now_ns,
             questions=self._questions,
-            run=self._run,
             spent_seconds=spent_seconds,
         )
         result = attempt.run()

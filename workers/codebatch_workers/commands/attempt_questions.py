@@ -1,7 +1,7 @@
-"""Questions of a running command: files that `codebatch ask --wait` creates next to CODEBATCH_QUESTION.
+"""Questions of the command of one attempt: at its end, or while it runs, in files next to CODEBATCH_QUESTION.
 
-One question at a time is published durably; the next one follows after its answer. An answer is a request. It is
-delivered when the coordinator permits it, or at once if there is no coordinator.
+`codebatch ask --wait` creates these files. One question at a time is published durably; the next one follows after its
+answer. An answer is a request. It is delivered when the coordinator permits it, or at once if there is no coordinator.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ANSWER_SUFFIX = ".answer"
 _LOOK_EVERY_NS = 200_000_000
 
 
-class LiveQuestions:
+class AttemptQuestions:
     """The questions of the command of one attempt."""
 
     def __init__(
