@@ -201,8 +201,8 @@ def test_what_was_imported_of_two_trees_is_compared(project: Project) -> None:
     second = project.take(later, "other").batch
     assert states(project, first, second, "other") == [("new", "", "N"), ("fixed", "", "other")]
     assert states(project, run, second, "other") == [
-        ("not_comparable", "task", "N"),
-        ("not_comparable", "task", "C"),
+        ("not_comparable", "not_checked", "N"),
+        ("not_comparable", "not_checked", "C"),
     ]
 
 
@@ -214,8 +214,8 @@ def test_two_imports_of_one_program_are_not_taken_for_one_another(project: Proje
     project.run()
     for task in ("one", "two"):
         alone = project.take(said.replace(b":2", b":3"), task).batch
-        assert states(project, both, alone, "t") == [("not_comparable", "task", "C")]
-        assert states(project, alone, both, "t") == [("not_comparable", "task", "C")]
+        assert states(project, both, alone, "t") == [("not_comparable", "not_checked", "C")]
+        assert states(project, alone, both, "t") == [("not_comparable", "not_checked", "C")]
         project.run()
 
 
