@@ -226,34 +226,18 @@ class AnswerOrigin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InspectedOrigin(PathMembers, frozen=True, kw_only=True):
-    """The answer of `codebatch inspect FILE --explain`: the records of a file, and their origin. `complete`, `percent`,
-    `stale` and `paths` are as in the answer of `codebatch summary`.
-    """
+    """The records of a file, and their origin."""
 
-    batch_id: str
     records: tuple[JsonRecord, ...]
     explain: AnswerOrigin
-    project: str
-    complete: bool
-    percent: float
-    stale: bool | None
-    paths: tuple[str, ...]
 
 
 class LineInspected(PathMembers, frozen=True, kw_only=True):
-    """The answer of `codebatch inspect FILE:LINE`. `source` has the line and the lines around it. `complete`,
-    `percent`, `stale` and `paths` are as in the answer of `codebatch summary`.
-    """
+    """The records about a line of a file. `source` has the line and the lines around it."""
 
-    batch_id: str
     line: int
     source: tuple[SourceLine, ...]
     records: tuple[JsonRecord, ...]
-    project: str
-    complete: bool
-    percent: float
-    stale: bool | None
-    paths: tuple[str, ...]
 
 
 class SqlColumn(msgspec.Struct, frozen=True, kw_only=True):
@@ -263,19 +247,11 @@ class SqlColumn(msgspec.Struct, frozen=True, kw_only=True):
     type: str
 
 
-class SqlAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer of `codebatch sql`. Each row maps the names of the columns to values. `complete`, `percent`, `stale`
-    and `paths` are as in the answer of `codebatch summary`.
-    """
+class SqlRows(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows of an SQL query. Each row maps the names of the columns to values."""
 
-    batch_id: str
     columns: tuple[SqlColumn, ...]
     rows: tuple[JsonRecord, ...]
-    project: str
-    complete: bool
-    percent: float
-    stale: bool | None
-    paths: tuple[str, ...]
 
 
 class ReferenceRow(PathMembers, frozen=True, kw_only=True):

@@ -45,8 +45,8 @@ class CheckedBatch(msgspec.Struct, frozen=True, kw_only=True):
     is_clean: bool
 
 
-class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer of `codebatch check`.
+class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of a quality gate.
 
     - `base_reason`: why this base was chosen, or why there is none.
     - `compared`: whether there is a base. Without a base, `passed` is true.
@@ -55,8 +55,6 @@ class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
     - `allowed`: the first new findings that violate no condition. `allowed_count` is the number of all such findings.
     - `outside_change`, `on_unchanged_lines`: the numbers of regressions that do not belong to the change.
     - `list_command`: the command that lists all regressions.
-
-    `complete`, `percent`, `stale` and `paths` are as in the answer of `codebatch summary`.
     """
 
     passed: bool
@@ -72,12 +70,6 @@ class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
     allowed: tuple[JsonRecord, ...]
     allowed_count: int
     list_command: str | None
-    batch_id: str
-    project: str
-    complete: bool
-    percent: float
-    stale: bool | None
-    paths: tuple[str, ...]
 
 
 @command()

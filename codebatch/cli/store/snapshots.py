@@ -136,16 +136,9 @@ def snapshot_show(context: CommandContext, reference: str, with_files: bool) -> 
     store = context.place.open()
     resolved = resolve_snapshot(store, reference, context.note)
     about = resolved.document
-    shown = SnapshotShown(
-        snapshot_id=about.snapshot_id,
-        created_at=about.created_at,
-        digest=about.digest,
-        files=about.files,
-        bytes=about.bytes,
-        entries=about.entries,
-        source=about.source,
-        listing=tuple(map(_entry_row, resolved.entries)) if with_files else UNSET,
-    )
+    shown = msgspec.convert(about, SnapshotShown, from_attributes=True)
+    if with_files:
+        shown = msgspec.structs.replace(shown, listing=tuple(map(_entry_row, resolved.entries)))
     cells = asdict(shown) | {"source": ", ".join(about.source.roots)}
     del cells["listing"]
     lines = [f"{name.ljust(12)} {value}" for name, value in cells.items()]
