@@ -7,16 +7,10 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from codebatch.model.entry import EntryLine, PathMembers
 from codebatch.model.record import Diagnostic, Failure, FileClass, ParseState
 from codebatch.operations.queries.source_line import SourceLine
 from codebatch.query.filters.filters import JsonRecord
-
-
-class PathMembers(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of objects with a path. A path that is not valid UTF-8 is in `path_b64` instead of `path`."""
-
-    path: str | UnsetType = UNSET
-    path_b64: str | UnsetType = UNSET
 
 
 class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,16 +74,7 @@ class ListedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     source: str
 
 
-class EntryRow(PathMembers, frozen=True, kw_only=True):
-    """An entry of a snapshot."""
-
-    kind: str
-    executable: bool
-    size: int
-    object: str
-
-
-class FileRow(EntryRow, frozen=True, kw_only=True):
+class FileRow(EntryLine, frozen=True, kw_only=True):
     """A file in the answer of `codebatch files`. Members that the batch does not know are missing."""
 
     lang: str | UnsetType = UNSET

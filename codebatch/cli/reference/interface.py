@@ -37,6 +37,7 @@ from codebatch.cli.work.ask import AskAnswer
 from codebatch.cli.work.control import AttemptRow
 from codebatch.cli.work.log import LogRow
 from codebatch.errors import CodebatchError
+from codebatch.model.entry import EntryLine
 from codebatch.model.record import Record
 from codebatch.model.task import PIPELINES
 from codebatch.model.work.event import AnyEvent
@@ -190,7 +191,7 @@ ANSWERS: dict[str, object] = {
     "explain-miss": MissesAnswer,
     "export": ExportWritten,
     "files": _rows("files", list[answers.FileRow]),
-    "files-snapshot": list[answers.EntryRow],
+    "files-snapshot": list[EntryLine],
     "files-why": answers.WhyTaken,
     "find": _rows("find", list[answers.FoundPlace] | dict[str, int]),
     "findings": _scoped("findings", FindingsByRule),
