@@ -35,7 +35,7 @@ def compare_kind(trees: TreeComparison, kind: str, tasks: Iterable[str]) -> Iter
             side: Side = "new" if row.new is None else "old"
             only_record = row.old if row.new is None else row.new if row.old is None else None
             is_left_out = only_record is not None and selections.is_left_out(side, only_record.path_bytes)
-            yield row._replace(state="not_comparable", reason="excluded") if is_left_out else row
+            yield row._replace(state="not_comparable", reason="not_checked") if is_left_out else row
         return
     for task in tasks:
         yield from _with_reasons(trees, task, list(_BY_TASK[kind](trees, task)))
@@ -58,7 +58,7 @@ def _with_reasons(trees: TreeComparison, task: str, rows: Sequence[Change]) -> I
         elif row.new and is_missing(row.old):
             reason = next(filter(None, (added_reasons.of_task(task, record) for record in _locations(row.new))), None)
         elif row.old and _depends_on_syntax_tree(row) and removed_reasons.is_in_part(row.old.path_bytes):
-            reason = "partially_parsed"
+            reason = "not_checked"
         if reason is None:
             yield row
         else:

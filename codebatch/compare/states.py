@@ -30,27 +30,12 @@ State = Literal[
 ]
 
 # The reason why a record of one batch may be missing in the other although the source did not remove it.
-# - path, excluded: the scope or the file selection of the other batch excludes the file
-# - lost: the file may have moved, but contents are lost
-# - task, failed: the task did not run, or has no result for the file
-# - rule_off, suppressed: the rule is off, or a comment suppresses the finding
-# - skipped, partially_parsed: few rules check the file, or it is not fully parsed
-# - withheld: lint did not report the finding, because of a limit or because it is doubtful in such a file
-# - tool, configuration: another version or another configuration was used
-Reason = Literal[
-    "path",
-    "excluded",
-    "lost",
-    "task",
-    "failed",
-    "rule_off",
-    "suppressed",
-    "skipped",
-    "partially_parsed",
-    "withheld",
-    "tool",
-    "configuration",
-]
+# - not_checked: the other batch does not cover the file, has no result of the task for it, or checks less of it
+# - configuration: another version of the tool or another configuration was used, or the rule is off
+# - suppressed: a comment suppresses the finding
+# - unknown: lint did not report the finding, because of a limit or because it is doubtful in such a file; or the file
+#   may have moved, but contents are lost
+Reason = Literal["not_checked", "configuration", "suppressed", "unknown"]
 
 REGRESSIONS: tuple[State, ...] = ("new", "severity_raised", "worsened")
 """States that need attention, in display order."""
@@ -78,13 +63,11 @@ def state_of_new(reason: Reason | None) -> State:
     return "new" if reason is None else "not_comparable"
 
 
-def state_of_old(reason: Reason | None, *, is_file_gone: bool) -> State:
+def state_of_old(reason: Reason | None, *, is_suppressed: bool, is_file_gone: bool) -> State:
     """Return the state of a finding without a match in the newer batch.
 
     A suppressed finding does not count as fixed.
     """
-    if reason in ("rule_off", "suppressed"):
-        return "suppressed"
     if reason is not None:
-        return "not_comparable"
+        return "suppressed" if is_suppressed else "not_comparable"
     return "removed" if is_file_gone else "fixed"

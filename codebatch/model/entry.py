@@ -47,12 +47,22 @@ class Entry(msgspec.Struct, frozen=True, order=True, gc=False):
         return display_path(self.path)
 
 
-# Without `gc`, because entries contain no cycles and the garbage collector need not scan them.
-class EntryLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """An entry of a snapshot, as a line of files.index.jsonl."""
+class PathMembers(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of objects with a path. A path that is not valid UTF-8 is in `path_b64` instead of `path`."""
 
     path: str | UnsetType = UNSET
     path_b64: str | UnsetType = UNSET
+
+    @property
+    def path_bytes(self) -> bytes:
+        """The path as bytes. Raises ValueError unless exactly one of the two members is set and valid."""
+        return path_from_fields(self.path, self.path_b64)
+
+
+# Without `gc`, because entries contain no cycles and the garbage collector need not scan them.
+class EntryLine(PathMembers, frozen=True, kw_only=True, gc=False):
+    """An entry of a snapshot, as a line of files.index.jsonl."""
+
     kind: EntryKind
     executable: bool
     size: int
@@ -114,10 +124,10 @@ def is_safe_path(path: bytes) -> bool:
     return not any(part in enclosed for part in _UNSAFE_PARTS)
 
 
-def encode_entry(entry: Entry) -> bytes:
-    """Return the line of an entry in files.index.jsonl."""
+def entry_line(entry: Entry) -> EntryLine:
+    """Return an entry in its form in files.index.jsonl."""
     path, path_b64 = path_fields(entry.path)
-    line = EntryLine(
+    return EntryLine(
         path=path,
         path_b64=path_b64,
         kind=entry.kind,
@@ -125,7 +135,11 @@ def encode_entry(entry: Entry) -> bytes:
         size=entry.size,
         object=entry.object,
     )
-    return _encoder.encode(line) + b"\n"
+
+
+def encode_entry(entry: Entry) -> bytes:
+    """Return the line of an entry in files.index.jsonl."""
+    return _encoder.encode(entry_line(entry)) + b"\n"
 
 
 def encode_entries(entries: Iterable[Entry]) -> bytes:

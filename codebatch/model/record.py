@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from codebatch.model.entry import path_from_fields
+from codebatch.model.entry import PathMembers
 
 RECORD_SCHEMA = 1
 
@@ -77,16 +77,8 @@ SymbolType = Literal[
 ]
 
 
-class Located(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True, gc=False):
+class Located(PathMembers, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True, gc=False):
     """Base of all records: the file that the record describes."""
-
-    path: str | UnsetType = UNSET
-    path_b64: str | UnsetType = UNSET
-
-    @property
-    def path_bytes(self) -> bytes:
-        """The path as bytes. Raises ValueError unless exactly one of the two members is set and valid."""
-        return path_from_fields(self.path, self.path_b64)
 
 
 class File(Located, frozen=True, kw_only=True, tag="file"):

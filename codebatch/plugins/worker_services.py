@@ -15,8 +15,8 @@ from codebatch.protocol.launch import QUESTIONS_MODULE, SILENCING_MODULE, SOURCE
 
 RuleSwitch = Callable[[bytes, str, str], bool | None]
 """Returns whether a rule is off, by path, tool and rule ID; None for a rule that the settings do not know."""
-UnreportedReason = Literal["suppressed", "withheld", "partially_parsed", ""]
-"""Why lint does not report a finding; empty if that is unknown."""
+UnreportedReason = Literal["suppressed", "unknown", ""]
+"""Why lint may have a finding without reporting it: a comment, or a limit or doubt. Empty if it has no such finding."""
 FindingsOfFile = tuple[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str, str, str]], bool]
 """Path, content, contexts, findings (line, tool, rule ID, message), and whether the file may have suppressions."""
 
@@ -76,7 +76,7 @@ class AbsenceServices(Protocol):
     """Reasons why lint reports no finding (`codebatch_workers.runtime.absence_reasons`)."""
 
     def rule_switch(self, settings: Mapping[str, Json]) -> RuleSwitch | None: ...
-    def told_of_a_file(self) -> tuple[frozenset[str], frozenset[str], int]: ...
+    def per_file_limits(self) -> tuple[frozenset[str], frozenset[str], int]: ...
     def are_silenced(
         self, path: bytes, content: bytes, contexts: Mapping[str, bytes], findings: Sequence[tuple[int, str]]
     ) -> list[bool]: ...

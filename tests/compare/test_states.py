@@ -32,7 +32,9 @@ def test_the_weightiest_is_told(new: Diagnostic, by: Pass, state: State) -> None
 
 
 def test_what_is_silenced_is_mended_by_nobody_even_where_its_file_is_gone() -> None:
-    assert state_of_old("rule_off", is_file_gone=False) == "suppressed"
-    assert state_of_old("path", is_file_gone=True) == "not_comparable"
-    assert state_of_old(None, is_file_gone=True) == "removed"
-    assert (state_of_new("rule_off"), state_of_new(None)) == ("not_comparable", "new")
+    assert state_of_old("configuration", is_suppressed=True, is_file_gone=False) == "suppressed"
+    assert state_of_old("suppressed", is_suppressed=True, is_file_gone=True) == "suppressed"
+    assert state_of_old("configuration", is_suppressed=False, is_file_gone=False) == "not_comparable"
+    assert state_of_old("not_checked", is_suppressed=False, is_file_gone=True) == "not_comparable"
+    assert state_of_old(None, is_suppressed=False, is_file_gone=True) == "removed"
+    assert (state_of_new("configuration"), state_of_new(None)) == ("not_comparable", "new")

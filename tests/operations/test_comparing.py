@@ -149,15 +149,16 @@ _CASES: dict[str, tuple[dict[str, str], dict[str, str], tuple[str, str | None], 
     "mended": ({"a.py": _X}, {"a.py": "x = 1\n"}, ("fixed", None), ("new", None)),
     "gone with its file": ({"a.py": _X, "b": ""}, {"b": ""}, ("removed", None), ("new", None)),
     "rule off": (
-        {"a.py": _X}, {"a.py": _X, "codebatch.toml": _RULE_OFF}, ("suppressed", "rule_off"), (_NOT, "rule_off"),
+        {"a.py": _X}, {"a.py": _X, "codebatch.toml": _RULE_OFF},
+        ("suppressed", "configuration"), (_NOT, "configuration"),
     ),
     "rule off where it went": (
         {"a.py": _X, "codebatch.toml": _OFF_BELOW}, {"new/a.py": _X, "codebatch.toml": _OFF_BELOW},
-        ("suppressed", "rule_off"), (_NOT, "rule_off"),
+        ("suppressed", "configuration"), (_NOT, "configuration"),
     ),
     "rule of one's own": (
         {"a.py": "int(1)\n", "codebatch.toml": _RULE}, {"a.py": "int(1)\n"},
-        ("suppressed", "rule_off"), (_NOT, "rule_off"),
+        ("suppressed", "configuration"), (_NOT, "configuration"),
     ),
     "syntax error": ({"a.py": "x = (\n"}, {"a.py": "x = 1\n"}, ("fixed", None), ("new", None)),
     "noqa": (
@@ -176,19 +177,20 @@ _CASES: dict[str, tuple[dict[str, str], dict[str, str], tuple[str, str | None], 
     ),
     "few rules check": (
         {"a.js": "// TODO x\nf(1)\n", "codebatch.toml": _ALL}, {"a.js": "\0", "codebatch.toml": _ALL},
-        (_NOT, "skipped"), (_NOT, "skipped"),
+        (_NOT, "not_checked"), (_NOT, "not_checked"),
     ),
     "failed": (
         {"a.py": "x = 1\n", "codebatch.toml": _OWN, "own.py": _SAYS},
-        {"a.py": "x = 2\n", "codebatch.toml": _OWN, "own.py": _RAISES}, (_NOT, "failed"), (_NOT, "failed"),
+        {"a.py": "x = 2\n", "codebatch.toml": _OWN, "own.py": _RAISES}, (_NOT, "not_checked"), (_NOT, "not_checked"),
     ),
     "not run": (
         {"a.py": "x = 1\n", "codebatch.toml": _OWN, "own.py": _SAYS}, {"a.py": "x = 1\n"},
-        (_NOT, "task"), (_NOT, "task"),
+        (_NOT, "not_checked"), (_NOT, "not_checked"),
     ),
     "another version": (
         {"a.py": "x = 1\n", "codebatch.toml": _OWN, "own.py": _SAYS},
-        {"a.py": "x = 1\n", "codebatch.toml": _OWN, "own.py": _SAYS_NOTHING}, (_NOT, "tool"), (_NOT, "tool"),
+        {"a.py": "x = 1\n", "codebatch.toml": _OWN, "own.py": _SAYS_NOTHING},
+        (_NOT, "configuration"), (_NOT, "configuration"),
     ),
     "configured otherwise": (
         {"a.py": "# HACK\n", "codebatch.toml": _TODO % "HACK"}, {"a.py": "# HACK\n", "codebatch.toml": _TODO % "NOTE"},
@@ -223,7 +225,7 @@ def test_part_of_a_tree_mends_nothing_elsewhere(tmp_path: Path) -> None:
         whole, part = (opened.batch(each.id) for each in opened.batches())
         told = [(_row(each)[2], each.state, each.reason) for each in compare_batches(whole, part).differences()]
         assert told == [
-            ("lib/b.py", "not_comparable", "path"),
+            ("lib/b.py", "not_comparable", "not_checked"),
             ("src/a.py", "fixed", None),
             ("src/a.py", "new", None),
         ]
@@ -238,7 +240,7 @@ def test_without_contents_findings_are_compared_by_what_they_say(tmp_path: Path)
         pack.unlink()
     with codebatch.open(tmp_path / ".codebatch", project=tmp_path) as opened:
         comparison = _compare(opened)
-        found = [_row(each) for each in comparison.differences() if each.reason != "lost"]
+        found = [_row(each) for each in comparison.differences() if each.reason != "unknown"]
         assert [(state, by, path, code) for state, by, path, _, _, code in found] == [
             ("moved", "message", "edited.py", "F401"),
             ("fixed", None, "edited.py", "F401"),

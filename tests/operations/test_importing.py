@@ -174,8 +174,8 @@ def test_a_later_run_is_without_it_and_says_so(project: Project) -> None:
     batch, notes = project.run()
     assert batch.about.plan_digest == project.first.about.plan_digest
     assert batch.about.imports == {}
-    told = f"imported findings of other are only in batch {imported.id}; to add them to the new batch, import the reports again"
-    assert told in notes
+    note = f"imported findings of other are only in batch {imported.id}; to add them to the new batch, "
+    assert note + "import the reports again" in notes
     assert not [note for note in project.run()[1] if "other" in note], "told once"
     project.take(LINES, "other")
     (project.tree / "b.py").write_bytes(b"import a\nimport c\n")
@@ -199,8 +199,8 @@ def test_what_was_imported_of_two_trees_is_compared(project: Project) -> None:
     second = project.take(later, "other").batch
     assert states(project, first, second, "other") == [("new", "", "N"), ("fixed", "", "other")]
     assert states(project, run, second, "other") == [
-        ("not_comparable", "task", "N"),
-        ("not_comparable", "task", "C"),
+        ("not_comparable", "not_checked", "N"),
+        ("not_comparable", "not_checked", "C"),
     ]
 
 
@@ -212,8 +212,8 @@ def test_two_imports_of_one_program_are_not_taken_for_one_another(project: Proje
     project.run()
     for task in ("one", "two"):
         alone = project.take(said.replace(b":2", b":3"), task).batch
-        assert states(project, both, alone, "t") == [("not_comparable", "task", "C")]
-        assert states(project, alone, both, "t") == [("not_comparable", "task", "C")]
+        assert states(project, both, alone, "t") == [("not_comparable", "not_checked", "C")]
+        assert states(project, alone, both, "t") == [("not_comparable", "not_checked", "C")]
         project.run()
 
 

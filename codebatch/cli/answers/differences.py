@@ -30,18 +30,10 @@ COUNTED: tuple[State, ...] = ("moved", "unchanged", "suppressed", "not_comparabl
 """States that are only counted."""
 
 _REASONS = {
-    "path": "outside the paths of the other batch",
-    "excluded": "the file is excluded from the other batch",
-    "lost": "the file may have moved: its content is missing",
-    "task": "the other batch did not run this task",
-    "failed": "in the other batch the task failed or has not reached this file",
-    "rule_off": "the rule is off in the other batch",
+    "not_checked": "not checked in the other batch",
+    "configuration": "in the other batch the rule is off, or the tool has another version or configuration",
     "suppressed": "suppressed by a comment in the other batch",
-    "skipped": "in the other batch few rules check this kind of file",
-    "partially_parsed": "in the other batch syntax errors keep most rules from checking the file",
-    "withheld": "in the other batch, other code in the file keeps the rule from reporting it",
-    "tool": "checked by another version of the tool",
-    "configuration": "checked with another configuration; the line did not change",
+    "unknown": "the other batch may have it without reporting it",
 }
 
 

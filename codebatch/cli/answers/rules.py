@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from codebatch.cli.answers.schemas import PathMembers
+from codebatch.model.entry import PathMembers
 from codebatch.query.filters.filters import JsonRecord
 
 

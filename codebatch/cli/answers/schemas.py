@@ -7,16 +7,10 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from codebatch.model.entry import EntryLine, PathMembers
 from codebatch.model.record import Diagnostic, Failure, FileClass, ParseState
 from codebatch.operations.queries.source_line import SourceLine
 from codebatch.query.filters.filters import JsonRecord
-
-
-class PathMembers(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of objects with a path. A path that is not valid UTF-8 is in `path_b64` instead of `path`."""
-
-    path: str | UnsetType = UNSET
-    path_b64: str | UnsetType = UNSET
 
 
 class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,16 +74,7 @@ class ListedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     source: str
 
 
-class EntryRow(PathMembers, frozen=True, kw_only=True):
-    """An entry of a snapshot."""
-
-    kind: str
-    executable: bool
-    size: int
-    object: str
-
-
-class FileRow(EntryRow, frozen=True, kw_only=True):
+class FileRow(EntryLine, frozen=True, kw_only=True):
     """A file in the answer of `codebatch files`. Members that the batch does not know are missing."""
 
     lang: str | UnsetType = UNSET
@@ -226,35 +211,18 @@ class AnswerOrigin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InspectedOrigin(PathMembers, frozen=True, kw_only=True):
-    """The answer of `codebatch inspect FILE --explain`: the records of a file, and their origin. `complete`, `percent`,
-    `stale` and `paths` are as in the answer of `codebatch summary`.
-    """
+    """The records of a file, and their origin."""
 
-    batch_id: str
     records: tuple[JsonRecord, ...]
     explain: AnswerOrigin
-    project: str
-    complete: bool
-    percent: float
-    stale: bool | None
-    paths: tuple[str, ...]
 
 
 class LineInspected(PathMembers, frozen=True, kw_only=True):
-    """The answer of `codebatch inspect FILE:LINE`. `source` has this line and the lines around it.
+    """The answer of `codebatch inspect FILE:LINE`. `source` has this line and the lines around it."""
 
-    `complete`, `percent`, `stale` and `paths` are as in the answer of `codebatch summary`.
-    """
-
-    batch_id: str
     line: int
     source: tuple[SourceLine, ...]
     records: tuple[JsonRecord, ...]
-    project: str
-    complete: bool
-    percent: float
-    stale: bool | None
-    paths: tuple[str, ...]
 
 
 class SqlColumn(msgspec.Struct, frozen=True, kw_only=True):
@@ -264,19 +232,11 @@ class SqlColumn(msgspec.Struct, frozen=True, kw_only=True):
     type: str
 
 
-class SqlAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer of `codebatch sql`. Each row maps the names of the columns to values. `complete`, `percent`, `stale`
-    and `paths` are as in the answer of `codebatch summary`.
-    """
+class SqlRows(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows of an SQL query. Each row maps the names of the columns to values."""
 
-    batch_id: str
     columns: tuple[SqlColumn, ...]
     rows: tuple[JsonRecord, ...]
-    project: str
-    complete: bool
-    percent: float
-    stale: bool | None
-    paths: tuple[str, ...]
 
 
 class ReferenceRow(PathMembers, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from codebatch.cli.framework.context import CommandContext, table, whole_batch_o
 from codebatch.cli.framework.groups import Group, group_with_common_options
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_of
-from codebatch.operations.gate.baselines import Update, counted_by_rule, create_baseline, read_baseline, update_baseline
+from codebatch.operations.gate.baselines import counted_by_rule, create_baseline, read_baseline, update_baseline
 
 _file = click.argument("file", type=click.Path(path_type=Path))
 
@@ -24,20 +24,6 @@ class BaselineMade(AnswerScope, frozen=True, kw_only=True):
 
     path: str
     findings: int
-
-
-class BaselineUpdated(Update, frozen=True, kw_only=True):
-    """The answer of `codebatch baseline update`. `complete`, `percent`, `stale` and `paths` are as in the answer of
-    `codebatch summary`.
-    """
-
-    batch_id: str
-    path: str
-    project: str
-    complete: bool
-    percent: float
-    stale: bool | None
-    paths: tuple[str, ...]
 
 
 class BaselineRule(msgspec.Struct, frozen=True, kw_only=True):

@@ -45,8 +45,8 @@ class CheckedBatch(msgspec.Struct, frozen=True, kw_only=True):
     is_clean: bool
 
 
-class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer of `codebatch check`.
+class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of a quality gate.
 
     - `base_reason`: why this base was chosen, or why there is no base.
     - `compared`: whether there is a base. Without a base, `passed` is true.
@@ -57,8 +57,6 @@ class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
     - `on_unchanged_lines`: with `--changed-lines`, the number of other regressions that were ignored because their
       lines are unchanged since the base.
     - `list_command`: the command that lists all regressions.
-
-    `complete`, `percent`, `stale` and `paths` are as in the answer of `codebatch summary`.
     """
 
     passed: bool
@@ -74,12 +72,6 @@ class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
     allowed: tuple[JsonRecord, ...]
     allowed_count: int
     list_command: str | None
-    batch_id: str
-    project: str
-    complete: bool
-    percent: float
-    stale: bool | None
-    paths: tuple[str, ...]
 
 
 @command()

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 import msgspec
+from msgspec.structs import asdict
 
 from codebatch.cli.answers.differences import (
     COUNTED,
@@ -28,6 +29,7 @@ from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import CommandContext, Form, with_common_options
 from codebatch.cli.framework.filter_options import filter_options
+from codebatch.cli.framework.format_option import chosen_form
 from codebatch.cli.framework.formats import FOR_PROGRAMS, columns_of, write_rows
 from codebatch.cli.framework.read_report import explain_option
 from codebatch.cli.output.widths import fitted, terminal_width
@@ -35,12 +37,10 @@ from codebatch.compare.differences import Change
 from codebatch.compare.states import IMPROVEMENTS, REGRESSIONS, State
 from codebatch.errors import BatchIncomplete, InvalidInput, ToolMismatch
 from codebatch.model.entry import display_path
-from codebatch.model.task import Json
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.api.store import Store
 from codebatch.operations.comparison.comparison import CHANGED, KINDS, Comparison, of_files_alone
 from codebatch.operations.project.stores import StorePlace
-from codebatch.query.fields import NO_LANGUAGES, JsonRecord, value_of
 from codebatch.query.filters.arguments import path_of
 from codebatch.query.filters.record_options import OutputFilters
 from codebatch.store.batches.batches import BatchDir
@@ -246,15 +246,12 @@ def _answer(
     first: str = "",
 ) -> int:
     """Emit a comparison. Text output shows only the states `states_shown`. Return the exit status."""
-    if context.as_json and options.form not in (None, "json"):
-        raise InvalidInput(f"-o {options.form} cannot be used with --json")
-    form: Form = "json" if context.as_json else options.form or "plain"
-    context = msgspec.structs.replace(context, as_json=form == "json")
+    form, context = chosen_form(context, options.form)
     shown = [change for state in states_shown for change in changes_found if change.state == state]
     cut = shown[: options.limit or LINES_SHOWN] if options.form is None else shown[: options.limit]
     if form == "json":
         emit_comparison(context, comparison, lambda: context.print(document(changes_found[: options.limit]), ()))
-    elif options.form is None:
+    elif form is None:
         changes = difference_lines(cut, states_shown, with_pass=context.explain)
         every = [first, *changes] if first else [*changes, *(_rest(comparison, shown, states_shown) if shown else ())]
         lines = [fitted(line, terminal_width()) for line in every]
@@ -262,7 +259,7 @@ def _answer(
     else:
         columns = ("state", *columns_of(form, comparison.kinds), *(("reason",) if form in FOR_PROGRAMS else ()))
         rows = map(row_of, cut)
-        emit_comparison(context, comparison, lambda: write_rows(form, rows, columns, _value))
+        emit_comparison(context, comparison, lambda: write_rows(form, rows, columns))
     if form != "json" and len(cut) < len(shown):
         context.note(f"{len(shown) - len(cut):,} more; show them with --limit {len(shown)}")
     if not first and (options.form is not None or not shown):
@@ -290,7 +287,7 @@ def _diff_answer(comparison: Comparison, changes_found: Sequence[Change]) -> Dif
     removed_count = counts["fixed"] + counts["removed"]
     changed_count = sum(counts[state] for state in _CHANGED_IN_BOTH)
     return DiffAnswer(
-        **_head(comparison),
+        **asdict(_head(comparison)),
         added=tuple(map(row_of, of("new", "added"))),
         removed=tuple(map(row_of, of("fixed", "removed"))),
         changed=tuple(map(pair_of, of(*_CHANGED_IN_BOTH))),
@@ -310,29 +307,21 @@ def _diff_answer(comparison: Comparison, changes_found: Sequence[Change]) -> Dif
 def _regressions_answer(comparison: Comparison, changes_found: Sequence[Change]) -> RegressionsAnswer:
     rows = tuple(map(row_of, changes_found))
     count = sum(comparison.counts[state] for state in REGRESSIONS)
-    return RegressionsAnswer(**_head(comparison), regressions=rows, count=count, states=dict(comparison.counts))
+    return RegressionsAnswer(**asdict(_head(comparison)), regressions=rows, count=count, states=dict(comparison.counts))
 
 
 def _improvements_answer(comparison: Comparison, changes_found: Sequence[Change]) -> ImprovementsAnswer:
     rows = tuple(row_of(change, is_old=True) for change in changes_found)
     count = sum(comparison.counts[state] for state in IMPROVEMENTS)
-    return ImprovementsAnswer(**_head(comparison), improvements=rows, count=count, states=dict(comparison.counts))
+    return ImprovementsAnswer(
+        **asdict(_head(comparison)), improvements=rows, count=count, states=dict(comparison.counts)
+    )
 
 
-class _Head(TypedDict):
-    """Members of an answer that identify the batches and their completeness."""
-
-    old_batch_id: str
-    new_batch_id: str
-    project: str
-    complete: bool
-    percent: float
-    stale: bool | None
-
-
-def _head(comparison: Comparison) -> _Head:
+def _head(comparison: Comparison) -> ComparedBatches:
+    """Return the members that identify the batches and their completeness."""
     old, new = comparison.old, comparison.new
-    return _Head(
+    return ComparedBatches(
         old_batch_id=old.question.batch.id,
         new_batch_id=new.question.batch.id,
         project=display_path(new.question.batch.about.project_root),
@@ -340,7 +329,3 @@ def _head(comparison: Comparison) -> _Head:
         percent=min(old.whole.percent, new.whole.percent),
         stale=new.question.is_stale,
     )
-
-
-def _value(row: JsonRecord, field: str) -> Json:
-    return value_of(row, field, NO_LANGUAGES)

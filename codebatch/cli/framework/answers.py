@@ -34,8 +34,10 @@ if TYPE_CHECKING:
 class AnswerScope(msgspec.Struct, frozen=True, kw_only=True):
     """The batch of an answer, and whether the answer is complete and current.
 
-    `project` is the root of the batch's project. `percent` is the percentage of the needed results that exist. `stale`:
-    the tree has changed since; null if unknown. `paths` restrict the batch.
+    - `project`: the root of the batch's project.
+    - `complete`, `percent`: whether all results that the answer needs exist, or else the percentage that exists.
+    - `stale`: whether files have changed since the batch was made, or null if this is unknown.
+    - `paths`: the paths to which the batch is restricted. It is empty if the batch covers the whole project.
     """
 
     batch_id: str
@@ -98,7 +100,7 @@ def emit_rows(
 
 
 def emit_formatted(
-    context: CommandContext, answer: Answer[object], write: Callable[[], None], *, if_none: str = ""
+    context: CommandContext, answer: Answer[object], write: Callable[[], object], *, if_none: str = ""
 ) -> int:
     """Emit an answer in a format of its own, which `write` writes to standard output. Return the exit status.
 
@@ -132,7 +134,7 @@ def emit_document(
     return status_of(completeness)
 
 
-def emit_comparison(context: CommandContext, comparison: Comparison, write: Callable[[], None]) -> None:
+def emit_comparison(context: CommandContext, comparison: Comparison, write: Callable[[], object]) -> None:
     """Emit a comparison of two batches, which `write` writes to standard output.
 
     The older batch is expected to be stale, so changes of its tree are not reported.

@@ -6,12 +6,25 @@ import functools
 from collections.abc import Callable
 
 import click
+import msgspec
 
 from codebatch.cli.framework.common_options import Form, common_option
+from codebatch.cli.framework.context import CommandContext
 from codebatch.cli.framework.groups import global_options_of
 from codebatch.errors import InvalidInput
 
 ESCAPE_FORMULAS = "escape_formulas"
+
+
+def chosen_form(context: CommandContext, form: Form | None) -> tuple[Form | None, CommandContext]:
+    """Return the output format, None by default, and the context. `-o json` has the effect of `--json`.
+
+    Raises InvalidInput if `--json` and another format are given.
+    """
+    if context.as_json and form not in (None, "json"):
+        raise InvalidInput(f"-o {form} cannot be used with --json")
+    form = "json" if context.as_json else form
+    return form, msgspec.structs.replace(context, as_json=form == "json")
 
 
 def form_option(function: Callable[..., object]) -> Callable[..., object]:

@@ -17,7 +17,7 @@ from codebatch.cli.output.terminal import printable
 from codebatch.cli.output.widths import terminal_width
 from codebatch.model.record import KINDS
 from codebatch.model.task import Json
-from codebatch.query.fields import DERIVED, JsonRecord, fields_of
+from codebatch.query.fields import DERIVED, NO_LANGUAGES, JsonRecord, fields_of, value_of
 from codebatch.query.filters.shaping import cell
 
 FOR_PROGRAMS = ("json", "jsonl", "csv")
@@ -56,13 +56,17 @@ def columns_of(form: Form, kinds: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*several, *(field for kind in ordered for field in _COLUMNS[kind])]))
 
 
+def _value(row: JsonRecord, field: str) -> Json:
+    return value_of(row, field, NO_LANGUAGES)
+
+
 def write_rows(
     form: Form,
     rows: Iterable[JsonRecord],
     columns: Sequence[str],
-    value: Callable[[JsonRecord, str], Json],
+    value: Callable[[JsonRecord, str], Json] = _value,
 ) -> None:
-    """Write rows to standard output in any format except JSON.
+    """Write rows to standard output in any format except JSON. `value` returns the value of a row in a column.
 
     Control characters are escaped, except in JSON lines and in CSV that is not written to a terminal.
     """

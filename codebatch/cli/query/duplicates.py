@@ -14,7 +14,7 @@ from codebatch.cli.framework.answers import ask, emit_document, emit_formatted
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import CommandContext, Form, path_option, query_batch_option, with_common_options
-from codebatch.cli.framework.format_option import form_option
+from codebatch.cli.framework.format_option import chosen_form, form_option
 from codebatch.cli.framework.path_arguments import chosen_paths, paths_argument
 from codebatch.cli.output.tables import wrapped
 from codebatch.cli.output.terminal import printable
@@ -22,7 +22,7 @@ from codebatch.cli.output.widths import fitted_path, terminal_width
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_of
-from codebatch.query.fields import JsonRecord, record_path
+from codebatch.query.fields import JsonRecord
 
 if TYPE_CHECKING:
     from codebatch.operations.api.batch import Batch
@@ -79,12 +79,10 @@ def duplicates(
 
     Each PATH selects the blocks that have a location in a file, or in the files below a directory.
     """
-    if context.as_json and form not in (None, "json"):
-        raise InvalidInput(f"-o {form} cannot be used with --json")
+    form, context = chosen_form(context, form)
     if show is not None and limit is not None:
         raise InvalidInput("--limit cannot be used with --show")
     batch = ask(context, batch_reference)
-    form = "json" if context.as_json else form
     shown = 1 if show is not None else limit or (_BLOCKS_SHOWN if form is None else None)
     asked = chosen_paths(batch, paths, path)
     answer = batch.copies(least=least, first=show or 1, limit=shown, path=asked, everything=everything)
@@ -96,13 +94,13 @@ def duplicates(
         context.note(f"{blocks.excluded:,} hidden, with at most one location outside {others}; show them with --all")
     if form == "json":
         document = {"batch_id": batch.id, **msgspec.to_builtins(blocks)}
-        return emit_document(msgspec.structs.replace(context, as_json=True), answer, document, ())
+        return emit_document(context, answer, document, ())
     if_none = "" if blocks.blocks else "no duplicate blocks"
     if form is not None:
         from codebatch.cli.framework.formats import write_rows
 
         rows = [row for block in blocks.blocks for row in _rows(block)]
-        write = partial(write_rows, form, rows, _COLUMNS, _value)
+        write = partial(write_rows, form, rows, _COLUMNS)
         return emit_formatted(context, answer, write, if_none=if_none)
     lines = list(_lines(batch, blocks, is_alone=show is not None))
     status = emit_formatted(context, answer, partial(context.print, None, lines), if_none=if_none)
@@ -118,10 +116,6 @@ def _rows(block: DuplicateBlock) -> Iterator[JsonRecord]:
     about: JsonRecord = {"number": block.number, "lines": block.lines, "copies": block.copies, "group": block.group}
     for place in block.locations:
         yield about | msgspec.to_builtins(place)
-
-
-def _value(row: JsonRecord, field: str) -> object:
-    return record_path(row) if field == "path" else row.get(field)
 
 
 def _lines(batch: Batch, blocks: DuplicateBlocks, *, is_alone: bool) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, get_args
 
@@ -140,10 +141,7 @@ def _answer(
         _add_summary(context, places.summary, exported)
     noun = "definition" if form == "ctags" else "finding"
     if places.export is None:
-
-        def write() -> None:
-            sys.stdout.buffer.write(exported.data)
-
+        write = partial(sys.stdout.buffer.write, exported.data)
         return emit_formatted(context, answer, write, if_none="" if exported.count else f"no {noun}s")
     write_target(places.export, exported.data)
     size = len(exported.data)

@@ -6,16 +6,13 @@ import shlex
 from functools import partial
 from typing import cast
 
-import msgspec
-
 from codebatch.cli.framework.answers import ask, emit_formatted, emit_rows
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import CommandContext, Form, path_option, query_batch_option, with_common_options
-from codebatch.cli.framework.format_option import form_option
+from codebatch.cli.framework.format_option import chosen_form, form_option
 from codebatch.cli.framework.path_arguments import chosen_paths, path_clause, paths_argument
 from codebatch.errors import InvalidInput, InvalidQuery
-from codebatch.model.task import Json
 from codebatch.model.text.quantities import count_of
 from codebatch.operations.queries.code_search import FILE_SECONDS_MAX
 from codebatch.query.fields import JsonRecord, record_path
@@ -74,15 +71,12 @@ def find(
     occurs twice, both occurrences must match the same text. For anything else, write a query; `codebatch ast FILE`
     shows the nodes.
     """
-    if context.as_json and form not in (None, "json"):
-        raise InvalidInput(f"-o {form} cannot be used with --json")
+    form, context = chosen_form(context, form)
     if is_count and (limit or is_files):
         raise InvalidInput(f"--{'limit' if limit else 'files'} cannot be used with --count")
     if query is None and pattern is None and paths:
         hint = f"give the pattern as an option: codebatch find -l {language} --pattern {shlex.quote(paths[0])}"
         raise InvalidInput("one of --pattern and --query is required", hint=hint)
-    form = "json" if context.as_json else form or "plain"
-    context = msgspec.structs.replace(context, as_json=form == "json")
     batch = ask(context, batch_reference)
     asked = chosen_paths(batch, paths, path)
     try:
@@ -110,12 +104,12 @@ def find(
     elif is_count:
         rows, columns = [{"count": sum(cast("int", row["places"]) for row in rows)}], ("count",)
         document = rows[0]
-    if form in ("json", "plain"):
+    if form in (None, "json", "plain"):
         lines = (_line(row) for row in rows)
         return emit_rows(context, answer, document, lines, if_none="" if is_count else if_none)
     from codebatch.cli.framework.formats import write_rows
 
-    return emit_formatted(context, answer, partial(write_rows, form, rows, columns, _value), if_none=if_none)
+    return emit_formatted(context, answer, partial(write_rows, form, rows, columns), if_none=if_none)
 
 
 def _none_found(files: int, language: str, path: str | tuple[str, ...]) -> str:
@@ -133,10 +127,6 @@ def _line(row: JsonRecord) -> str:
     source = str(row["source"])
     shown = source if len(source) <= _SHOWN_MAX else f"{source[:_SHOWN_MAX]} … ({count_of(len(source), 'character')})"
     return f"{record_path(row)}:{row['line']}:{row['column']}: {shown.strip()}"
-
-
-def _value(row: JsonRecord, field: str) -> Json:
-    return record_path(row) if field == "path" else row.get(field)
 
 
 def _show_place(context: CommandContext, error: InvalidQuery) -> None:

@@ -14,13 +14,12 @@ from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import CommandContext, Form, query_batch_option, with_common_options
 from codebatch.cli.framework.filter_options import filter_options
+from codebatch.cli.framework.format_option import chosen_form
 from codebatch.cli.framework.path_arguments import chosen_paths, paths_argument
 from codebatch.cli.output.widths import fitted, terminal_width
 from codebatch.errors import InvalidInput
 from codebatch.model.record import SEVERITIES, Severity
-from codebatch.model.task import Json
 from codebatch.model.text.quantities import count_of
-from codebatch.query.fields import NO_LANGUAGES, JsonRecord, value_of
 
 if TYPE_CHECKING:
     from codebatch.operations.queries.batch_query import BatchQuery
@@ -67,8 +66,7 @@ def findings(
     """
     if with_hints and severity:
         raise InvalidInput("--all cannot be used with --severity")
-    if context.as_json and form not in (None, "json"):
-        raise InvalidInput(f"-o {form} cannot be used with --json")
+    form, context = chosen_form(context, form)
     batch = ask(context, batch_reference)
     answer = batch.findings(
         severity=SEVERITIES if with_hints else severity or None,
@@ -79,15 +77,14 @@ def findings(
         where=where,
         task=task,
     )
-    if context.as_json or form == "json":
+    if form == "json":
         shown_findings = cut(answer.found, limit)
-        context = msgspec.structs.replace(context, as_json=True)
         return emit_document(context, answer, {"batch_id": batch.id, **msgspec.structs.asdict(shown_findings)}, ())
     if form not in (None, "plain"):
         from codebatch.cli.framework.formats import columns_of, write_rows
 
         rows = [record for rule in cut(answer.found, limit).rules for record in rule.findings]
-        write = partial(write_rows, form, rows, columns_of(form, ("diagnostic",)), _value)
+        write = partial(write_rows, form, rows, columns_of(form, ("diagnostic",)))
         return emit_formatted(context, answer, write, if_none="" if rows else _NONE)
     shown = cut(answer.found, limit) if limit else cut(without_floods(answer.found), SHOWN)
     lines = finding_lines(answer.question, shown.rules, terminal_width())
@@ -149,7 +146,3 @@ def _hidden_notes(findings: FindingsByRule, shown: FindingsByRule) -> Iterator[s
         yield f"{hidden:,} more; show them with --limit {findings.count}"
     if findings.hints_hidden:
         yield f"{count_of(findings.hints_hidden, 'hint')} hidden; show them with --all"
-
-
-def _value(row: JsonRecord, field: str) -> Json:
-    return value_of(row, field, NO_LANGUAGES)

@@ -21,10 +21,8 @@ from codebatch.cli.framework.context import (
     table,
     with_common_options,
 )
-from codebatch.cli.framework.format_option import form_option
+from codebatch.cli.framework.format_option import chosen_form, form_option
 from codebatch.cli.framework.path_arguments import chosen_paths, paths_argument
-from codebatch.errors import InvalidInput
-from codebatch.model.task import Json
 from codebatch.operations.hotspots.hotspots import (
     FUNCTION_LEAST,
     HOTSPOTS_MAX,
@@ -34,7 +32,7 @@ from codebatch.operations.hotspots.hotspots import (
     HotspotBy,
     Hotspots,
 )
-from codebatch.query.fields import JsonRecord, record_path
+from codebatch.query.fields import record_path
 
 _TITLES = {
     "cognitive": "complexity",
@@ -107,8 +105,7 @@ def hotspots(
     `?` marks an unknown number. Commits are unknown without a git history. Dependents are unknown in languages in which
     files can use each other without imports.
     """
-    if context.as_json and form not in (None, "json"):
-        raise InvalidInput(f"-o {form} cannot be used with --json")
+    form, context = chosen_form(context, form)
     batch = ask(context, batch_reference)
     asked = chosen_paths(batch, paths, path)
     answer = batch.hotspots(
@@ -116,10 +113,9 @@ def hotspots(
     )
     result = answer.found
     _report_notes(context, result)
-    if context.as_json or form == "json":
+    if form == "json":
         document = {"batch_id": answer.question.batch.id, "by": by, **msgspec.to_builtins(result)}
-        as_json = msgspec.structs.replace(context, as_json=True)
-        return emit_document(as_json, answer, document, ())
+        return emit_document(context, answer, document, ())
     if_none = "" if result.rows else "no hotspots"
     if least is None and not of_files and by in OF_FUNCTIONS:
         functions = "other functions" if result.excluded else "functions"
@@ -132,11 +128,7 @@ def hotspots(
     columns = [field for field in Hotspot.__struct_fields__ if any(_has(each, field) for each in result.rows)]
     rows = [msgspec.to_builtins(each) for each in result.rows]
     columns = ["path", *(each for each in columns if each not in ("path", "path_b64"))]
-    return emit_formatted(context, answer, partial(write_rows, form, rows, columns, _value), if_none=if_none)
-
-
-def _value(row: JsonRecord, field: str) -> Json:
-    return record_path(row) if field == "path" else row.get(field)
+    return emit_formatted(context, answer, partial(write_rows, form, rows, columns), if_none=if_none)
 
 
 def _has(hotspot: Hotspot, field: str) -> bool:

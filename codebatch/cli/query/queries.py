@@ -16,17 +16,17 @@ from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import CommandContext, Form, query_batch_option, table, with_common_options
 from codebatch.cli.framework.filter_options import task_option
+from codebatch.cli.framework.format_option import chosen_form
 from codebatch.cli.framework.formats import FOR_PROGRAMS, STREAMED, columns_of, write_painted, write_rows
 from codebatch.cli.framework.groups import Group, group_with_common_options
 from codebatch.cli.framework.path_arguments import chosen_paths, paths_argument
 from codebatch.cli.framework.record_types import RecordQuery, RecordTypeCommand, filtering
 from codebatch.cli.output.records import record_line, summary_lines
-from codebatch.errors import InvalidInput
 from codebatch.model.task import Json
 from codebatch.model.text.quantities import count_of
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.queries.ranking import METRIC, Ranking
-from codebatch.query.fields import NO_LANGUAGES, JsonRecord, record_path, value_of
+from codebatch.query.fields import JsonRecord, record_path
 
 ERRORS_SHOWN = 50
 TOP_SHOWN = 10
@@ -143,7 +143,8 @@ def _noun_command(noun: str) -> click.Command:
 
 
 def _answer_records(context: CommandContext, batch: Batch, asked: RecordQuery) -> int:
-    form, context = _form(context, asked)
+    chosen, context = chosen_form(context, asked.form)
+    form: Form = chosen or "plain"
     if asked.is_count or asked.group_by or asked.noun == "stats":
         return _answer_counts(context, batch, asked, form)
     fields = asked.fields
@@ -171,12 +172,8 @@ def _answer_records(context: CommandContext, batch: Batch, asked: RecordQuery) -
     if form == "plain" and not fields:
         return emit_rows(context, answer, (), map(record_line, rows), if_none=if_none)
     columns = fields or columns_of(form, answer.asked.possible_kinds)
-    write = partial(write_rows, form, rows, columns, _selected_value if fields else _value)
+    write = partial(write_rows, form, rows, columns, *((_selected_value,) if fields else ()))
     return emit_formatted(context, answer, write, if_none=if_none)
-
-
-def _value(row: JsonRecord, field: str) -> Json:
-    return value_of(row, field, NO_LANGUAGES)
 
 
 def _selected_value(row: JsonRecord, field: str) -> Json:
@@ -207,14 +204,6 @@ def _answer_counts(context: CommandContext, batch: Batch, asked: RecordQuery, fo
         return emit_rows(context, answer, (), lines, if_none=if_none)
     write = partial(write_rows, form, rows, columns, JsonRecord.get)
     return emit_formatted(context, answer, write, if_none=if_none)
-
-
-def _form(context: CommandContext, asked: RecordQuery) -> tuple[Form, CommandContext]:
-    """Return the output format and the context. `-o json` has the effect of `--json`. Raises InvalidInput."""
-    if context.as_json and asked.form not in (None, "json"):
-        raise InvalidInput(f"-o {asked.form} cannot be used with --json")
-    form: Form = "json" if context.as_json else asked.form or "plain"
-    return form, msgspec.structs.replace(context, as_json=form == "json")
 
 
 def _code_lines(batch: Batch, ranked: list[tuple[str, int]], task: str | None) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -63,12 +64,7 @@ def report(context: CommandContext, pair: tuple[str, ...], batch_reference: str 
             raise InvalidInput("--json cannot be used with -o -")
         older, batch = _named_batches(context, pair, batch_reference)
         answer = make_report(batch, older=older)
-        page = answer.found
-
-        def write() -> None:
-            sys.stdout.buffer.write(page)
-
-        return emit_formatted(context, answer, write)
+        return emit_formatted(context, answer, partial(sys.stdout.buffer.write, answer.found))
     target = target_of(REPORT_FILE if output is None else output, "codebatch report -o report.html")
     if output is None:
         output = REPORT_FILE

@@ -17,9 +17,8 @@ import msgspec
 from codebatch.cli.framework.answers import ask, emit_document, emit_formatted
 from codebatch.cli.framework.commands import HelpfulCommand, command
 from codebatch.cli.framework.context import CommandContext, Form, query_batch_option, with_common_options
-from codebatch.cli.framework.format_option import form_option
+from codebatch.cli.framework.format_option import chosen_form, form_option
 from codebatch.cli.framework.formats import STREAMED, write_rows
-from codebatch.errors import InvalidInput
 from codebatch.model.task import Json
 from codebatch.operations.queries.batch_query import Answer
 from codebatch.operations.queries.sql import Rows
@@ -57,13 +56,10 @@ def sql(context: CommandContext, statement: str, batch_reference: str | None, fo
 
     `codebatch sql "describe files"` lists the columns of a view.
     """
-    if context.as_json and form not in (None, "json"):
-        raise InvalidInput(f"-o {form} cannot be used with --json")
-    form = "json" if context.as_json else form or "table"
-    context = msgspec.structs.replace(context, as_json=form == "json")
+    form, context = chosen_form(context, form)
     batch = ask(context, batch_reference)
     with _exiting_on_signals(), batch.sql(statement) as answer:
-        return _answer(context, answer, form)
+        return _answer(context, answer, form or "table")
 
 
 def _answer(context: CommandContext, answer: Answer[Rows], form: Form) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from types import UnionType
 from typing import get_args
@@ -14,10 +15,9 @@ from codebatch.cli.answers import rules
 from codebatch.cli.answers import schemas as answers
 from codebatch.cli.answers.analysis_status import StatusAnswer
 from codebatch.cli.answers.differences import DiffAnswer, ImprovementsAnswer, RegressionsAnswer
-from codebatch.cli.answers.findings import CopiesAnswer, FindingsAnswer, HotspotsAnswer
 from codebatch.cli.answers.work_status import WorkStatus
-from codebatch.cli.compare.baseline import BaselineMade, BaselineRule, BaselineUpdated
-from codebatch.cli.compare.check import CheckAnswer
+from codebatch.cli.compare.baseline import BaselineMade, BaselineRule
+from codebatch.cli.compare.check import CheckReport
 from codebatch.cli.framework.answers import AnswerScope
 from codebatch.cli.framework.commands import HelpfulOption as CommandOption
 from codebatch.cli.framework.explain_answers import EXPLAINED, ExplainedCommand
@@ -36,24 +36,29 @@ from codebatch.cli.store.snapshots import SnapshotShown
 from codebatch.cli.work.ask import AskAnswer
 from codebatch.cli.work.control import AttemptRow
 from codebatch.cli.work.log import LogRow
-from codebatch.cli.work.questions import QuestionRow
 from codebatch.errors import CodebatchError
+from codebatch.model.entry import EntryLine
 from codebatch.model.record import Record
 from codebatch.model.task import PIPELINES
 from codebatch.model.work.event import AnyEvent
+from codebatch.operations.gate.baselines import Update
+from codebatch.operations.hotspots.hotspots import HotspotBy, Hotspots
 from codebatch.operations.maintenance.cache_misses import MissesAnswer
 from codebatch.operations.maintenance.diagnosis import Diagnosis
 from codebatch.operations.project.scaffolding import NewRule, NewTask
 from codebatch.operations.queries.batches import ShardStatus, TaskStatus
+from codebatch.operations.queries.duplicates import DuplicateBlocks
+from codebatch.operations.queries.findings import FindingsByRule
 from codebatch.operations.queries.mentions import Mentions
 from codebatch.operations.runs.indexing import IndexAnswer
 from codebatch.query.answers.dependencies import Cycle, Dependent, FileImport
-from codebatch.query.answers.summary import SummaryAnswer
+from codebatch.query.answers.summary import Summary
 from codebatch.selftests.catalogue import GateAbout, GateExplainAnswer
 from codebatch.selftests.findings import BundleResult, GateResult
 from codebatch.store.results.untrusted import UntrustedKey
 from codebatch.work.control.analysis import Analysis
 from codebatch.work.control.dry_run import Rehearsal
+from codebatch.work.control.questions import OpenQuestion
 
 _EVERYWHERE = {"store", "color", *FLAGS}
 
@@ -134,14 +139,25 @@ _NOTES = ("notes", tuple[str, ...])
 
 def _rows(name: str, type_: object, *members: tuple[str, object]) -> type[msgspec.Struct]:
     """Return the type of an answer whose rows are the member `records`, with further members."""
+    return _answer_type(name, AnswerScope, [("records", type_), *members])
+
+
+def _scoped(name: str, content: type[msgspec.Struct], *members: tuple[str, object]) -> type[msgspec.Struct]:
+    """Return the type of an answer that has the members of `content` and of AnswerScope, and further members."""
+    scope = [(field.name, field.type) for field in msgspec.structs.fields(AnswerScope)]
+    new_members = [member for member in scope if member[0] not in content.__struct_fields__]
+    return _answer_type(name, content, [*new_members, *members], content.__doc__)
+
+
+def _answer_type(
+    name: str, base: type[msgspec.Struct], members: list[tuple[str, object]], *texts: str | None
+) -> type[msgspec.Struct]:
     words = "".join(map(str.capitalize, name.split("-")))
-    all_members = [("records", type_), *members]
-    answer = msgspec.defstruct(f"{words}Answer", all_members, bases=(AnswerScope,), frozen=True, kw_only=True)
-    shown = name.replace("-", " " if name.startswith("query-") else " --", 1)
-    answer.__doc__ = (
-        f"The answer of `codebatch {shown}`.\n\n`complete`, `percent`, `stale` and `paths` are as in the answer of "
-        "`codebatch summary`."
-    )
+    answer = msgspec.defstruct(f"{words}Answer", members, bases=(base,), frozen=True, kw_only=True)
+    shown = name.replace("-", " " if name.startswith(("query-", "baseline-")) else " --", 1)
+    scope = "`complete`, `percent`, `stale` and `paths` are as in the answer of `codebatch summary`."
+    all_texts = (f"The answer of `codebatch {shown}`.", *texts, AnswerScope.__doc__ if name == "summary" else scope)
+    answer.__doc__ = "\n\n".join(inspect.cleandoc(text or "") for text in all_texts)
     return answer
 
 
@@ -153,7 +169,7 @@ ANSWERS: dict[str, object] = {
     "ask": AskAnswer,
     "baseline-create": BaselineMade,
     "baseline-show": list[BaselineRule],
-    "baseline-update": BaselineUpdated,
+    "baseline-update": _scoped("baseline-update", Update, ("path", str)),
     "batch-init": answers.BatchMade,
     "batch-list": list[answers.BatchRow],
     "batch-outputs": answers.BatchOutputs,
@@ -161,13 +177,13 @@ ANSWERS: dict[str, object] = {
     "cancel": WorkStatus | StatusAnswer,
     "callers": _rows("callers", list[answers.CallerRow], _NOTES),
     "cat-object": ObjectShown,
-    "check": CheckAnswer,
+    "check": _scoped("check", CheckReport),
     "completion": answers.Completion,
     "config-show": dict[str, answers.Setting],
     "def": _rows("def", list[Record], _NOTES),
     "diagnose": Diagnosis,
     "diff": DiffAnswer,
-    "duplicates": CopiesAnswer,
+    "duplicates": _scoped("duplicates", DuplicateBlocks),
     "error": answers.ErrorAnswer,
     "errors": _rows("errors", list[answers.ErrorFound | answers.FailureFound]),
     "events": AnyEvent,
@@ -175,10 +191,10 @@ ANSWERS: dict[str, object] = {
     "explain-miss": MissesAnswer,
     "export": ExportWritten,
     "files": _rows("files", list[answers.FileRow]),
-    "files-snapshot": list[answers.EntryRow],
+    "files-snapshot": list[EntryLine],
     "files-why": answers.WhyTaken,
     "find": _rows("find", list[answers.FoundPlace] | dict[str, int]),
-    "findings": FindingsAnswer,
+    "findings": _scoped("findings", FindingsByRule),
     "follow": AnyEvent,
     "gate-bundle": BundleResult,
     "gate-explain": GateExplainAnswer,
@@ -189,7 +205,7 @@ ANSWERS: dict[str, object] = {
     "graph-cycles": _rows("graph-cycles", list[Cycle]),
     "graph-dot": _rows("graph-dot", list[tuple[str, str]]),
     "help": HelpShown,
-    "hotspots": HotspotsAnswer,
+    "hotspots": _scoped("hotspots", Hotspots, ("by", HotspotBy)),
     "impact": _rows("impact", list[Dependent], ("mentions", Mentions | None)),
     "impact-tests": _rows("impact-tests", list[str], ("mentions", Mentions | None)),
     "improvements": ImprovementsAnswer,
@@ -197,8 +213,8 @@ ANSWERS: dict[str, object] = {
     "index-build": IndexAnswer,
     "init": answers.StoreMade,
     "inspect": _rows("inspect", list[Record]),
-    "inspect-explain": answers.InspectedOrigin,
-    "inspect-line": answers.LineInspected,
+    "inspect-explain": _scoped("inspect-explain", answers.InspectedOrigin),
+    "inspect-line": _scoped("inspect-line", answers.LineInspected),
     "pin": answers.Pinned,
     "pipeline": answers.PipelineShown,
     "pipelines": list[answers.PipelineRow],
@@ -226,10 +242,10 @@ ANSWERS: dict[str, object] = {
     "snapshot-list": list[answers.ListedSnapshot],
     "snapshot-show": SnapshotShown,
     "snapshot-take": answers.SnapshotTaken,
-    "sql": answers.SqlAnswer,
+    "sql": _scoped("sql", answers.SqlRows),
     "status": StatusAnswer,
     "store-stats": StoreStatsAnswer,
-    "summary": SummaryAnswer,
+    "summary": _scoped("summary", Summary),
     "task-new": NewTask,
     "task-test": TaskTested,
     "task-try": TaskTried,
@@ -246,7 +262,7 @@ ANSWERS: dict[str, object] = {
     "work-dry-run": Rehearsal,
     "work-log": list[LogRow],
     "work-pause": WorkStatus,
-    "work-questions": list[QuestionRow],
+    "work-questions": list[OpenQuestion],
     "work-retry": WorkStatus,
     "work-run": WorkStatus,
     "work-set": WorkStatus,

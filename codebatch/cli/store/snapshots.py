@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
 
-from codebatch.cli.answers.schemas import EntryRow, FileRow, ListedSnapshot, SkippedPath, SnapshotTaken, WhyTaken
+from codebatch.cli.answers.schemas import FileRow, ListedSnapshot, SkippedPath, SnapshotTaken, WhyTaken
 from codebatch.cli.framework.answers import ask, emit_rows
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
@@ -20,7 +20,7 @@ from codebatch.cli.framework.groups import FLAGS, Group, group_with_common_optio
 from codebatch.cli.framework.read_report import explain_option
 from codebatch.cli.output.records import counted
 from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId
-from codebatch.model.entry import Entry, display_path, path_row
+from codebatch.model.entry import Entry, EntryLine, display_path, entry_line, path_row
 from codebatch.model.record import FileClass, ParseState
 from codebatch.model.text.quantities import count_of, human_bytes
 from codebatch.operations.project import project_snapshot
@@ -45,7 +45,7 @@ class SnapshotShown(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
     entries: int
     source: SnapshotSource
-    listing: tuple[EntryRow, ...] | UnsetType = UNSET
+    listing: tuple[EntryLine, ...] | UnsetType = UNSET
 
 
 _FLAGS = tuple(word for words, _ in FLAGS.values() for word in words)
@@ -136,16 +136,9 @@ def snapshot_show(context: CommandContext, reference: str, with_files: bool) -> 
     store = context.place.open()
     resolved = resolve_snapshot(store, reference, context.note)
     about = resolved.document
-    shown = SnapshotShown(
-        snapshot_id=about.snapshot_id,
-        created_at=about.created_at,
-        digest=about.digest,
-        files=about.files,
-        bytes=about.bytes,
-        entries=about.entries,
-        source=about.source,
-        listing=tuple(map(_entry_row, resolved.entries)) if with_files else UNSET,
-    )
+    shown = msgspec.convert(about, SnapshotShown, from_attributes=True)
+    if with_files:
+        shown = msgspec.structs.replace(shown, listing=tuple(map(entry_line, resolved.entries)))
     cells = asdict(shown) | {"source": ", ".join(about.source.roots)}
     del cells["listing"]
     lines = [f"{name.ljust(12)} {value}" for name, value in cells.items()]
@@ -230,7 +223,7 @@ def files(
         raise InvalidInput("--batch cannot be used with --snapshot")
     if snapshot_reference is not None:
         snapshot = resolve_snapshot(context.place.open(), snapshot_reference, context.note)
-        rows = [_entry_row(entry) for entry in snapshot.entries[:limit]]
+        rows = [entry_line(entry) for entry in snapshot.entries[:limit]]
         lines = (entry.text for entry in snapshot.entries[:limit])
         context.print(rows, lines, if_none="no files", name="files-snapshot")
         return 0
@@ -255,16 +248,10 @@ def _answer_why(context: CommandContext, path: Path, include: tuple[str, ...], e
     )
 
 
-def _entry_row(entry: Entry) -> EntryRow:
-    return EntryRow(
-        **path_row(entry.path), kind=entry.kind, executable=entry.executable, size=entry.size, object=entry.object
-    )
-
-
 def _file_row(entry: Entry, properties: JsonRecord) -> FileRow:
     """Return an entry with its properties from a batch, if known."""
     known_properties = {name: properties[name] for name in ("lang", "lines", "class", "parse") if name in properties}
-    row: dict[str, object] = msgspec.to_builtins(_entry_row(entry))
+    row: dict[str, object] = msgspec.to_builtins(entry_line(entry))
     return msgspec.convert(row | known_properties, FileRow)
 
 

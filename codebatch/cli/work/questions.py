@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator
 
 import click
-import msgspec
 
 from codebatch.cli.answers.trust import explaining_untrusted_commands
 from codebatch.cli.answers.work_progress import WorkProgressListener
@@ -28,27 +27,6 @@ from codebatch.work.control.questions import OpenQuestion, answer_question, open
 _DIGITS_SHOWN = 8
 
 
-class QuestionRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A question that waits for an answer.
-
-    - `kind`: `asked` if the task itself asked the question. Otherwise codebatch asks, because the task was
-      `interrupted`, printed nothing for too long (`stall`) or has no try left (`exhausted`).
-    - `choices`: the allowed answers. If there are none, any answer is allowed.
-    - `live`: whether the task keeps running while it waits.
-    - `human`: whether only a person may answer.
-    - `question`: the digest that identifies the question.
-    """
-
-    task: str
-    round: int
-    kind: str
-    text: str
-    choices: tuple[str, ...]
-    live: bool
-    human: bool
-    question: str
-
-
 @command()
 @work_batch_option
 @explain_option
@@ -62,7 +40,7 @@ def questions(context: CommandContext, batch_reference: str | None) -> None:
     waiting = open_questions(work_batch)
     context.batches.append(work_batch.batch)
     lines = [line for open_question in waiting for line in _question_lines(open_question, work_batch.batch.id)]
-    context.print([_row(open_question) for open_question in waiting], lines)
+    context.print(waiting, lines)
     if not waiting:
         context.note("no task is waiting for an answer")
 
@@ -75,19 +53,6 @@ def _question_lines(question: OpenQuestion, batch: str) -> Iterator[str]:
     if question.choices:
         yield f"    one of: {', '.join(question.choices)}"
     yield f"    codebatch work answer {question.task} ANSWER --batch {batch}"
-
-
-def _row(question: OpenQuestion) -> QuestionRow:
-    return QuestionRow(
-        task=question.task,
-        round=question.round,
-        kind=question.kind,
-        text=question.text,
-        choices=question.choices,
-        live=question.is_live,
-        human=question.is_human,
-        question=question.digest,
-    )
 
 
 @command()

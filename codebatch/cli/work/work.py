@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeVar, get_args
 
 import click
+from msgspec.structs import asdict
 
 from codebatch.cli.answers.dry_run import answer_rehearsal
 from codebatch.cli.answers.trust import explaining_untrusted_commands
@@ -252,11 +253,7 @@ def resume_work(
         lambda: run.resume_work(
             store,
             batch,
-            is_forced=wishes.is_forced,
-            only=wishes.only,
-            blocked=wishes.blocked,
-            wait_answers=wishes.wait_answers,
-            reloads=wishes.reloads,
+            **asdict(wishes),
             is_trusted=is_trusted,
             listener=listener,
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
+from typing import NamedTuple
 
 from codebatch.compare.absence.file_selection import FileSelectionDiff
 from codebatch.compare.absence.suppression_comments import OtherLine, places_there, silenced
@@ -29,6 +30,17 @@ _NONE: ToldByPath = {}
 _RARELY_CHECKED_CLASSES = frozenset(("binary", "huge", "minified", "generated", "vendored"))
 
 
+class Absence(NamedTuple):
+    """A finding without a match, and the reason why the other batch may lack it; None if the source removed it.
+
+    `is_suppressed` is set if a comment suppresses the finding in the other batch, or its rule is off there.
+    """
+
+    finding: ReportedFinding
+    reason: Reason | None
+    is_suppressed: bool
+
+
 class AbsenceReasons:
     """Reasons for the absence of records of one batch from the other.
 
@@ -51,6 +63,7 @@ class AbsenceReasons:
         self._files: dict[bytes, list[ReportedFinding]] = defaultdict(list)
         self._is_way_equal: dict[tuple[str, bytes], bool] = {}
         self._has_other: dict[str, bool] = {}
+        self._off: set[ReportedFinding] = set()
         self._unreported = UnreportedFindings(trees, side, there)
         self._selections = FileSelectionDiff(trees)
         for finding in left:
@@ -61,40 +74,37 @@ class AbsenceReasons:
                 self._mine.paths.append(path)
                 self._other.paths.append(its_other)
 
-    def found(self) -> list[tuple[ReportedFinding, Reason | None]]:
-        """Return each finding with the reason for its absence, or None if there is none. Raises StoreCorrupt."""
+    def found(self) -> list[Absence]:
+        """Return each finding with the reason for its absence. Raises StoreCorrupt."""
         reasons: dict[ReportedFinding, Reason | None] = {}
         for path, left in self._files.items():
             its_other = self._trees.path_in_other(self._side, path)
-            if not self._other.looks_at(path if its_other is None else its_other):
-                reasons.update(dict.fromkeys(left, "path"))
-            elif its_other is None:
-                reasons.update(dict.fromkeys(left, self._missing_file_reason(path)))
+            reason = self._missing_file_reason(path, its_other)
+            if reason is not None or its_other is None:
+                reasons.update(dict.fromkeys(left, reason))
             else:
                 reasons.update(self._file_reasons(path, its_other, left))
         self._unreported.ask(self._other.tasks.get(LINT), self._other.every_context)
-        return [(finding, self._unreported.reasons.get(finding, reason)) for finding, reason in reasons.items()]
+        reasons.update(self._unreported.reasons)
+        return [
+            Absence(finding, reason, is_suppressed=reason == "suppressed" or finding in self._off)
+            for finding, reason in reasons.items()
+        ]
 
     def of_task(self, task: str, record: Located) -> Reason | None:
         """Return the reason why a task need not emit a record in the other batch, or None. Raises StoreCorrupt."""
         path = record.path_bytes
         its_other = self._trees.path_in_other(self._side, path)
-        if not self._other.looks_at(path if its_other is None else its_other):
-            return "path"
-        if its_other is None:
-            return self._missing_file_reason(path)
-        if task not in self._other.records.task_names:
-            return "task"
-        if not self._other.has_result(task, its_other):
-            return "failed"
+        reason = self._missing_file_reason(path, its_other)
+        if reason is not None or its_other is None:
+            return reason
         is_of_file = isinstance(record, Metric) and not record.symbol
-        line = getattr(record, "line", 0)
-        has_line = partial(self._trees.has_line, self._side, path, its_other, line)
-        if self._is_skipped(path, its_other, has_line):
-            return "skipped"
+        has_line = partial(self._trees.has_line, self._side, path, its_other, getattr(record, "line", 0))
+        if not self._other.has_result(task, its_other) or self._is_skipped(path, its_other, has_line):
+            return "not_checked"
         if self._is_broken(path, its_other) and (is_of_file or has_line()):
-            return "partially_parsed"
-        return "tool" if self._has_other_tool(task) else None
+            return "not_checked"
+        return "configuration" if self._has_other_tool(task) else None
 
     def is_in_part(self, path: bytes) -> bool:
         """Return whether a file is partially parsed in one batch and fully parsed in the other. Raises StoreCorrupt."""
@@ -102,11 +112,16 @@ class AbsenceReasons:
         mine, other = self._mine.file(path), None if its_other is None else self._other.file(its_other)
         return mine is not None and other is not None and (_is_broken(mine, other) or _is_broken(other, mine))
 
-    def _missing_file_reason(self, path: bytes) -> Reason | None:
-        """Return the reason why a file without a match may exist in the other tree, or None."""
-        if self._selections.is_left_out(other_side(self._side), path):
-            return "excluded"
-        return "lost" if self._trees.may_have_moved else None
+    def _missing_file_reason(self, path: bytes, its_other: bytes | None) -> Reason | None:
+        """Return the reason why the other batch may lack a file that exists, or None.
+
+        `its_other` is the path of the matching file, or None if there is none.
+        """
+        if not self._other.looks_at(path if its_other is None else its_other):
+            return "not_checked"
+        if its_other is None and self._selections.is_left_out(other_side(self._side), path):
+            return "not_checked"
+        return "unknown" if its_other is None and self._trees.may_have_moved else None
 
     def _is_skipped(self, path: bytes, its_other: bytes, has_line: Callable[[], bool]) -> bool:
         """Return whether few rules check the file in the other batch, or other rules check a line that both have."""
@@ -128,21 +143,20 @@ class AbsenceReasons:
         suppressions = silenced(self._trees, self._side, path, its_other, left, places, self._other.every_context)
         unexplained: dict[ReportedFinding, OtherLine] = {}
         for finding, place, is_suppressed in zip(left, places, suppressions, strict=True):
-            if finding.task not in self._other.records.task_names:
-                yield finding, "task"
-            elif not self._other.has_result(finding.task, its_other):
-                yield finding, "failed"
+            if not self._other.has_result(finding.task, its_other):
+                yield finding, "not_checked"
             elif self._is_off(finding, its_other):
-                yield finding, "rule_off"
+                self._off.add(finding)
+                yield finding, "configuration"
             elif is_suppressed:
                 yield finding, "suppressed"
-            elif self._is_skipped(path, its_other, partial(getattr, place, "is_same")):
-                yield finding, "skipped"
-            elif finding.about.tool != "ruff" and place.is_same and self._is_broken(path, its_other):
-                yield finding, "partially_parsed"
+            elif self._is_skipped(path, its_other, partial(getattr, place, "is_same")) or (
+                finding.about.tool != "ruff" and place.is_same and self._is_broken(path, its_other)
+            ):
+                yield finding, "not_checked"
             else:
                 unexplained[finding] = place
-                yield finding, self._tool_or_configuration(finding, its_other, place)
+                yield finding, "configuration" if self._has_changed(finding, its_other, place) else None
         lint_places = {finding: place for finding, place in unexplained.items() if finding.task == LINT}
         other = self._other.file(its_other)
         self._unreported.add(path, its_other, lint_places, has_errors=other is None or other.parse == "errors")
@@ -155,20 +169,19 @@ class AbsenceReasons:
         is_off = self._other.has_off(finding.task, finding.code, its_other)
         return self._mine.has_off(finding.task, finding.code, finding.path) is not None if is_off is None else is_off
 
-    def _tool_or_configuration(self, finding: ReportedFinding, its_other: bytes, place: OtherLine) -> Reason | None:
-        """Return "tool" or "configuration" if a different version or configuration of the tool was used, otherwise
-        None.
+    def _has_changed(self, finding: ReportedFinding, its_other: bytes, place: OtherLine) -> bool:
+        """Return whether the other batch used another version of the tool.
+
+        If the line of the finding is unchanged, return also whether it used another configuration.
         """
-        if self._has_other_tool(finding.task):
-            return "tool"
-        if not place.is_same:
-            return None
+        if self._has_other_tool(finding.task) or not place.is_same:
+            return self._has_other_tool(finding.task)
         if (finding.task, finding.path) not in self._is_way_equal:
             mine, others = self._mine.needed_for(finding.task), self._other.needed_for(finding.task)
             self._is_way_equal[finding.task, finding.path] = all(
                 way_of(task) == way_of(others[name]) for name, task in mine.items()
             ) and self._mine.contexts(finding.task, finding.path) == self._other.contexts(finding.task, its_other)
-        return None if self._is_way_equal[finding.task, finding.path] else "configuration"
+        return not self._is_way_equal[finding.task, finding.path]
 
     def _has_other_tool(self, task: str) -> bool:
         if task not in self._has_other:
@@ -194,7 +207,9 @@ class BatchContext:
         return not paths or any(path == scope or path.startswith(scope + b"/") for scope in paths)
 
     def has_result(self, task: str, path: bytes) -> bool:
-        """Return whether a task has a result for a file, not a failure."""
+        """Return whether the batch ran a task, and the task has a result for a file, not a failure."""
+        if task not in self.records.task_names:
+            return False
         if task not in self._tallies:
             self._tallies[task] = self.records.source.tally((task,))
         tally = self._tallies[task]

@@ -9,7 +9,9 @@ from typing import NamedTuple
 from codebatch.compare.matching.finding_pairs import ReportedFinding
 from codebatch.compare.matching.lines import NOWHERE
 from codebatch.compare.matching.trees import Side, TreeComparison, other_side
-from codebatch.compare.rules import are_silenced, has_notes
+from codebatch.compare.rules import has_notes
+from codebatch.errors import CodebatchError
+from codebatch.plugins.worker_services import absence_services
 
 # A function that returns the contexts of a file from the plan of a batch.
 ContextsOf = Callable[[bytes], Mapping[str, bytes]]
@@ -72,7 +74,10 @@ def silenced(
     if content is None or not has_notes(content):
         return [False] * len(left)
     asked = [(place.line, finding.about.code) for place, finding in zip(places, left, strict=True)]
-    return are_silenced(its_other, content, contexts_of(its_other), asked)
+    try:
+        return absence_services().are_silenced(its_other, content, contexts_of(its_other), asked)
+    except CodebatchError:  # The file cannot be parsed any more.
+        return [False] * len(left)
 
 
 class _Edited:

@@ -9,10 +9,10 @@ from itertools import islice
 from codebatch.compare.absence.suppression_comments import ContextsOf, OtherLine
 from codebatch.compare.matching.finding_pairs import ReportedFinding, ToldByPath
 from codebatch.compare.matching.trees import Side, TreeComparison, other_side
-from codebatch.compare.rules import LINT, has_notes, has_notes_of_others, per_file_limits, why_untold
+from codebatch.compare.rules import LINT, has_notes, has_notes_of_others
 from codebatch.compare.states import Reason
 from codebatch.model.plan import PlannedTask
-from codebatch.plugins.worker_services import FindingsOfFile
+from codebatch.plugins.worker_services import FindingsOfFile, absence_services, language_services
 
 # The number of files in one request. Each request starts ruff twice, so requests are batched.
 _FILES_MAX = 200
@@ -63,7 +63,8 @@ class UnreportedFindings:
         remaining = iter(self._places.items() if task is not None else ())
         while task is not None and (chunk := list(islice(remaining, _FILES_MAX))):
             requests = [self._make_request(*each, contexts_of(each[0][1])) for each in chunk]
-            for (_, places), reasons in zip(chunk, why_untold(task, requests), strict=True):
+            all_reasons = language_services().why_untold(task.config, requests)
+            for (_, places), reasons in zip(chunk, all_reasons, strict=True) if all_reasons else ():
                 for (finding, place), reason in zip(places.items(), reasons, strict=True):
                     if reason == "suppressed" or (reason and place.is_same):
                         self.reasons[finding] = reason
@@ -83,12 +84,13 @@ class UnreportedFindings:
             if finding.task == LINT and finding.about.tool != "ruff":
                 lines[finding.code].append(finding.about.line)
         undecided = {}
+        *_, findings_max = absence_services().per_file_limits()
         for finding, place in places.items():
-            is_whole = finding.code not in lines or len(lines[finding.code]) < per_file_limits().findings_max
+            is_whole = finding.code not in lines or len(lines[finding.code]) < findings_max
             if finding.code not in lines or (not is_whole and place.line <= max(lines[finding.code])):
                 undecided[finding] = place
             elif not is_whole and place.is_same:
-                self.reasons[finding] = "withheld"
+                self.reasons[finding] = "unknown"
         return undecided
 
     def _make_request(

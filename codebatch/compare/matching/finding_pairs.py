@@ -22,8 +22,9 @@ from codebatch.compare.matching.lines import NOWHERE
 from codebatch.compare.matching.scopes import NO_SCOPES, Scopes, have_scopes, read_scopes
 from codebatch.compare.matching.texts import Texts
 from codebatch.compare.matching.trees import Side, TreeComparison
-from codebatch.compare.rules import LINT, per_file_limits
+from codebatch.compare.rules import LINT
 from codebatch.model.record import Diagnostic
+from codebatch.plugins.worker_services import absence_services
 
 Codes = frozenset[tuple[str, str]]
 
@@ -182,7 +183,7 @@ class _Pairing:
         if lines is None:
             return
         matched_lines = lines if isinstance(lines, range) else {*lines}
-        of_names, of_files, _ = per_file_limits()
+        of_names, of_files, _ = absence_services().per_file_limits()
         by_key = {_once_key(finding, of_names, of_files): index for index, finding in enumerate(theirs)}
         pairs = []
         for index, finding in enumerate(ours):

@@ -136,10 +136,13 @@ class Comparison:
         for pair in matching.pairs:
             old, new = pair.old.about, pair.new.about
             yield Change(state_of_pair(old, new, pair.by), old, new, pair.by)
-        for finding, reason in AbsenceReasons(self.trees, "old", matching.old, self._changed_findings[1]).found():
+        for finding, reason, is_suppressed in AbsenceReasons(
+            self.trees, "old", matching.old, self._changed_findings[1]
+        ).found():
             is_file_gone = self.trees.new_path(finding.path) is None
-            yield Change(state_of_old(reason, is_file_gone=is_file_gone), finding.about, None, reason=reason)
-        for finding, reason in AbsenceReasons(self.trees, "new", matching.new, self._changed_findings[0]).found():
+            state = state_of_old(reason, is_suppressed=is_suppressed, is_file_gone=is_file_gone)
+            yield Change(state, finding.about, None, reason=reason)
+        for finding, reason, _ in AbsenceReasons(self.trees, "new", matching.new, self._changed_findings[0]).found():
             yield Change(state_of_new(reason), None, finding.about, reason=reason)
 
     def _unchanged_findings(self) -> Iterator[Change]:

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from codebatch.errors import InvalidInput
-from codebatch.model.entry import path_fields, path_from_fields
+from codebatch.model.entry import PathMembers, path_fields, path_from_fields
 from codebatch.model.task import Json
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.query.answers.function_lines import FunctionLocation
@@ -54,7 +54,7 @@ _SPARE = 20
 """Number of additional candidates, because some may be doubtful, or may have changed less often than their files."""
 
 
-class Hotspot(msgspec.Struct, frozen=True, kw_only=True):
+class Hotspot(PathMembers, frozen=True, kw_only=True):
     """A function or, if `symbol` is not set, a file, with its metrics.
 
     - `score`: the value that determines the rank.
@@ -65,8 +65,6 @@ class Hotspot(msgspec.Struct, frozen=True, kw_only=True):
     A function has only the metric that determines its rank. A file has all metrics.
     """
 
-    path: str | UnsetType = UNSET
-    path_b64: str | UnsetType = UNSET
     symbol: str | UnsetType = UNSET
     line: int | UnsetType = UNSET
     score: float

@@ -7,29 +7,22 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from codebatch.model.entry import path_fields, path_from_fields
+from codebatch.model.entry import PathMembers, path_fields, path_from_fields
 from codebatch.query.filters.decoding import decode_lines
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.sources.records import BatchRecords
 
 
-class DuplicateLocation(msgspec.Struct, frozen=True, kw_only=True):
+class DuplicateLocation(PathMembers, frozen=True, kw_only=True):
     """A location of a duplicate block. `end_line` is the line after the last line.
 
     If only a part of the block occurs here, `lines` is the number of code lines of that part. `end_line` is unset if
     the location is part of a longer block and the file cannot be read.
     """
 
-    path: str | UnsetType = UNSET
-    path_b64: str | UnsetType = UNSET
     line: int
     end_line: int | UnsetType = UNSET
     lines: int | UnsetType = UNSET
-
-    @property
-    def path_bytes(self) -> bytes:
-        """The path of the file."""
-        return path_from_fields(self.path, self.path_b64)
 
     @property
     def end(self) -> int:

@@ -60,21 +60,6 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         return self.kinds.get("failure", 0)
 
 
-class SummaryAnswer(Summary, frozen=True, kw_only=True):
-    """The answer of `codebatch summary`.
-
-    - `complete`, `percent`: whether all results that the answer needs exist, or else the percentage that exists.
-    - `stale`: whether files have changed since the batch was made, or null if this is unknown.
-    - `paths`: the paths to which the batch is restricted. It is empty if the batch covers the whole project.
-    """
-
-    project: str
-    complete: bool
-    percent: float
-    stale: bool | None
-    paths: tuple[str, ...]
-
-
 def summarise(records: BatchRecords, task: str | None = None) -> Summary:
     """Return the counts of a batch, or of one task."""
     by_task: dict[str, Counts] = {name: records.counts(name) for name in records.choose_tasks(task)}

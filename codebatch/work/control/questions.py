@@ -31,19 +31,19 @@ class OpenQuestion(msgspec.Struct, frozen=True, kw_only=True):
     - `kind`: `asked` if the task asked the question. Otherwise codebatch asks, because the task was `interrupted`,
       printed nothing for too long (`stall`) or has no try left (`exhausted`).
     - `choices`: the allowed answers. If there are none, any answer is allowed.
-    - `is_human`: only a person may answer.
-    - `is_live`: the task keeps running while it waits.
-    - `digest`: the digest that identifies the question.
+    - `is_live`, in JSON `live`: the task keeps running while it waits.
+    - `is_human`, in JSON `human`: only a person may answer.
+    - `digest`, in JSON `question`: the digest that identifies the question.
     """
 
     task: CommandId
+    round: int
     kind: Kind
     text: str
     choices: tuple[str, ...]
-    is_human: bool
-    is_live: bool
-    round: int
-    digest: Digest
+    is_live: bool = msgspec.field(name="live")
+    is_human: bool = msgspec.field(name="human")
+    digest: Digest = msgspec.field(name="question")
 
 
 def open_questions(work_batch: WorkBatch) -> list[OpenQuestion]:

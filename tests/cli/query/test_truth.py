@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.query.answers.summary import SummaryAnswer
+from codebatch.cli.framework.answers import AnswerScope
+from codebatch.query.answers.summary import Summary
 from tests.cli.process import CommandLine, Ended, make_many, wait_until, write
 
 FILES = 240
@@ -122,7 +123,7 @@ def test_a_complete_answer_says_so_where_it_is_an_object(codebatch: CommandLine)
     whole = {"complete": True, "percent": 100.0, "stale": False, "paths": []}
     summary = codebatch("summary", "--json").json
     assert whole.items() <= summary.items()
-    assert summary.keys() == {"schema", *SummaryAnswer.__struct_fields__}
+    assert summary.keys() == {"schema", *Summary.__struct_fields__, *AnswerScope.__struct_fields__}
     assert whole.items() <= codebatch("inspect", "a.py", "--json", "--explain").json.items()
     assert whole.items() <= codebatch("inspect", "a.py:1", "--json").json.items()
     assert {record["path"] for record in codebatch("inspect", "a.py", "--json").records} == {"a.py"}

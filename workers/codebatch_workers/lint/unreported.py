@@ -27,12 +27,11 @@ _NUMBER = re.compile(r"\d+")
 # lines.
 _DOUBTED = frozenset({"B015", "B018", "F401", "F405", "F821"})
 
-Why = Literal["suppressed", "withheld", "partially_parsed", ""]
+Why = Literal["suppressed", "unknown", ""]
 """The reason why a finding is not reported.
 
-`suppressed`: by a comment. `withheld`: by a limit, or because the rule is mostly wrong in the file.
-`partially_parsed`: ruff cannot parse the file.
-Empty: the finding does not exist, or is dropped because of the code around it.
+`suppressed`: by a comment. `unknown`: by a limit, because the rule is mostly wrong in the file, or because ruff cannot
+parse the file. Empty: the finding does not exist, or is dropped because of the code around it.
 """
 
 
@@ -120,19 +119,19 @@ def _why_not_by_ruff(
     findings = without_suppression.matching(file, wanted)
     is_broken = any(finding.code == SYNTAX_ERROR for finding in without_suppression.get(file, ()))
     if is_broken and not (is_project and findings):
-        return "partially_parsed"
+        return "unknown"
     if not findings:
         return ""
     if not after_suppression.matching(file, wanted):
         return "suppressed"
     if is_project:
-        return "withheld"
+        return "unknown"
     if all(is_marked(file, finding) for finding in findings):
         return "suppressed"
     is_only_doubtful = all(
         is_doubtful(file, finding) and not is_doubtful_by_file(file, finding) for finding in findings
     )
-    return "" if is_only_doubtful else "withheld"
+    return "" if is_only_doubtful else "unknown"
 
 
 class _TextRuleFindings:
@@ -147,7 +146,7 @@ class _TextRuleFindings:
         if wanted.code not in self._found:
             self._found[wanted.code] = self._find(self._rules.get(wanted.code))
         messages = self._found[wanted.code].get(wanted.line, ())
-        return "withheld" if any(wanted.is_same_as(wanted.line, message) for message in messages) else ""
+        return "unknown" if any(wanted.is_same_as(wanted.line, message) for message in messages) else ""
 
     def _find(self, rule: TextRule | None) -> dict[int, list[str]]:
         """Return the messages of a rule by line."""

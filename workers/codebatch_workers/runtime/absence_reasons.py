@@ -51,7 +51,7 @@ def rule_switch(settings: Mapping[str, Json]) -> Callable[[bytes, str, str], boo
     return is_off
 
 
-def told_of_a_file() -> tuple[frozenset[str], frozenset[str], int]:
+def per_file_limits() -> tuple[frozenset[str], frozenset[str], int]:
     """Return the rules that report once per name, the rules that report once per file, and the limit of all others."""
     return ONCE_A_NAME, ONCE_A_FILE, FINDINGS_MAX
 
