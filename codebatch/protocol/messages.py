@@ -6,7 +6,7 @@ pair that the coordinator creates. End of file means that the peer is dead.
     coordinator                                worker
         |  <------------------------------  Hello
         |  Assign  ------------------------>  |
-        |  <------------------------------  Committed, Finished | Refused
+        |  <------------------------------  Committed, Returned, Finished | Refused
         |  Shrink | Drain  ---------------->  |         (while it works)
         |  Stop  -------------------------->  |
 """
@@ -80,8 +80,9 @@ class Brief(msgspec.Struct, frozen=True, kw_only=True):
 class Assign(msgspec.Struct, frozen=True, kw_only=True, tag="assign"):
     """Execute this unit, leased under this epoch. The results in `served` are reused, not executed.
 
-    In a work batch, the unit is one command, with a brief. It was scheduled after the first `requests` requests. If a
-    command `is_repeatable`, its lease is not synced, so after a crash of the machine the command may be executed twice.
+    In a work batch, the unit is one command, with a brief. It was scheduled after the first `requests` requests. The
+    worker then executes the units in `then`, one after the other, while all succeed quickly. If a command
+    `is_repeatable`, its lease is not synced, so after a crash of the machine the command may be executed twice.
     """
 
     unit: Unit
@@ -90,6 +91,7 @@ class Assign(msgspec.Struct, frozen=True, kw_only=True, tag="assign"):
     requests: int = 0
     brief: Brief = Brief()
     is_repeatable: bool = False
+    then: tuple[Assign, ...] = ()
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
@@ -116,10 +118,19 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True, tag="finished"):
     is_worn: bool = False
 
 
-class Delayed(msgspec.Struct, frozen=True, kw_only=True, tag="delayed"):
-    """The outcome of a command cannot be made durable, because the disk refuses writes, as `message` describes.
+class Returned(msgspec.Struct, frozen=True, kw_only=True, tag="returned"):
+    """The worker does not start the last `count` commands of its assignment. It has started all before them.
 
-    The worker retries for `seconds` and then gives up.
+    Sent if commands must not wait for the current one, even if `count` is 0.
+    """
+
+    count: int
+
+
+class Delayed(msgspec.Struct, frozen=True, kw_only=True, tag="delayed"):
+    """Outcomes of commands cannot be made durable, because the disk refuses writes, as `message` describes.
+
+    Once no command runs, the worker retries for `seconds` and then gives up.
     """
 
     message: str
@@ -174,7 +185,7 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
 
 
 ToWorker = Assign | Shrink | Drain | Terminate | Proceed | Stop
-FromWorker = Hello | Refused | Committed | Finished | Delayed | GaveUp
+FromWorker = Hello | Refused | Committed | Returned | Finished | Delayed | GaveUp
 
 _encoder = msgspec.msgpack.Encoder()
 _to_worker: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)

@@ -16,7 +16,7 @@ from codebatch.model.plan import Plan
 from codebatch.model.work.command import Command
 from codebatch.model.work.work_batch import WORK_TASK, Work
 from codebatch.protocol.launch import WorkerSettings
-from codebatch.protocol.messages import Assign, Committed, Finished, FromWorker, Hello
+from codebatch.protocol.messages import Assign, Committed, Finished, FromWorker, Hello, Returned
 from codebatch.scheduling.events import WorkerId
 from codebatch.store import layout
 from codebatch.store.batches.batches import BatchDir
@@ -104,7 +104,7 @@ class Coordinator:
             if select.select([self.worker.channel], [], [], 0.1)[0]:
                 received = self.worker.receive()
                 assert received is not None, f"it has ended: {self._why()}"
-                self._heard += received
+                self._heard += [one for one in received if not isinstance(one, Returned)]  # It took its time.
         message = self._heard.pop(0)
         assert isinstance(message, kind), message
         return message

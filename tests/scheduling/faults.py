@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from codebatch.model.digest import Digest, digest_bytes
@@ -12,7 +12,10 @@ from codebatch.scheduling.work.events import Conclusion, StartCommand
 
 @dataclass
 class Worker:
-    """A worker process. `at` is how far it is with what it was given."""
+    """A worker process. `at` is how far it is with what it was given, `behind` what it was given besides.
+
+    `held` is what it ended and has not told; `known` what its coordinator knows that it is at.
+    """
 
     holder: int
     coordinator: int
@@ -22,11 +25,17 @@ class Worker:
     asks: Digest | None = None
     questions: int = 0
     told_to_end: Literal["", "cancelled", "stopped"] = ""
+    behind: list[StartCommand] = field(default_factory=list)
+    held: list[tuple[StartCommand, Conclusion]] = field(default_factory=list)
+    known: StartCommand | None = None
+    is_recalled: bool = False
+    given: list[StartCommand] = field(default_factory=list)
 
     def give(self, start: StartCommand) -> None:
         """It is to begin a command."""
         self.start, self.at = start, "given"
         self.asks, self.questions, self.told_to_end = None, 0, ""
+        self.given.append(start)
 
 
 @dataclass

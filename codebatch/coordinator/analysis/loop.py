@@ -282,8 +282,8 @@ class Coordinator:
                     # Another process committed this unit earlier. Without this scan, the work would stay open here
                     # forever.
                     self._read_commits()
-            case messages.Delayed():
-                pass  # Only workers of work batches send this message.
+            case messages.Returned() | messages.Delayed():
+                pass  # Only workers of work batches send these messages.
             case messages.Finished(is_worn=is_worn):
                 self._idle(worker, UnitDone(worker, is_worn))
             case messages.GaveUp(code=code, message=text, hint=hint):

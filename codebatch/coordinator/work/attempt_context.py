@@ -12,7 +12,7 @@ from codebatch.store.work.attempts import CommandPlaces
 
 
 def assign_of(conductor: Conductor, start: StartCommand, places: CommandPlaces) -> Assign:
-    """Return the message that assigns an attempt to a worker."""
+    """Return the message that assigns an attempt to a worker, including the attempts that follow it."""
     shard, item = places.place(start.item)
     return Assign(
         unit=Unit(shard=shard, start=item, end=item + 1, tasks=(WORK_TASK,), round=start.round),
@@ -20,6 +20,7 @@ def assign_of(conductor: Conductor, start: StartCommand, places: CommandPlaces) 
         requests=start.requests,
         brief=brief_of(conductor, start, places),
         is_repeatable=start.epoch == 1 and conductor.agenda.policies[start.item].is_repeatable,
+        then=tuple(assign_of(conductor, each, places) for each in start.then),
     )
 
 

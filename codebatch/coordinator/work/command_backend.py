@@ -45,7 +45,7 @@ class ProcessCommandBackend:
         self._settings = settings
         self._signals = SignalCounter(hears_hangup=False)
         self._channels = Channels(self._signals)
-        self._marks: dict[WorkerId, str] = {}
+        self._marks: dict[WorkerId, set[str]] = {}
         self._signals_seen = 0
         self._ends_adopted = False
         self._timers: list[tuple[int, int, int]] = []
@@ -84,7 +84,9 @@ class ProcessCommandBackend:
         """Send a message. If the worker is dead, nothing is raised; its end is reported by `wait`."""
         if isinstance(message, Assign) and worker in self._channels.workers:
             holder = self._channels.workers[worker].holder
-            self._marks[worker] = attempt_mark(holder, message.unit.shard, message.unit.start, message.epoch)
+            self._marks[worker] = {
+                attempt_mark(holder, one.unit.shard, one.unit.start, one.epoch) for one in (message, *message.then)
+            }
         if isinstance(message, Terminate) and worker in self._channels.workers:
             # A stopped process would not receive the message.
             _signal(self._channels.workers[worker].process.pid, signal.SIGCONT)
@@ -170,13 +172,13 @@ class ProcessCommandBackend:
 
     def _reap(self, worker: WorkerProcess) -> WorkerExited:
         self._channels.remove(worker)
-        mark = self._marks.pop(worker.id, None)
+        marks = self._marks.pop(worker.id, None)
         child = child_of(self._batch, worker.holder)
         if worker.killed_for == "stopped":  # The command may trace the worker, which prevents reaping of the worker.
-            self._kill_command(child, mark)
+            self._kill_command(child, marks)
         death = worker.bury()
         if death.returncode != 0:
-            self._kill_command(child, mark)
+            self._kill_command(child, marks)
         return WorkerExited(
             worker=worker.id,
             returncode=death.returncode,
@@ -186,10 +188,10 @@ class ProcessCommandBackend:
             memory_peak_bytes=death.memory_peak_bytes,
         )
 
-    def _kill_command(self, child: Child | None, mark: str | None) -> None:
+    def _kill_command(self, child: Child | None, marks: Collection[str] | None) -> None:
         self._signal_child(child, signal.SIGKILL)
-        if mark is not None:
-            kill_marked(ATTEMPT_VARIABLE, {mark})
+        if marks is not None:
+            kill_marked(ATTEMPT_VARIABLE, marks)
 
     @staticmethod
     def _signal_child(child: Child | None, number: int) -> None:

@@ -43,14 +43,19 @@ from codebatch.scheduling.work.command_plan import make_command_plan
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.events import (
     CommandAction,
+    CommandAdvanced,
     CommandEvent,
     CommandReleased,
     Concluded,
+    Conclusion,
     Consult,
     Consulted,
     DeliverAnswer,
     Due,
     MakeRequest,
+    NextStarted,
+    QueuedReturned,
+    RecallQueued,
     Requested,
     Settle,
     Signalled,
@@ -75,8 +80,10 @@ _QUIET_TURN = 20
 _READ_NS = 20_000_000  # While events keep arriving, requests and questions are read at this interval.
 
 
-def _message_of(action: TerminateCommand | DeliverAnswer | Retire) -> messages.ToWorker:
+def _message_of(action: RecallQueued | TerminateCommand | DeliverAnswer | Retire) -> messages.ToWorker:
     match action:
+        case RecallQueued():
+            return messages.Drain()
         case TerminateCommand(_, grace_seconds, task, why):
             return messages.Terminate(why=why, grace_seconds=grace_seconds, task=task)
         case DeliverAnswer():
@@ -334,7 +341,9 @@ class WorkCoordinator:
             case StartCommand():
                 self._backend.send(action.worker, assign_of(self.conductor, action, self.attempts.places))
                 self._publisher.starts(action, self._workers[action.worker])
-            case TerminateCommand() | DeliverAnswer() | Retire():
+            case CommandAdvanced(start):
+                self._publisher.starts(start, self._workers[start.worker])
+            case RecallQueued() | TerminateCommand() | DeliverAnswer() | Retire():
                 self._backend.send(action.worker, _message_of(action))
             case Settle():
                 self._settle(action)
@@ -368,15 +377,22 @@ class WorkCoordinator:
                 self._idle(worker, Ready(worker))
             case messages.Refused(epoch=epoch):
                 self._journal.write(journal.Refused(worker=self._workers[worker].holder, epoch=epoch))
+                self._advance_all(worker)
                 self._idle(worker, LeaseRefused(worker, epoch))
             case messages.Committed(commit=commit, lost=lost, used=used):
                 ended = self.attempts.hear(commit)
                 self._publisher.record_use(ended, used)
-                if ended:
-                    self._handle(Concluded(ended))
+                for one in ended:
+                    while one.item != self.conductor.running_item(worker) and self._advance(worker):
+                        pass
+                    self._handle(Concluded([one]))
                 if lost:
                     self._read_commits()
+            case messages.Returned(count=count):
+                self._handle(QueuedReturned(worker, count))
+                self._advance_all(worker)
             case messages.Finished():
+                self._advance_all(worker)
                 self._idle(worker, UnitDone(worker))
             case messages.Delayed(message=text, seconds=seconds):
                 if self._watcher is not None:
@@ -386,6 +402,18 @@ class WorkCoordinator:
                     )
             case messages.GaveUp(code=code, message=text, hint=hint):
                 self._give_up(error_of(code, text, hint))
+
+    def _advance_all(self, worker: WorkerId) -> None:
+        """Handle that a worker has begun all queued commands that it did not return, one after another."""
+        while self._advance(worker):
+            pass
+
+    def _advance(self, worker: WorkerId) -> bool:
+        """Handle that a worker has begun its next queued command. Return False if it has none."""
+        if self.conductor.next_item(worker) is None:
+            return False
+        self._handle(NextStarted(worker))
+        return True
 
     def _give_up(self, error: CodebatchError) -> None:
         if self._watcher is not None and self._error is None:
@@ -404,8 +432,9 @@ class WorkCoordinator:
         self._read_requests()  # A stop request may explain the death of the worker.
         concluded = self.attempts.read()  # The worker may have died between link(2) and its report.
         leases = {} if self._end is not None else read_leases(self._leases, self.attempts.places).leases
-        if concluded.conclusions or concluded.unreadable:
-            self._handle(concluded)
+        ended = self._advance_dead(died.worker, leases, concluded)
+        if ended or concluded.unreadable:
+            self._handle(Concluded(ended, concluded.unreadable))
         member = self._workers.pop(died.worker)
         item = self.conductor.running_item(died.worker)
         if died.returncode != 0 or item is not None:
@@ -424,6 +453,21 @@ class WorkCoordinator:
                 self._handle(WorkerDied(died.worker, "nobody"))
             else:
                 self._handle(WorkerDied(died.worker, "it" if lease.holder.holder == member.holder else "another"))
+
+    def _advance_dead(self, worker: WorkerId, leases: Mapping[int, Lease], concluded: Concluded) -> list[Conclusion]:
+        """Advance a dead worker through its queue by its leases. Return the conclusions not yet handled."""
+        ended = list(concluded.conclusions)
+        holder = self._workers[worker].holder
+        while (item := self.conductor.next_item(worker)) is not None:
+            lease = leases.get(item)
+            if lease is None or lease.holder.holder != holder:
+                break
+            current = [one for one in ended if one.item == self.conductor.running_item(worker)]
+            ended = [one for one in ended if one not in current]
+            if current:
+                self._handle(Concluded(current))
+            self._handle(NextStarted(worker))
+        return ended
 
     def _settle(self, action: Settle) -> None:
         shard, item = self.attempts.places.place(action.item)

@@ -16,6 +16,7 @@ from codebatch.scheduling.work.events import Conclusion
 from codebatch.scheduling.work.interruptions import Interruptions
 from codebatch.scheduling.work.live_questions import LiveCommandQuestions
 from codebatch.scheduling.work.open_rule import CommandStateRule
+from codebatch.scheduling.work.prefetch import PrefetchedCommands
 from codebatch.scheduling.work.request_log import AttemptStop, RequestLog
 
 
@@ -34,6 +35,7 @@ class CommandBatch:
         self._foreign: set[int] = set()
         self._at: dict[int, WorkerId] = {}
         self._running: dict[WorkerId, int] = {}
+        self._prefetched = PrefetchedCommands()
         self._settling: set[int] = set()
 
     @property
@@ -49,7 +51,8 @@ class CommandBatch:
     @property
     def given(self) -> dict[int, tuple[int, WorkerId]]:
         """Items that workers of this coordinator run or may have begun: the lease epoch and worker of each item."""
-        return {item: (self.epoch(item), worker) for item, worker in self._at.items() if self._runs(item)}
+        queued = {start.item: (start.epoch, start.worker) for start in self._prefetched.queued}
+        return queued | {item: (self.epoch(item), worker) for item, worker in self._at.items() if self._runs(item)}
 
     @property
     def requests_seen(self) -> int:
@@ -69,6 +72,11 @@ class CommandBatch:
     def running_item(self, worker: WorkerId) -> int | None:
         """Return the item that a worker runs, or None."""
         return self._running.get(worker)
+
+    def next_item(self, worker: WorkerId) -> int | None:
+        """Return the next item that is queued at a worker, or None."""
+        start = self._prefetched.next(worker)
+        return None if start is None else start.item
 
     def epoch(self, item: int) -> int:
         """Return the highest epoch under which an item was leased or will be leased."""
@@ -165,5 +173,5 @@ class CommandBatch:
 
     def _could_start(self, item: int) -> bool:
         """Return whether an item may start now or after a wait, independent of other commands."""
-        is_held = item in self._at or item in self._foreign or item in self._settling
+        is_held = item in self._at or item in self._foreign or item in self._settling or item in self._prefetched
         return not is_held and self._states.may_start(item)

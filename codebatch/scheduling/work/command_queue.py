@@ -91,6 +91,20 @@ class CommandQueue:
             held.update(pools)
         return None
 
+    def follower(self, item: int, may_follow: Callable[[int], bool]) -> int | None:
+        """Remove and return the next item if it has the same demand as a running item.
+
+        It can then take over the tokens of the running item. Return None if the next item has another demand, or if
+        `may_follow` is false for it.
+        """
+        heads = self._heads()
+        demand = self._agenda.demands[item]
+        if not heads or heads[0][1] != demand or not may_follow(self._heaps[demand][0][1]):
+            return None
+        follower = heapq.heappop(self._heaps[demand])[1]
+        self._waiting.discard(follower)
+        return follower
+
     def record_start(self) -> list[Wake]:
         """Record a start, also of an earlier coordinator. Nothing starts until the time between two starts is over."""
         seconds = self._agenda.start_every_seconds

@@ -7,7 +7,7 @@ Rules (SPEC.md "Commands"):
    derives the same states, whether it runs the batch or displays it.
 2. A command that may start waits in a queue (command_queue.py). A retry first waits for a Due, and so does the next
    start if starts must be apart. Running commands of an earlier coordinator are `foreign`: they count, even beyond
-   the limit.
+   the limit. Further commands may be queued at the worker of a started command (prefetch.py).
 3. A lease without outcome is an attempt that was stopped or interrupted, once its worker and its processes are
    dead. Its command is started again in the next epoch, or settled, as the policy demands (interruptions.py).
 4. A running command that asks a question returns its slots. Once answered, it gets them before anything new starts.
@@ -21,6 +21,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
+from msgspec.structs import replace
+
 from codebatch.model.digest import Digest
 from codebatch.model.work.request import Cancel, Request, Set, Skip, Stop, StopCause
 from codebatch.scheduling.actions import Break, Complete, Drained, Retire, Spawn
@@ -30,6 +32,7 @@ from codebatch.scheduling.work.command_plan import SLOTS, CommandPlan
 from codebatch.scheduling.work.events import (
     WHOLE,
     CommandAction,
+    CommandAdvanced,
     CommandEvent,
     CommandReleased,
     Concluded,
@@ -38,7 +41,10 @@ from codebatch.scheduling.work.events import (
     DeliverAnswer,
     Due,
     MakeRequest,
+    NextStarted,
     QuestionAsked,
+    QueuedReturned,
+    RecallQueued,
     Requested,
     Settle,
     Signalled,
@@ -102,7 +108,7 @@ class Conductor(CommandBatch):
                 actions += self._limit_time()
                 for item in sorted(set(self._histories.leased) - self._foreign):
                     actions += self._settle_interrupted(item)
-            case Ready() | LeaseRefused() | UnitDone() | WorkerDied():
+            case Ready() | LeaseRefused() | UnitDone() | NextStarted() | QueuedReturned() | WorkerDied():
                 actions += self._handle_worker_event(event)
             case Concluded():
                 actions += self._conclude(event)
@@ -121,6 +127,7 @@ class Conductor(CommandBatch):
                 self._handle_question(event)
             case DrainRequested():
                 self._is_draining = True
+                actions += [RecallQueued(worker) for worker in self._prefetched.workers]
         return actions + self._next_actions()
 
     def _handle_due(self, due: Due) -> list[CommandAction]:
@@ -138,20 +145,27 @@ class Conductor(CommandBatch):
             self._live_questions.add(event)
             self._update_question(event.item)
 
-    def _handle_worker_event(self, event: Ready | LeaseRefused | UnitDone | WorkerDied) -> list[CommandAction]:
+    def _handle_worker_event(
+        self, event: Ready | LeaseRefused | UnitDone | NextStarted | QueuedReturned | WorkerDied
+    ) -> list[CommandAction]:
         match event:
             case Ready(worker):
                 self._spawning -= 1
                 self._idle.add(worker)
             case LeaseRefused(worker, epoch):
-                refused = self._leave(worker)
+                refused = self._end(worker, is_well=False)
                 self._idle.add(worker)
                 self._histories.set_epoch(refused, max(epoch, self.epoch(refused)))
                 self._hold(refused)
             case UnitDone(worker):
-                finished = self._leave(worker)
+                finished = self._end(worker, is_well=True)
                 self._idle.add(worker)
                 return self._reopen(finished)
+            case NextStarted(worker):
+                return self._advance(worker)
+            case QueuedReturned(worker, count):
+                for item in self._prefetched.take_back(worker, count):
+                    self._queue.add(item)
             case WorkerDied():
                 return self._handle_death(event)
         return []
@@ -164,6 +178,8 @@ class Conductor(CommandBatch):
                 self._release(item)
             self._refresh(item)
         actions: list[CommandAction] = []
+        if any(one.reason == "limited" for one in concluded.conclusions) and self.closed_pools:
+            actions += [RecallQueued(worker) for worker in self._prefetched.workers]
         for item, _ in concluded.unreadable:
             if item in self._settling:  # The register for the settlement exists, but its content is invalid.
                 self._settling.discard(item)
@@ -178,7 +194,7 @@ class Conductor(CommandBatch):
                 self._spawning -= 1
                 self._deaths += 1
             return []
-        item = self._leave(lost.worker)
+        item = self._end(lost.worker, is_well=False)
         self._deaths += self.find_stop(item) is None
         if lost.leased_by == "another":
             self._hold(item)
@@ -212,7 +228,7 @@ class Conductor(CommandBatch):
         return [] if seconds is None else [Wake(WHOLE, 0, seconds)]
 
     def _stop(self, cause: StopCause, detail: str = "", *, ends: bool = True) -> list[CommandAction]:
-        """Return a request that stops running attempts.
+        """Return a request that stops running attempts and attempts queued at workers.
 
         Attempts that an earlier request terminates are omitted. A signal does not terminate adopted workers.
         """
@@ -282,12 +298,23 @@ class Conductor(CommandBatch):
         self._foreign.discard(item)
         self._give_back(item)
 
-    def _leave(self, worker: WorkerId) -> int:
+    def _end(self, worker: WorkerId, *, is_well: bool) -> int:
         """Record that a worker has nothing to do. Return the item that it had."""
+        for behind in self._prefetched.end(worker, is_well=is_well):
+            self._queue.add(behind)
+        return self._leave(worker)
+
+    def _leave(self, worker: WorkerId) -> int:
         item = self._running.pop(worker)
         del self._at[item]
         self._give_back(item)
         return item
+
+    def _advance(self, worker: WorkerId) -> list[CommandAction]:
+        left = self._leave(worker)
+        start = self._prefetched.advance(worker)
+        self._take(start)
+        return [CommandAdvanced(start), *self._reopen(left)]
 
     def _give_back(self, item: int) -> None:
         self._live_questions.forget(item)
@@ -336,10 +363,37 @@ class Conductor(CommandBatch):
     def _start(self, item: int) -> StartCommand:
         worker = min(self._idle)
         self._idle.discard(worker)
+        start = self._start_of(worker, item)
+        may_follow = self._may_follow(item)
+        self._take(start)
+        then = tuple(self._start_of(worker, each) for each in self._followers(item)) if may_follow else ()
+        self._prefetched.begin(worker, then)
+        return replace(start, then=then) if then else start
+
+    def _start_of(self, worker: WorkerId, item: int) -> StartCommand:
         round_, tried = self._histories.next_round(item), self.rule.tried(item)
-        start = StartCommand(worker, item, round_, self.epoch(item) + 1, self._requests.count, tried)
-        self._queue.take(item)
-        self._running[worker], self._at[item] = item, worker
-        self._histories.set_epoch(item, start.epoch)
-        self._refresh(item)
-        return start
+        return StartCommand(worker, item, round_, self.epoch(item) + 1, self._requests.count, tried)
+
+    def _take(self, start: StartCommand) -> None:
+        self._queue.take(start.item)
+        self._running[start.worker], self._at[start.item] = start.item, start.worker
+        self._histories.set_epoch(start.item, max(start.epoch, self.epoch(start.item)))
+        self._refresh(start.item)
+
+    def _followers(self, item: int) -> list[int]:
+        """Remove from the queue and return the items to queue at a worker behind an item."""
+        followers: list[int] = []
+        most = self._prefetched.length(len(self._queue), self._queue.capacity[SLOTS])
+        while len(followers) < most - 1 and (follower := self._queue.follower(item, self._may_follow)) is not None:
+            followers.append(follower)
+        return followers
+
+    def _may_follow(self, item: int) -> bool:
+        """Return whether an item may be queued at a worker: it was never begun and may be executed twice.
+
+        A queued item starts regardless of the outcome of the one before and without a pause between.
+        """
+        agenda = self.agenda
+        if agenda.on_failure == "stop" or agenda.start_every_seconds or not agenda.policies[item].is_repeatable:
+            return False
+        return self.epoch(item) == 0 and self._histories.next_round(item) == 1

@@ -25,6 +25,7 @@ from codebatch.scheduling.work.events import (
     Concluded,
     Conclusion,
     Due,
+    NextStarted,
     Requested,
     StartCommand,
     WorkerDied,
@@ -214,7 +215,7 @@ class EventProjector:
                 looked_at.update(one.item for one in conclusions)
                 if self._conductor.agenda.on_failure == "stop":
                     looked_at.update(range(len(self._states)))
-            case UnitDone(worker) | LeaseRefused(worker) | WorkerDied(worker):
+            case UnitDone(worker) | LeaseRefused(worker) | NextStarted(worker) | WorkerDied(worker):
                 if (start := self._at.pop(worker, None)) is not None:
                     looked_at.add(start.item)
                     is_begun = (

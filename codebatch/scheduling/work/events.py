@@ -41,6 +41,19 @@ class Concluded(msgspec.Struct, frozen=True):
     unreadable: Sequence[tuple[int, int]] = ()
 
 
+class NextStarted(msgspec.Struct, frozen=True):
+    """Start of the next command that is queued at a worker, after the end of its previous command."""
+
+    worker: WorkerId
+
+
+class QueuedReturned(msgspec.Struct, frozen=True):
+    """Return of the last `count` commands queued at a worker: its command takes long, or it was recalled."""
+
+    worker: WorkerId
+    count: int
+
+
 class WorkerDied(msgspec.Struct, frozen=True):
     """Death of a worker and of the processes of its command. Registers were read since.
 
@@ -106,6 +119,8 @@ CommandEvent = (
     | Ready
     | LeaseRefused
     | UnitDone
+    | NextStarted
+    | QueuedReturned
     | Concluded
     | WorkerDied
     | CommandReleased
@@ -121,7 +136,8 @@ CommandEvent = (
 class StartCommand(msgspec.Struct, frozen=True):
     """Assignment of a command to an idle worker, which must lease it under `epoch`, with `requests` known requests.
 
-    `tried` is the number of failed attempts since a request last opened the command.
+    `tried` is the number of failed attempts since a request last opened the command. `then` are starts queued behind
+    it; each begins when NextStarted reports it.
     """
 
     worker: WorkerId
@@ -130,6 +146,19 @@ class StartCommand(msgspec.Struct, frozen=True):
     epoch: int
     requests: int
     tried: int
+    then: tuple[StartCommand, ...] = ()
+
+
+class CommandAdvanced(msgspec.Struct, frozen=True):
+    """Notice that a worker has begun a queued command. It needs no message to the worker."""
+
+    start: StartCommand
+
+
+class RecallQueued(msgspec.Struct, frozen=True):
+    """Recall of queued commands that a worker has not begun."""
+
+    worker: WorkerId
 
 
 class Settle(msgspec.Struct, frozen=True):
@@ -190,6 +219,8 @@ class Consult(msgspec.Struct, frozen=True):
 CommandAction = (
     Spawn
     | StartCommand
+    | CommandAdvanced
+    | RecallQueued
     | Settle
     | TerminateCommand
     | MakeRequest

@@ -56,6 +56,8 @@ class SimulatedCommandCrew:
 
     def send(self, worker: WorkerId, message: messages.ToWorker) -> None:
         if worker in self.workers:
+            if isinstance(message, messages.Assign):
+                self._world.given_behind += len(message.then)
             self.workers[worker].pipe.send(message)
 
     def wake(self, item: int, round_: int, seconds: float, until_ns: int = 0) -> None:

@@ -55,6 +55,7 @@ def draw_world(seed: int, kinds: tuple[FaultKind, ...], **made: object) -> Comma
         for _ in range(chance.randint(0, 10))
     ]
     commands = [Command(id=id_, run=("true",), wait_if=chance.choice(("", "limited"))) for id_ in ids]
+    made.setdefault("gives_much", seed % 3 > 0)
     return CommandWorld(chance, commands, work, faults, **made)  # type: ignore[arg-type] # What a control plants.
 
 

@@ -34,7 +34,7 @@ KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
 
 @pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
 def test_no_command_is_lost_or_run_twice_whatever_happens(first: int) -> None:
-    happened = 0
+    happened = given_behind = 0
     for seed in range(first, first + BLOCK):
         world = draw_world(seed, KINDS)
         try:
@@ -42,6 +42,8 @@ def test_no_command_is_lost_or_run_twice_whatever_happens(first: int) -> None:
         except (AssertionError, CodebatchError) as error:
             raise AssertionError(f"seed {seed} fails: {error}") from error
         happened += world.happened.total()
+        given_behind += world.given_behind
+    assert given_behind > BLOCK / 4, "too little was given at once for this to prove anything"
     assert happened > BLOCK, "too little went wrong for this to prove anything"
 
 

@@ -48,6 +48,7 @@ from tests.proof.commands.crew import SimulatedCommandCrew, SimulatedWorker
 from tests.proof.commands.starts import Starts
 from tests.proof.commands.told import check_told
 from tests.proof.world import Clock, is_commit
+from tests.scheduling.generous import GenerousRuns
 from tests.support.calls import Fate, Operation
 from tests.support.disk import Disk
 from tests.support.schedule import Killed, Process, Schedule
@@ -104,6 +105,8 @@ class CommandWorld:
     happened: Counter[str] = field(default_factory=Counter)
     draining: set[HolderId] = field(default_factory=set)
     insisting: set[HolderId] = field(default_factory=set)
+    gives_much: bool = False
+    given_behind: int = 0
     ends: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -199,6 +202,8 @@ class CommandWorld:
                     now_ns=Clock(holder),
                     text_of=lambda command: "",
                 )
+                if self.gives_much:
+                    loop.conductor._prefetched = GenerousRuns()
                 try:
                     loop.run()
                 finally:

@@ -25,6 +25,7 @@ from codebatch.scheduling.work.event_projection import EventProjector, Happening
 from codebatch.scheduling.work.events import (
     ANY,
     CommandAction,
+    CommandAdvanced,
     CommandEvent,
     CommandReleased,
     Concluded,
@@ -34,7 +35,10 @@ from codebatch.scheduling.work.events import (
     DeliverAnswer,
     Due,
     MakeRequest,
+    NextStarted,
     QuestionAsked,
+    QueuedReturned,
+    RecallQueued,
     Requested,
     Settle,
     StartCommand,
@@ -43,6 +47,7 @@ from codebatch.scheduling.work.events import (
     WorkerDied,
 )
 from tests.scheduling.faults import Faults, Worker, end_of
+from tests.scheduling.generous import GenerousRuns
 from tests.scheduling.start_checks import StartChecks
 from tests.scheduling.stream import Stream, told_in
 from tests.scheduling.work.agendas import flat, random_agenda
@@ -72,7 +77,7 @@ class World(StartChecks):
         self.alive: dict[int, int] = {}
         self.execs: Counter[tuple[int, int]] = Counter()
         self.begun: dict[tuple[int, int], int] = {}
-        self.epoch = self.holders = self.kills = self.requested = self.stopped = 0
+        self.epoch = self.holders = self.kills = self.requested = self.ahead = self.stopped = 0
         self.ends: list[str] = []
         self.stream: Stream = []
         self.pending: Stream = []
@@ -100,6 +105,8 @@ class World(StartChecks):
         if not self.faults.sweeps_late:
             self._sweep()
         self.conductor = self.fresh()
+        if self.seed % 3:
+            self.conductor._prefetched = GenerousRuns()
         self.mine: dict[WorkerId, Worker] = {}
         self.inbox: list[CommandEvent] = []
         self.timers: list[Wake] = []
@@ -145,9 +152,10 @@ class World(StartChecks):
                 self.inbox.append(Ready(WorkerId(self._spawned)))
             case StartCommand():
                 self._give(action)
-            case DeliverAnswer(id_):
-                if id_ in self.mine:
-                    self.mine[id_].asks = None
+            case CommandAdvanced(start):
+                self.story.start(start)
+            case RecallQueued() | DeliverAnswer():
+                self._say_to(action)
             case Settle():
                 self._settle(action)
                 events.append(self.concluded())
@@ -165,10 +173,21 @@ class World(StartChecks):
                 self.end = action
 
     def _give(self, action: StartCommand) -> None:
-        self._check_start(action)
-        self._check_needs(action.item)
-        self.mine[action.worker].give(action)
+        for start in (action, *action.then):
+            self._check_start(start)
+            self._check_needs(start.item)
+        worker = self.mine[action.worker]
+        worker.known, worker.behind, worker.is_recalled = action, list(action.then), False
+        worker.give(action)
+        self.ahead += len(action.then)
         self.story.start(action)
+
+    def _say_to(self, action: RecallQueued | DeliverAnswer) -> None:
+        worker = self.mine.get(action.worker)
+        if worker is not None and isinstance(action, RecallQueued):
+            worker.is_recalled = True
+        elif worker is not None:
+            worker.asks = None
 
     def _request(self, stop: Stop, events: list[CommandEvent], *, is_due: bool = False) -> None:
         """The coordinator names attempts that are leased. Those that take their lease later are named then."""
@@ -300,6 +319,7 @@ class World(StartChecks):
         if worker.at == "given":
             if (start.item, start.epoch) in self.leases:
                 if id_ is not None:
+                    self._say(worker, id_)
                     self.inbox.append(LeaseRefused(id_, start.epoch))
                 worker.start = None
                 return
@@ -309,6 +329,8 @@ class World(StartChecks):
             self._look(worker, is_orphan)
         elif worker.at == "running":
             self._run(worker, start, is_orphan)
+            if id_ is not None and worker.start is not None and self.random.random() < 0.1:
+                self._say(worker, id_)
         else:
             self._report(worker, id_)
 
@@ -363,6 +385,7 @@ class World(StartChecks):
         start = worker.start
         assert start is not None
         if worker.ending == "stopped":
+            self._say(worker, id_, is_over=True)
             worker.start = None
             del self.workers[worker.holder]
             if id_ is not None:
@@ -370,12 +393,33 @@ class World(StartChecks):
                 self.inbox.append(WorkerDied(id_, "it"))
             return
         one = end_of(start, worker.ending, self.random)
-        self.commit(one)
+        worker.held.append((start, one))
+        if one.type == "result" and worker.behind and not worker.is_recalled and self.random.random() < 0.8:
+            worker.give(worker.behind.pop(0))
+            return
+        self._say(worker, id_, is_over=True)
         worker.start = None
         if id_ is not None:
-            is_won = self.registers[start.item, start.round] is one
-            self.inbox.append(Concluded([one]) if is_won else self.concluded())
             self.inbox.append(UnitDone(id_))
+
+    def _say(self, worker: Worker, id_: WorkerId | None, *, is_over: bool = False) -> None:
+        """A worker commits what it held, and tells of it, of what it does not begin, and of what it is at."""
+        for start, one in worker.held:
+            self.commit(one)
+            if id_ is not None:
+                if worker.known is not start:
+                    self.inbox.append(NextStarted(id_))
+                    worker.known = start
+                is_won = self.registers[start.item, start.round] is one
+                self.inbox.append(Concluded([one]) if is_won else self.concluded())
+        worker.held.clear()
+        if id_ is not None:
+            if worker.behind or not is_over:
+                self.inbox.append(QueuedReturned(id_, len(worker.behind)))
+            if worker.known is not worker.start:
+                self.inbox.append(NextStarted(id_))
+                worker.known = worker.start
+        worker.behind.clear()
 
     def _look_at_foreign(self) -> None:
         if self.end is not None:
@@ -414,7 +458,10 @@ class World(StartChecks):
             return  # It was told to end just before.
         self._sweep()
         self.handle(self.concluded())
-        start = worker.start
+        while (item := self.conductor.next_item(id_)) is not None and self.leases.get((item, 1)) == holder:
+            self.handle(NextStarted(id_))
+        item = self.conductor.running_item(id_)
+        start = None if item is None else next(one for one in reversed(worker.given) if one.item == item)
         if self.end is None:
             by = None if start is None else self.leases.get((start.item, start.epoch))
             self.handle(WorkerDied(id_, "nobody" if by is None else "it" if by == holder else "another"))

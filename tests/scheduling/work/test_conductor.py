@@ -22,11 +22,13 @@ from codebatch.scheduling.work.events import (
     Concluded,
     Conclusion,
     Due,
+    RecallQueued,
     StartCommand,
     Wake,
     WorkerDied,
 )
 from tests.scheduling.faults import Faults
+from tests.scheduling.generous import GenerousRuns
 from tests.scheduling.lived import CheckedWorld, live_out
 
 SEEDS = int(os.environ.get("CODEBATCH_PROOF_SEEDS", "200"))
@@ -44,11 +46,13 @@ KINDS = (
 
 @pytest.mark.parametrize("first", range(0, SEEDS, STEP))
 def test_whatever_is_killed_and_asked_every_rule_holds(first: int) -> None:
-    stopped = 0
+    given_behind = stopped = 0
     for seed in range(first, first + STEP):
         world = CheckedWorld(seed, KINDS[seed % len(KINDS)])
         _live(world, drains=seed % 7 == 0)
+        given_behind += world.ahead
         stopped += world.stopped
+    assert given_behind > STEP / 10, "too little was given at once for this to prove anything"
     assert stopped > STEP / 20, "too little was stopped for this to prove anything"
 
 
@@ -83,6 +87,14 @@ class _KeepsTokens(Conductor):
         if item is not None:
             self._queue.used[SLOTS] += 1
         return actions
+
+
+class _LosesWhatItGave(Conductor):
+    """What a worker was given behind the command at hand, and did not begin, is nobody's any more."""
+
+    def _end(self, worker: WorkerId, *, is_well: bool) -> int:
+        self._prefetched.end(worker, is_well=is_well)
+        return self._leave(worker)
 
 
 class _CountsTwice(Conductor):
@@ -254,6 +266,7 @@ PLANTED: dict[str, tuple[Faults, Callable[..., Conductor], str]] = {
     "skipped": (Faults(), _ForgetsSkips, "is begun in round|by the disk"),
     "answered without room": (Faults(), _GoesOnWithoutRoom, "than there is|at once than may|not alone"),
     "tokens": (DEADLY, _KeepsTokens, "tokens are left|no end"),
+    "given and not begun": (DEADLY, _LosesWhatItGave, "READY|no end|by the disk"),
     "counted twice": (Faults(), _CountsTwice, "starts while|waits for nothing|READY"),
     "memory alone": (DEADLY, _Remembers, "by the disk|is begun in round"),
     "stopped by the user": (Faults(coordinator=0.02), _BooksStopsAsAccidents, "was stopped, and is judged"),
@@ -397,6 +410,27 @@ def test_a_rate_limit_closes_its_pool_and_holds_nothing_else() -> None:
     assert conductor.closed_pools == {}
     again = Conductor(agenda, concluded=Concluded([limited]), epochs={0: 1}, requests=[_opened("a", 1)])
     assert again.closed_pools == {}, "who opens it knows that the limit is over"
+
+
+def test_what_a_worker_was_given_at_once_comes_back_where_a_pool_is_closed() -> None:
+    ids = [CommandId(id_) for id_ in "abcd"]
+    pools = {"agents": 1}
+    policies = {id_: Policy(pools=pools) for id_ in ids} | {ids[3]: Policy(pools=pools | {"db": 1}, priority=1)}
+    work = Work(
+        source="test", root=b"/", order=tuple(ids), policies=policies, strategy="parallel", max_parallel=2,
+        pools={"agents": 4, "db": 1},
+    )  # fmt: skip
+    conductor = Conductor(make_command_plan(work, ids), concluded=Concluded(()), epochs={})
+    conductor._prefetched = GenerousRuns()
+    first, second = (
+        action
+        for event in (SessionStarted(), Ready(WorkerId(1)), Ready(WorkerId(2)))
+        for action in conductor.handle(event)
+        if isinstance(action, StartCommand)
+    )
+    assert (first.item, [each.item for each in second.then]) == (3, [1, 2])
+    limited = Conclusion(item=3, round=1, type="failed", reason="limited", epoch=1, until_ns=5)
+    assert RecallQueued(second.worker) in conductor.handle(Concluded([limited]))
 
 
 def _opened(task: str, round_: int) -> Request:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -61,6 +61,16 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
         return self.type == "result" or self.reason in ("exit", "signal")
 
 
+class PeriodicChecks(Protocol):
+    """Periodic work of the worker while a command runs."""
+
+    def seconds_left(self) -> float | None:
+        """Return the number of seconds until the work is due, or None if there is none."""
+
+    def look(self, now_ns: int) -> None:
+        """Do the work if it is due."""
+
+
 class Attempt:
     """An attempt with a running process."""
 
@@ -74,6 +84,7 @@ class Attempt:
         now_ns: Callable[[], int],
         *,
         questions: AttemptQuestions,
+        run: PeriodicChecks,
         spent_seconds: float = 0.0,
     ) -> None:
         """`report_child` is called whenever the state of the process changes.
@@ -94,6 +105,7 @@ class Attempt:
         for limit in ("timeout", "memory"):
             self._watch.seconds(limit, 0)
         self._questions = questions
+        self._run = run
         self._spent_seconds = spent_seconds
         self._waited_seconds = self._seconds_at_last_check = 0.0
         self._sampled = 0
@@ -129,11 +141,14 @@ class Attempt:
     def _wait_and_check(self) -> bool:
         """Wait for an event and handle it. Return whether the attempt is over."""
         seconds = TICK_SECONDS if self._cause is None else _ENDING_TICK_SECONDS
+        if (left := self._run.seconds_left()) is not None:
+            seconds = min(seconds, left)
         self._running.wait(seconds, self._listener.channel)
         self._seen_ns = self._now_ns()
         self._watch.look(self._seen_ns / 1e9)
         self._pump()
         self._questions.look(self._seen_ns)
+        self._run.look(self._seen_ns)
         has_ended = self._running.poll()
         if has_ended and (self._cause is None or not self._running.has_company()):
             return True

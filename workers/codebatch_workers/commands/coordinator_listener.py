@@ -7,7 +7,7 @@ from collections import deque
 from codebatch.errors import StoreError
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Cancel, Skip, Stop
-from codebatch.protocol.messages import Proceed, Terminate, ToWorker
+from codebatch.protocol.messages import Drain, Proceed, Terminate, ToWorker
 from codebatch.store import layout
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.holders import LeaseReader
@@ -34,6 +34,7 @@ class CoordinatorListener:
         self._task = CommandId("")
         self._polled_ns = 0
         self.is_alone = False
+        self.is_recalled = False
         self.may_proceed = False
 
     @property
@@ -80,6 +81,8 @@ class CoordinatorListener:
                         return message
                 elif isinstance(message, Proceed):
                     self.may_proceed = True
+                elif isinstance(message, Drain):
+                    self.is_recalled = True
                 else:
                     self._later.append(message)
         except CoordinatorGone:
@@ -89,6 +92,7 @@ class CoordinatorListener:
     def _read_requests(self) -> Terminate | None:
         for request in self._requests.read()[self._requests_seen :]:
             self._requests_seen = request.n
+            self.is_recalled = True
             match request.body:
                 case Cancel(grace_seconds=grace):
                     return Terminate(why="cancelled", grace_seconds=grace)

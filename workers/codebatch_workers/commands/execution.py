@@ -16,6 +16,7 @@ from codebatch_workers.commands.attempt_questions import AttemptQuestions
 from codebatch_workers.commands.coordinator_listener import CoordinatorListener
 from codebatch_workers.commands.log import AttemptLogWriter
 from codebatch_workers.commands.result_parsing import read_asked, read_ending
+from codebatch_workers.commands.run import PrefetchedRun
 
 NOTHING = Child(0, 0, 0, 0)
 
@@ -41,6 +42,7 @@ class AttemptExecution:
         commands: Commands,
         start_of: StartOf,
         report_child: Callable[[Child], None],
+        run: PrefetchedRun,
         wall_ns: Callable[[], int],
         has_written: Callable[[], bool],
         now_ns: Callable[[], int],
@@ -58,6 +60,7 @@ class AttemptExecution:
         self._commands = commands
         self._start_of = start_of
         self._report_child = report_child
+        self._run = run
         self._wall_ns = wall_ns
         self._has_written = has_written
         self._now_ns = now_ns
@@ -122,6 +125,7 @@ class AttemptExecution:
             self._report_child,
             self._now_ns,
             questions=self._questions,
+            run=self._run,
             spent_seconds=spent_seconds,
         )
         result = attempt.run()

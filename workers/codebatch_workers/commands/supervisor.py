@@ -49,20 +49,22 @@ from codebatch.system.processes.progress_cell import (
 from codebatch_workers.commands.attempt import AttemptResult
 from codebatch_workers.commands.attempt_inputs import MaterialsMaker
 from codebatch_workers.commands.attempt_questions import AttemptQuestions
-from codebatch_workers.commands.attempt_report import AttemptReporter
 from codebatch_workers.commands.context import process_start
 from codebatch_workers.commands.coordinator_listener import CoordinatorListener
 from codebatch_workers.commands.execution import AttemptExecution
 from codebatch_workers.commands.log import EVIDENCE_BYTES, AttemptLogWriter
 from codebatch_workers.commands.process import RealCommands
 from codebatch_workers.commands.result_parsing import RESULT_BYTES_MAX
+from codebatch_workers.commands.run import PrefetchedRun
 from codebatch_workers.commands.scratch import Scratch
 from codebatch_workers.runtime.channel import Channel, CoordinatorGone, give_up
 
 _BLOCK = 256
 
-_Unfinished = Literal["refused", "ends"]
-"""The reason why nothing is to be committed: another process has the lease, or this worker must end."""
+_Then = Literal["goes on", "is over", "refused", "ends"]
+"""The next action after an attempt: the next command of the run, the end of the run, a refusal, or the end of this
+worker.
+"""
 
 
 class Supervisor:
@@ -118,9 +120,7 @@ class Supervisor:
         self._logs = root / layout.LOGS
         files.make_directory(self._logs, PRIVATE_MODE)
         self._commands: Commands = commands or RealCommands()
-        self._reporter = AttemptReporter(
-            channel, self._listener, self._committer, self._journal, now_ns=now_ns, sleep=sleep
-        )
+        self._run = PrefetchedRun(channel, self._listener, self._committer, self._journal, now_ns=now_ns, sleep=sleep)
         self._attempts = 0
         self._now_ns = now_ns
 
@@ -155,19 +155,24 @@ class Supervisor:
                     pass  # The message refers to an attempt that is over.
 
     def _do(self, assign: Assign) -> bool:
-        """Execute an assigned command. Return false if this worker must end."""
-        ended = self._attempt(assign)
-        if ended == "refused":
-            self._channel.send(Refused(epoch=assign.epoch))
-        else:
+        """Execute assigned commands one after the other. Return false if this worker must end."""
+        self._run.begin(assign)
+        self._listener.is_recalled = False
+        then: _Then = "goes on"
+        try:
+            while then == "goes on" and (next_assign := self._run.next()) is not None:
+                assign, then = next_assign, self._attempt(next_assign)
+        except StoreError:
+            with contextlib.suppress(StoreError):
+                self._run.end("ends")
+            raise
+        if then != "refused":
             self._step(assign.unit, PHASE_COMMIT)
-        if isinstance(ended, tuple):
-            self._reporter.report(assign, *ended)
+        self._run.end("ends" if then == "ends" else Refused(epoch=assign.epoch) if then == "refused" else "is idle")
         self._step(assign.unit, PHASE_IDLE)
-        return ended != "ends"
+        return then != "ends"
 
-    def _attempt(self, assign: Assign) -> tuple[AttemptResult, AttemptQuestions] | _Unfinished:
-        """Execute an attempt. Return its result and its questions."""
+    def _attempt(self, assign: Assign) -> _Then:
         unit, epoch = assign.unit, assign.epoch
         self._attempts += 1
         self._step(unit, PHASE_LEASE)
@@ -182,8 +187,7 @@ class Supervisor:
                 if self._listener.is_alone or (request is not None and request.why == "stopped"):
                     self._record_not_started(unit, epoch)
                     return "ends"
-                self._journal.add(_began(unit, epoch))
-                self._reporter.flush_journal()
+                self._run.note(_began(unit, epoch))
                 command = self._current_definition(listed, unit.round).at_try(assign.brief.tried)
                 questions = self._questions_of(command, unit, epoch, directory)
                 log = None if request is not None else self._log(command, unit, epoch, directory)
@@ -192,17 +196,11 @@ class Supervisor:
                     self._record_not_started(unit, epoch)
                 raise
             if log is None:
-                cancelled = AttemptResult(type="cancelled")
-                self._journal.add(_event_of(assign, cancelled, None))
-                return cancelled, questions
+                return self._finish(assign, AttemptResult(type="cancelled"), None, questions)
             result = self._execute(command, assign, directory, log, questions)
             has_no_processes = command.leftovers == "kill" and not result.left
             log.close()
-            self._journal.add(_event_of(assign, result, log))
-            if result.type is None:
-                self._reporter.flush_journal()
-                return "ends"  # The lease stays, so the attempt appears to run until this process ends.
-            return result, questions
+            return self._finish(assign, result, log, questions)
         finally:
             self._scratch.end(directory, has_no_processes=has_no_processes)
 
@@ -266,11 +264,22 @@ class Supervisor:
             commands=self._commands,
             start_of=start_of,
             report_child=self._cell.write_child,
+            run=self._run,
             wall_ns=wall_ns,
             has_written=lambda: not self._scratch.is_untouched(directory),
             now_ns=self._now_ns,
         )
         return execution.run()
+
+    def _finish(
+        self, assign: Assign, result: AttemptResult, log: AttemptLogWriter | None, questions: AttemptQuestions
+    ) -> _Then:
+        """Record the result of an attempt."""
+        self._run.note(_event_of(assign, result, log))
+        if result.type is None:
+            return "ends"  # The lease stays, so the attempt appears to run until this process ends.
+        self._run.add(assign, result, questions)
+        return "goes on" if result.type == "result" else "is over"
 
     def _command(self, unit: Unit) -> Command:
         """Return the definition of a unit's command from the task list. Raises StoreCorrupt."""

@@ -1,0 +1,86 @@
+"""Prefetching: commands that are queued at a worker, to be begun one after another without a round trip.
+
+It saves most of the overhead of short commands. The queue of a worker grows while its commands end quickly, and is
+empty otherwise. So no command waits behind a long one for longer than the worker needs to detect that it is long.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from codebatch.scheduling.events import WorkerId
+from codebatch.scheduling.work.events import StartCommand
+
+RUN_COMMANDS_MAX = 16
+
+
+class PrefetchedCommands:
+    """Commands that are queued at workers and, as far as known, not begun."""
+
+    def __init__(self) -> None:
+        self._queues: dict[WorkerId, deque[StartCommand]] = {}
+        self._begun: dict[WorkerId, int] = {}
+        self._queued: set[int] = set()
+        self._length = 1
+
+    def __contains__(self, item: int) -> bool:
+        """Return whether an item is queued at a worker."""
+        return item in self._queued
+
+    @property
+    def workers(self) -> list[WorkerId]:
+        """Workers with queued commands, sorted."""
+        return sorted(worker for worker, behind in self._queues.items() if behind)
+
+    @property
+    def queued(self) -> list[StartCommand]:
+        """Starts that are queued at workers. Some may have begun by now."""
+        return [start for worker in self.workers for start in self._queues[worker]]
+
+    def length(self, waiting: int, slots: int) -> int:
+        """Return the number of commands to assign at once: at most an equal share of the `waiting` commands."""
+        return min(self._length, max(1, -(-waiting // max(1, slots))))
+
+    def begin(self, worker: WorkerId, behind: Iterable[StartCommand]) -> None:
+        """Record that a worker was assigned a command, with others queued behind it."""
+        self._queues[worker] = deque(behind)
+        self._begun[worker] = 1
+        self._queued.update(start.item for start in self._queues[worker])
+
+    def next(self, worker: WorkerId) -> StartCommand | None:
+        """Return the next start that is queued at a worker, or None."""
+        behind = self._queues.get(worker)
+        return behind[0] if behind else None
+
+    def advance(self, worker: WorkerId) -> StartCommand:
+        """Record that a worker has begun its next queued command. Return its start."""
+        start = self._queues[worker].popleft()
+        self._begun[worker] += 1
+        self._queued.discard(start.item)
+        return start
+
+    def take_back(self, worker: WorkerId, count: int) -> list[int]:
+        """Record that a worker returned the last `count` items. Return the items.
+
+        The next queues are limited to the number of commands that the worker began before.
+        """
+        behind = self._queues[worker]
+        assert count <= len(behind), "more came back than was given"
+        self._length = max(1, self._begun[worker] + len(behind) - count - 1)
+        items = [behind.pop().item for _ in range(count)]
+        self._queued.difference_update(items)
+        self._begun[worker] = 0
+        return items
+
+    def end(self, worker: WorkerId, *, is_well: bool) -> list[int]:
+        """Record that a worker is finished or dead. Return the items that it did not begin.
+
+        If `is_well` and all queued commands were begun, the next queues may be twice as long.
+        """
+        behind, begun = self._queues.pop(worker, ()), self._begun.pop(worker, 0)
+        if is_well and not behind:
+            self._length = min(RUN_COMMANDS_MAX, max(self._length, 2 * begun))
+        items = [start.item for start in behind]
+        self._queued.difference_update(items)
+        return items

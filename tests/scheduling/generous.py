@@ -1,0 +1,12 @@
+"""Runs that are as long as there is something to give: small worlds see few else."""
+
+from __future__ import annotations
+
+from codebatch.scheduling.work.prefetch import RUN_COMMANDS_MAX, PrefetchedCommands
+
+
+class GenerousRuns(PrefetchedCommands):
+    """Gives all at once, to whoever is first."""
+
+    def length(self, waiting: int, slots: int) -> int:
+        return RUN_COMMANDS_MAX

@@ -1,0 +1,205 @@
+"""Runs: the commands that a worker received in one assignment, and the messages about them.
+
+Commands are started one after the other, without a message of the coordinator in between. Their outcomes are made
+durable in one commit and reported in one message: when no command is left, when a command does not succeed, or after
+RUN_SECONDS. Commands that are not started by then are returned. So a long command delays no other command, and earlier
+results are known while it runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Callable
+from itertools import takewhile
+from typing import Literal
+
+from codebatch.errors import StoreUnwritable
+from codebatch.model.digest import Digest
+from codebatch.model.outcome import Commit, Used
+from codebatch.protocol.messages import Assign, Committed, Delayed, Finished, FromWorker, Refused, Returned
+from codebatch.store.batches.journal import Journal, JournalEvent
+from codebatch.store.results.outcomes import Committer, EncodedOutcome, attempt_outcome
+from codebatch_workers.commands.attempt import AttemptResult
+from codebatch_workers.commands.attempt_questions import AttemptQuestions
+from codebatch_workers.commands.coordinator_listener import CoordinatorListener
+from codebatch_workers.runtime.channel import Channel, CoordinatorGone
+
+RUN_SECONDS = 0.1
+COMMIT_SECONDS = 60.0
+_COMMIT_EVERY_SECONDS = 1.0
+
+
+class _FinishedAttempt:
+    __slots__ = ("assign", "question", "questions", "result")
+
+    def __init__(self, assign: Assign, result: AttemptResult, questions: AttemptQuestions) -> None:
+        self.assign = assign
+        self.result = result
+        self.questions = questions
+        self.question = Digest("")
+
+
+class PrefetchedRun:
+    """The successive runs of one worker."""
+
+    def __init__(
+        self,
+        channel: Channel,
+        listener: CoordinatorListener,
+        committer: Committer,
+        journal: Journal,
+        *,
+        now_ns: Callable[[], int],
+        sleep: Callable[[float], None],
+    ) -> None:
+        """`now_ns` is a clock that stops in suspend."""
+        self._channel = channel
+        self._listener = listener
+        self._committer = committer
+        self._journal = journal
+        self._now_ns = now_ns
+        self._sleep = sleep
+        self._rest: deque[Assign] = deque()
+        self._finished: list[_FinishedAttempt] = []
+        self._due_ns: int | None = None
+        self._is_begun = self._is_returned = self._is_delayed = False
+        self._seconds = 0.0
+
+    def begin(self, assign: Assign) -> None:
+        """Start a run with the commands of an assignment."""
+        self._rest = deque((assign, *assign.then))
+        self._due_ns = self._now_ns() + round(RUN_SECONDS * 1e9)
+        self._is_begun = self._is_returned = self._is_delayed = False
+        self._seconds = 0.0
+
+    def next(self) -> Assign | None:
+        """Return the next command to start, or None if the run is over."""
+        if not self._rest or (self._is_begun and not self._may_continue()):
+            return None
+        self._is_begun = True
+        return self._rest.popleft()
+
+    def _may_continue(self) -> bool:
+        return not (self._is_returned or self._listener.is_recalled or self._listener.is_alone) and bool(
+            self.seconds_left()
+        )
+
+    def seconds_left(self) -> float | None:
+        """Return the number of seconds until a report is due, or None if it was sent."""
+        return None if self._due_ns is None else max(0.0, (self._due_ns - self._now_ns()) / 1e9)
+
+    def note(self, event: JournalEvent) -> None:
+        """Add an event to the journal. It is written with the next report."""
+        self._journal.add(event)
+
+    def add(self, assign: Assign, result: AttemptResult, questions: AttemptQuestions) -> None:
+        """Add a finished attempt that is to be committed."""
+        self._finished.append(_FinishedAttempt(assign, result, questions))
+        self._seconds += result.seconds
+
+    def look(self, now_ns: int) -> None:
+        """If the running command takes long, report this and the earlier results. Retry commits that failed."""
+        if self._due_ns is None or now_ns < self._due_ns:
+            return
+        self._due_ns = None
+        messages: list[FromWorker] = [self._return()] if self._rest or not self._is_returned else []
+        try:
+            while self._finished:
+                messages.insert(-1, self._commit())
+        except StoreUnwritable as error:
+            self._due_ns = now_ns + round(_COMMIT_EVERY_SECONDS * 1e9)
+            self._report_delay(error)
+        self._flush_journal()
+        # The running command must not be disturbed if the coordinator has ended.
+        with contextlib.suppress(CoordinatorGone):
+            self._channel.send(*messages)
+
+    def end(self, then: Refused | Literal["is idle", "ends"]) -> None:
+        """Commit and report all finished attempts while no command runs, and report the next state of this worker.
+
+        A failed commit is retried, because the result of a command cannot be obtained again. Raises StoreUnwritable
+        after COMMIT_SECONDS, or when the coordinator requests the end. Raises CoordinatorGone.
+        """
+        self._due_ns = None
+        messages: list[FromWorker] = []
+        deadline_ns = self._now_ns() + round(COMMIT_SECONDS * 1e9)
+        while self._finished:
+            try:
+                messages.append(self._commit())
+                continue
+            except StoreUnwritable as error:
+                self._report_delay(error)
+                request = self._listener.poll(self._now_ns())
+                if self._now_ns() > deadline_ns or (request is not None and request.why == "stopped"):
+                    raise
+            self._sleep(_COMMIT_EVERY_SECONDS)
+        self._flush_journal()
+        if self._rest:
+            messages.append(self._return())
+        if then != "ends":
+            messages.append(Finished(seconds=self._seconds) if then == "is idle" else then)
+        if messages:
+            self._channel.send(*messages)
+
+    def _report_delay(self, error: StoreUnwritable) -> None:
+        """Report once per run that the disk refuses a commit, so that a user can free space."""
+        if not self._is_delayed:
+            self._is_delayed = True
+            with contextlib.suppress(CoordinatorGone):
+                self._channel.send(Delayed(message=error.message, seconds=COMMIT_SECONDS))
+
+    def _return(self) -> Returned:
+        self._is_returned = True
+        returned = Returned(count=len(self._rest))
+        self._rest.clear()
+        return returned
+
+    def _flush_journal(self) -> None:
+        # Committed outcomes are reported even if the journal cannot be written.
+        with contextlib.suppress(StoreUnwritable):
+            self._journal.flush()
+
+    def _commit(self) -> Committed:
+        """Commit the first finished attempt together with those that can share its commit.
+
+        Their questions are published first.
+
+        On return the outcomes are durable. Raises StoreUnwritable.
+        """
+        key = _key(self._finished[0])
+        shared = list(takewhile(lambda attempt: _key(attempt) == key, self._finished))
+        for attempt in shared:
+            if attempt.result.asked is not None and not attempt.question:
+                attempt.question = attempt.questions.ask(attempt.result.asked, is_live=False).digest
+        commit = self._committer.commit(list(map(_encode, shared)), epoch=key[0], round_=key[1])
+        del self._finished[: len(shared)]
+        return Committed(commit=commit, lost=len(shared) - len(commit.outcomes), used=_usage(commit, shared))
+
+
+def _key(attempt: _FinishedAttempt) -> tuple[int, int]:
+    return attempt.assign.epoch, attempt.assign.unit.round
+
+
+def _encode(attempt: _FinishedAttempt) -> EncodedOutcome:
+    result = attempt.result
+    assert result.type is not None, "nothing is committed of what was stopped"
+    return attempt_outcome(
+        attempt.assign.unit,
+        result.type,
+        result.reason,
+        result.exit_status,
+        question=attempt.question,
+        said=result.said,
+        until_ns=result.until_ns,
+        is_final=result.is_final,
+    )
+
+
+def _usage(commit: Commit, finished: list[_FinishedAttempt]) -> tuple[Used, ...]:
+    """Return the resources that the attempt of each outcome used."""
+    results = {(attempt.assign.unit.shard, attempt.assign.unit.start): attempt.result for attempt in finished}
+    return tuple(
+        Used(seconds=result.seconds, cpu_seconds=result.cpu_seconds, memory_peak_bytes=result.memory_peak_bytes)
+        for result in (results[outcome.shard, outcome.start] for outcome in commit.outcomes)
+    )
