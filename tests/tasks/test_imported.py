@@ -191,6 +191,20 @@ def test_null_is_as_nothing_said() -> None:
     assert read_sarif(b'{"version":"2.1.0","runs":null}') == read_rdjson(b'{"diagnostics":null}') == Report([])
 
 
+def test_members_that_are_only_written_may_be_anything_in_a_report() -> None:
+    """Reports of other programs may have types there that the standard does not allow, or bytes that are not UTF-8."""
+    result = {"ruleId": "a", "partialFingerprints": [1], "suppressions": [{"kind": 1, "status": "rejected"}]}
+    driver = {"name": "tool", "version": 2, "rules": [{"id": "a", "help": 3, "fullDescription": {"text": "?"}}]}
+    run = {
+        "tool": {"driver": driver},
+        "automationDetails": [],
+        "invocations": [{"toolExecutionNotifications": "x"}],
+        "results": [result],
+    }
+    data = json.dumps({"$schema": 4, "version": "2.1.0", "runs": [run]}).encode().replace(b"?", b"\xff")
+    assert one(data).code == "a"
+
+
 def test_a_whole_number_may_be_written_as_one_that_is_not() -> None:
     """JSON Schema takes 2.0 for an integer, and who keeps numbers as floats writes them so."""
     region = '{"startLine": 2.0, "startColumn": 3e0, "endLine": 20e-1, "endColumn": 4}'
