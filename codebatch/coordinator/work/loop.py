@@ -74,6 +74,7 @@ from codebatch.store.work.attempts import Attempts, read_leases
 from codebatch.store.work.requests import Requests
 from codebatch.system.clock import running_ns
 
+_KEPT_OPEN = (layout.OUTCOMES, layout.LEASES, layout.HOLDERS, layout.REQUESTS)
 # Leases of other processes are checked after this many turns. A turn without events (0.1 s) counts as _QUIET_TURN.
 _LOOK_EVERY = 100
 _QUIET_TURN = 20
@@ -123,8 +124,7 @@ class WorkCoordinator:
             self._holder = Holder(batch.files, batch.root, about, is_durable=True)
             opened.callback(self._holder.close)
             make_batch_directories(batch)
-            directories = (layout.OUTCOMES, layout.LEASES, layout.HOLDERS, layout.REQUESTS)
-            opened.enter_context(batch.files.keeping_open(batch.root, *(batch.root / name for name in directories)))
+            opened.enter_context(batch.files.keeping_open(batch.root, *(batch.root / name for name in _KEPT_OPEN)))
             self._places = self._inodes()
             self._leases = LeaseReader(batch.files, batch.root)
             self.epoch = self._take_lease()
@@ -145,7 +145,7 @@ class WorkCoordinator:
             self._stops = StopRequests(self._requests, self._leases, self.attempts, commands, about.pid, wall_ns)
             agenda = make_command_plan(work, commands, batch.id, () if estimator is None else estimator.lengths)
             self.conductor = Conductor(
-                replace(agenda, waits_for_answers=True) if waits_for_answers else agenda,
+                replace(agenda, waits_for_answers=waits_for_answers or agenda.waits_for_answers),
                 concluded=concluded,
                 epochs=leased.epochs,
                 foreign=leased.live,
