@@ -208,7 +208,7 @@ def test_batch_of_a_version_that_had_other_settings_is_refused_as_another_versio
         check_tools(TaskCatalogue(), plan)
 
     check(parse)
-    with pytest.raises(ToolMismatch, match=r"another version of parse \(config differ\)"):
+    with pytest.raises(ToolMismatch, match=r"another version of parse \(different config\)"):
         check(msgspec.structs.replace(parse, config={**parse.config, "gone": 1}))
 
 
