@@ -287,12 +287,9 @@ class WorkCoordinator:
         )
         if self._watcher is not None:
             leases = read_leases(self._leases, self.attempts.places).leases
-            leased_items = [
-                item for item in self.conductor.running & leases.keys() if leases[item].holder.holder == stopped.holder
-            ]
-            self._watcher.noted(
-                stopped_worker_text(stopped, self.conductor.agenda.ids[leased_items[0]] if leased_items else "")
-            )
+            items = self.conductor.running & leases.keys()
+            ids = [self.conductor.agenda.ids[item] for item in items if leases[item].holder.holder == stopped.holder]
+            self._watcher.noted(stopped_worker_text(stopped, ids[0] if ids else ""))
 
     def _consult(self, consult: Callable[[], Consulted | None]) -> None:
         """Consult the answering rules or program. If the disk refuses access, drain; the question is left to people."""
