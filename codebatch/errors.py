@@ -199,7 +199,10 @@ class StoreNotFound(StoreError):
 
 
 class UnsafeStoreLocation(StoreError):
-    """A directory in which a store is created only if you name it: `/`, $HOME, or one that other users may write to."""
+    """The store would be created in `/`, $HOME or a directory that other users may write to.
+
+    It is created there only if its path is given explicitly.
+    """
 
     def __init__(self, directory: str) -> None:
         super().__init__(
@@ -222,8 +225,9 @@ class StoreCorrupt(StoreError):
 
 
 class CorruptFile(StoreCorrupt):
-    """A file of the store that is missing, damaged or not made by codebatch. `problem` begins with a verb, such as
-    `is`.
+    """A file of the store that is missing, damaged or not made by codebatch.
+
+    The message consists of `path` and `problem`, such as `is damaged`.
     """
 
     def __init__(self, path: str, problem: str, *, hint: str) -> None:
@@ -235,7 +239,7 @@ class CorruptFile(StoreCorrupt):
 class UnsupportedEntry(StoreUntrusted, StoreCorrupt):
     """An entry of the store with the wrong type, such as a link, FIFO, socket, device, file or directory.
 
-    Only this path counts as damaged. Answers that do not need the path are still given.
+    Queries that do not read this entry still work.
     """
 
 
@@ -289,7 +293,10 @@ class NothingToDo(CodebatchError):
 
 
 class NothingLeft(NothingToDo):
-    """All selected tasks of the list in the directory `root` are done. `batch` is the latest batch of the list."""
+    """All selected tasks of a task list are done.
+
+    `root` is the directory of the list, and `batch` is the ID of the latest batch of the list.
+    """
 
     def __init__(self, message: str, *, root: bytes, batch: str) -> None:
         super().__init__(message)

@@ -114,9 +114,9 @@ class Diagnostic(Located, frozen=True, kw_only=True, tag="diagnostic"):
 class Metric(Located, frozen=True, kw_only=True, tag="metric"):
     """A number about a file or, if `symbol` is set, about a function. `symbol` is the qualified name of the function.
 
-    `line` is the line of the function's name, if the function has a name. `end_line` is set for the complexity of a
-    function without a name, because no symbol record has its end. In a notebook, `cell` is the number of the cell, and
-    `cell_line` is the line in the cell.
+    `line` is the line of the function's name, if the function has a name. A function without a name has no symbol
+    record. Therefore, `end_line` is set in the record of its complexity. In a notebook, `cell` is the number of the
+    cell, and `cell_line` is the line in the cell.
     """
 
     metric: str
@@ -186,8 +186,10 @@ class Edge(Located, frozen=True, kw_only=True, tag="edge"):
 
 
 class Failure(Located, frozen=True, kw_only=True, tag="failure"):
-    """A file that a task could not process. The evidence, such as a traceback, is only in the journal, because it can
-    differ between runs.
+    """A file that a task could not process.
+
+    Evidence, such as a traceback, can differ between runs. Therefore, it is not in the record but in the journal of the
+    batch, and `codebatch errors` prints it.
     """
 
     task: str
@@ -208,8 +210,8 @@ class Fingerprints(Located, frozen=True, kw_only=True, tag="fingerprints"):
 
     - `hashes`: 4 bytes for each window of code lines.
     - `gaps`: one byte for each window: the number of code lines since the previous window.
-    - `comments`: numbers of 4 bytes each: the offset of the first comment, its length, the distance to the next
-      comment, its length, and so on.
+    - `comments`: lengths in bytes, 4 bytes for each number: of the code before the first comment, of this comment, of
+      the code before the next comment, and so on.
 
     The file workers/TASKS.md, section "Duplicates", defines the hashes.
     """

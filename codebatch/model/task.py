@@ -85,7 +85,7 @@ class TaskDeclaration(TaskDescription, frozen=True, kw_only=True):
     - `config`: the type of its configuration. It is a struct whose fields have defaults and can be written as JSON.
       `__post_init__` raises ValueError for invalid values, before a batch is created. The struct should forbid unknown
       fields.
-    - `prepare`: a function that converts the configuration as written to the configuration of the plan.
+    - `prepare`: a function that converts the configuration that the user wrote to the configuration in the plan.
     - `configured_contexts`: a function that returns further contexts, depending on the configuration.
     """
 

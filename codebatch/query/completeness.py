@@ -30,10 +30,10 @@ class Completeness(msgspec.Struct, frozen=True, kw_only=True):
     - `failed_tasks`: the tasks that failed.
     - `lost`: the number of files that could not be read.
     - `lacks_files`: whether the answer needs all files of the project, but the batch is restricted to paths.
-    - `unfollowed`: a description of possible uses of a file that are not in the answer, because the language does not
-      need imports for them. Otherwise empty.
-    - `files_done`: if the batch is running or was stopped, how many of its `files` have all needed results. Otherwise
-      None.
+    - `unfollowed`: if other files may use the requested file without an import, a text that describes these uses. The
+      answer does not contain them. Otherwise empty.
+    - `files`: the number of files of the batch.
+    - `files_done`: if the batch is running or was stopped, the number of files with all needed results. Otherwise None.
     """
 
     planned: int = 0
@@ -54,9 +54,9 @@ class Completeness(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def progress(self) -> str:
-        """If the batch is running, a phrase that describes its progress, for example `812 of 4,450 files done`.
+        """If the batch is running or was stopped, a phrase such as `812 of 4,450 files done`.
 
-        Empty if the batch is not running or all needed results exist.
+        Empty if the batch has ended or all needed results exist.
         """
         if self.files_done is None or self.done == self.planned:
             return ""

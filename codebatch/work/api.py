@@ -51,7 +51,7 @@ def start(
     `codebatch work run` and override settings in the files:
 
     - `tasks`: run these tasks and the tasks that they need, by default all tasks.
-    - `only`: do not run the tasks that the selected tasks need. They count as done.
+    - `only`: run the selected tasks without the tasks that they need. The needed tasks count as done.
     - `tags`: select tasks with one of these tags.
     - `unfinished`: select only tasks that are not done. If there are none, NothingToDo is raised.
     - `timeout`: the time limit of the whole batch in seconds.
@@ -145,7 +145,7 @@ def resume(
 
     - `force`: also rerun completed tasks.
     - `only`: retry only these tasks.
-    - `blocked`: also rerun tasks that wait for an answer, without an answer.
+    - `blocked`: also rerun tasks that wait for an answer. They run again without an answer.
     - `wait_answers`: keep running while a question is open.
     - `reload`: use the current definitions of tasks that are not done. Otherwise, the batch keeps its definitions.
       `WorkRunResult.changes` describes how the task list has changed.

@@ -65,14 +65,14 @@ class Batch(RecordQueries):
 
     @property
     def question(self) -> BatchQuery:
-        """The batch in the form that internal query functions accept. Raises InvalidInput if the store was closed."""
+        """The internal query object of the batch. Raises InvalidInput if the store was closed."""
         self._check_open()
         return self._question
 
     def check(self, answer: AnyAnswer) -> AnyAnswer:
-        """Return the given answer.
+        """Check that an answer is complete, and return the answer.
 
-        Raises BatchIncomplete if the answer is incomplete and the batch was opened without `partial`.
+        Raises BatchIncomplete if the answer is incomplete, unless the batch was opened with `partial`.
         """
         shortfall = None if self._is_partial else answer.shortfall
         if shortfall is not None:
@@ -120,7 +120,7 @@ class Batch(RecordQueries):
     def worst(self, limit: int) -> Answer[list[JsonRecord]]:
         """Return at most `limit` diagnostics, the most severe first.
 
-        Each diagnostic is a dictionary with the members of JSON answers.
+        Each diagnostic is a dictionary, as `codebatch query diagnostics --json` prints it.
         """
         from codebatch.operations.queries import records
 
@@ -129,8 +129,8 @@ class Batch(RecordQueries):
     def errors(self, task: str | None = None) -> Answer[list[JsonRecord]]:
         """Return all failures with their evidence, then all diagnostics of severity `error`.
 
-        Each row is a dictionary with the members of JSON answers. A diagnostic also has `task_id`. With `task`, only
-        results of this task are returned.
+        Each failure or diagnostic is a dictionary, as `codebatch errors --json` prints it. With `task`, only results of
+        this task are returned.
         """
         from codebatch.operations.queries import records
 
@@ -159,10 +159,12 @@ class Batch(RecordQueries):
     def top(
         self, by: str = "kind", *, limit: int | None = None, task: str | None = None
     ) -> Answer[list[tuple[str, int]]]:
-        """Return the most frequent values of the field `by`, each with its number of records.
+        """Return the values of the field `by`, each with its number of records, most frequent first.
 
-        - `dir` counts diagnostics by directory.
-        - `metric:NAME` returns the greatest values of this metric instead.
+        Two values of `by` are not fields:
+
+        - `dir`: return directories, each with its number of diagnostics.
+        - `metric:NAME`: return the files or functions with the greatest values of the metric NAME, each with its value.
 
         At most `limit` rows are returned, by default all.
         """
@@ -171,7 +173,10 @@ class Batch(RecordQueries):
         return self.check(records.rank(self.question, by, limit=limit, task=task))
 
     def looked_at(self, kinds: Collection[str], task: str | None = None) -> SearchedVolume:
-        """Return the number of records of the given types, and the number of files in which a query searches."""
+        """Return how much a query searches: the number of records of the given types, and the number of files.
+
+        The number of files is None while the batch is running.
+        """
         from codebatch.operations.queries.search_volume import searched_volume
 
         return searched_volume(self.question, kinds, task)
@@ -187,8 +192,8 @@ class Batch(RecordQueries):
     ) -> Answer[list[tuple[Entry, JsonRecord | None]]]:
         """Return the files of the batch in path order, each with its `file` record.
 
-        The record is a dictionary with the members of JSON answers, or None if the file has not been parsed yet.
-        `parse` and `file_class` select files with these parse states and classes.
+        The record is a dictionary, as `codebatch query files --json` prints it, or None if the file has not been parsed
+        yet. `parse` and `file_class` select files with these parse states and classes.
         """
         from codebatch.operations.queries import records
         from codebatch.query.filters.record_options import as_tuple
@@ -356,7 +361,8 @@ class Batch(RecordQueries):
         """Return the functions or files that are hardest to change, highest score first.
 
         - `limit`: the maximum number of rows.
-        - `least`: the minimum metric, by default 10 for functions and 1 for files.
+        - `least`: the minimum of the metric that `by` selects, by default 10 for functions and 1 for files. For
+          `hotspot`, this metric is cognitive complexity.
         - `everything`: include tests, vendored and generated code, and functions in partially parsed files. By default,
           they are only counted.
         """
@@ -400,7 +406,10 @@ class Batch(RecordQueries):
         return read_copies(self.question, block)
 
     def older(self, named: Batch | str, *, of_files: bool = False) -> Batch:
-        """Return the older batch of a comparison. `named` is an open batch, or a reference as in `Store.side`."""
+        """Open the batch that this batch is compared with. `named` is a reference as in `Store.side`.
+
+        If `named` is an open batch, return it.
+        """
         if isinstance(named, Batch):
             return named
         from codebatch.operations.comparison.revisions import find_revision

@@ -61,7 +61,7 @@ class Store:
 
     @property
     def note(self) -> Note:
-        """The receiver of notes."""
+        """The function that receives notes, such as a note about a damaged batch that is skipped."""
         return self._note
 
     @property
@@ -83,24 +83,24 @@ class Store:
         return self.open_batch(self.ask(reference), partial=partial)
 
     def ask(self, reference: str | None = None) -> batch_query.BatchQuery:
-        """Return the batch of a reference in the form that internal query functions accept. Raises the errors of
-        `batch`.
-        """
+        """Return the internal query object of a batch. `reference` and the errors are the same as in `batch`."""
         self.check_open()
         return batch_query.ask(self._store, reference, self._note, self._passed_over)
 
     def open_batch(self, question: batch_query.BatchQuery, *, partial: bool = False) -> Batch:
-        """Return a Batch for a query that `ask` returned."""
+        """Return an open batch for a query object that `ask` returned."""
         return Batch(question, self.check_open, partial=partial)
 
     def side(self, reference: str, *, partial: bool = False, of_files: bool = False) -> Batch:
-        """Return a batch to compare. `reference` is as in `batch`, or a snapshot or a git commit.
+        """Return a batch to compare. `reference` is as in `batch`, or the ID of a snapshot, or a git commit.
 
-        For a commit, which git resolves in the current directory, the latest batch of this commit is returned. Batches
-        with uncommitted changes are ignored. With `of_files`, a snapshot without a batch is accepted, to compare only
-        files.
+        For a commit, the latest batch of this commit is returned. Batches with uncommitted changes are ignored. git
+        resolves the commit in the current directory.
 
-        Raises the errors of `batch`. If a commit has no batch, UnknownId is raised; `check` would analyse the commit.
+        With `of_files`, a snapshot without a batch is accepted. Only lists of files can then be compared.
+
+        Raises the errors of `batch`. If a commit has no batch, UnknownId is raised. `codebatch.check` analyses such a
+        commit instead.
         """
         from codebatch.operations.comparison.revisions import find_revision
 

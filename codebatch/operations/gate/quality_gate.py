@@ -66,11 +66,11 @@ class CheckResult(NamedTuple):
     - `allowed`: new findings that violate no condition.
     - `counts`: the number of changes in each state.
     - `outside_change`: the number of regressions that were ignored because the change under review did not touch their
-      lines.
-    - `on_unchanged_lines`: with `changed_lines`, the number of other regressions that were ignored because their lines
-      are unchanged since the base.
+      lines. Such regressions exist only if the base is older than the commit where the change begins.
+    - `on_unchanged_lines`: the number of other regressions that `changed_lines` ignored, because their lines are the
+      same as in the base.
 
-    Without a base, nothing is compared, and all members except `head` and `base` are empty.
+    If there is no base, nothing is compared. `base` then is the reason, and all members except `head` are empty.
     """
 
     head: Batch

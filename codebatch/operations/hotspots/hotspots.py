@@ -62,7 +62,7 @@ class Hotspot(PathMembers, frozen=True, kw_only=True):
       or None if unknown.
     - `dependents`: the number of files that depend on the file, or None if unknown.
 
-    A function has only the metric that determines its rank. A file has all metrics.
+    For a function, only the metric that determines its rank is set. For a file, all metrics are set.
     """
 
     symbol: str | UnsetType = UNSET

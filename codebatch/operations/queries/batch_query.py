@@ -166,7 +166,7 @@ class Answer(Generic[Found]):
     """The answer to a query of a batch.
 
     - `found`: the requested data.
-    - `question`: the query, with the batch.
+    - `question`: the query that was answered. `question.batch` is the batch.
     - `whole`: how complete the answer is, and what is missing.
 
     Example:
@@ -190,8 +190,9 @@ class Answer(Generic[Found]):
 
     @property
     def progress(self) -> str:
-        """If the batch is running, a phrase to append to an answer, for example `of a running batch: 812 of 4,450
-        files`. Otherwise empty.
+        """If the batch is running or was stopped, a phrase such as `812 of 4,450 files done`.
+
+        Empty if the batch has ended or all needed results exist.
         """
         return self.whole.progress
 

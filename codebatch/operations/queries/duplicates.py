@@ -33,8 +33,10 @@ _SPARE = 10
 class DuplicateBlocks(msgspec.Struct, frozen=True, kw_only=True):
     """Duplicate blocks, the longest first.
 
-    `count` is the number of all blocks. If not all blocks are listed, some of the unlisted blocks may be parts of
-    longer blocks. `excluded` counts blocks that occur only in tests or in vendored, generated or minified files.
+    `count` is the number of all blocks, listed or not. If a limit cut the list, `count` can be too high, because it may
+    include unlisted blocks that are parts of longer blocks.
+
+    `excluded` counts blocks that occur only in tests or in vendored, generated or minified files.
     """
 
     blocks: tuple[DuplicateBlock, ...]

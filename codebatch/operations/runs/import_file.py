@@ -42,8 +42,8 @@ def import_findings(
     - `file`: one file, or several files of the same format.
     - `batch`: the batch to which the findings are added, by default the latest batch of the whole project. This batch
       itself does not change.
-    - `root`: the path of the project where the tool ran, by default its current path. It is removed from absolute paths
-      in the file.
+    - `root`: the path that the project had when the tool ran, by default its current path. An absolute path in
+      the file that begins with `root` is converted to a path in the project.
     - `allow_failed`: accept a file in which the tool reports that it failed.
 
     Raises InvalidInput, ToolMismatch, BatchIncomplete or StoreError. Raises InvalidImport if a file has another format,

@@ -56,7 +56,8 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
 
     - `batch`: the new batch with the imported findings.
     - `findings`: the number of imported findings.
-    - `left_out`: the findings that were not imported. None if the record of them no longer exists.
+    - `left_out`: the number of findings that were not imported, by reason. None if unknown, because the journal
+      with these numbers was deleted.
     - `signal_status`: set if a signal ended the import. No new batch exists then, and `batch` is the batch from which
       the import started.
     """

@@ -39,8 +39,8 @@ Looking up one frame takes 1.5 times as long as reading it in sequence, and the 
 class Dependent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A file that depends on the requested file, directly or indirectly.
 
-    `distance` is the number of import steps to the requested file. The first step is the import of the file `imports`
-    at `line`. `resolution` shows how certain this import is.
+    `distance` is the number of import steps from this file to the requested file. In the first step, this file imports
+    the file `imports` at `line`. `resolution` shows how certain this import is.
     """
 
     path: str

@@ -33,16 +33,16 @@ from codebatch.system.processes.garbage_collector import collector_paused
 class CommandStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a task in a task list.
 
-    - `round`: the number of its latest round, or 0 if the task never started. Each retry begins a new round. An
-      interrupted attempt is repeated in the same round.
-    - `ended`: the number of its latest round with an outcome.
-    - `epoch`: the lease number of its latest attempt.
-    - `tried`: the number of failures since the task was last retried by a request or an answer.
-    - `is_decided`: whether its outcome was determined by an answer.
-    - `reason`, `exit_status`: from its latest outcome.
-    - `said`: values that the key `result` of the task extracts from the output, from its latest outcome.
-    - `stops`: maps epochs to the reasons why attempts without an outcome were ended early.
-    - `until_ns`: if the task waits for the end of a rate limit, the time of this end in nanoseconds since 1970;
+    - `round`: the number of the latest round of attempts, or 0 if the task never started. Each retry begins a new
+      round. An interrupted attempt is repeated in the same round.
+    - `ended`: the number of the latest round that has an outcome.
+    - `epoch`: identifies the latest attempt. Each attempt of a task has a higher epoch than the attempts before.
+    - `tried`: the number of failures. If a request or an answer retries the task, counting starts again.
+    - `is_decided`: whether an answer determined the outcome of the task.
+    - `reason`, `exit_status`: the reason and the exit status of the latest outcome.
+    - `said`: values that the key `result` of the task extracted from the output of the latest attempt with an outcome.
+    - `stops`: for attempts that were ended early and have no outcome, maps the epoch of the attempt to the reason.
+    - `until_ns`: if the task waits because of a rate limit, the time when the limit ends, in nanoseconds since 1970;
       otherwise 0.
     - `cause`: if the task is skipped, the task that caused this. If a user skipped the task, `cause` is the task
       itself.

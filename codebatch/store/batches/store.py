@@ -86,7 +86,7 @@ class StoreDir(msgspec.Struct, frozen=True):
         return self.root / layout.BATCHES
 
     def objects(self) -> ObjectStore:
-        """Return the objects of the store, in all packs that are sealed now."""
+        """Return the object store. It contains the objects of all packs that are complete now."""
         from codebatch.store.objects.object_store import ObjectStore
 
         return ObjectStore(self.files, self.root / layout.OBJECTS)

@@ -22,9 +22,10 @@ from codebatch.work.control.requests import named
 class AttemptInfo(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt of a task. `round` and `epoch` identify the attempt.
 
-    - `number`: the number of the try, counted from 1. An interrupted attempt is repeated with the same number.
-    - `ended`: the type of its outcome. Without an outcome, it is `stopped`, `interrupted` or `running`. If the outcome
-      is damaged, it is `unreadable`.
+    - `number`: the number of the try: 1, plus the number of failures before. An interrupted attempt is repeated with
+      the same number. If a request or an answer retries the task, numbers start again from 1.
+    - `ended`: the type of the outcome, such as `failed`. An attempt without an outcome is `stopped`, `interrupted` or
+      `running`. If the outcome is damaged, `ended` is `unreadable`.
     - `stopped`: the reason why the attempt was ended early, or None.
     - `said`: values that the key `result` of the task extracts from the output, or None.
 

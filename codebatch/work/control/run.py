@@ -51,7 +51,8 @@ class WorkRunResult(WorkBatch, frozen=True, kw_only=True):
 
     - `seconds`: the duration of the run.
     - `signal_status`: the exit status of the signal that stopped the run, or 0 if no signal stopped it.
-    - `changes`: how the task list differed from the batch when the batch was resumed, before any reload.
+    - `changes`: for a resumed batch, the differences between the batch and its task list when the run began. If the
+      list was reloaded, the batch now has the new definitions.
     """
 
     seconds: float

@@ -324,7 +324,7 @@ class SourceFile:
         return self.parse() if self.is_parsed else None
 
     def parse(self) -> Tree:
-        """Return a new syntax tree. The language, possibly a language of prose such as Markdown, must have a grammar.
+        """Return a new syntax tree, also for prose such as Markdown. There must be a grammar for the language.
 
         Before parsing, a lone CR is replaced by LF, because it does not end a line in all grammars. Constructs that the
         grammar does not know are replaced if this gives fewer syntax errors.
@@ -355,7 +355,7 @@ class SourceFile:
 
     @property
     def tree_text(self) -> bytes:
-        """The text that was parsed, with the length of `utf8`. Constructs unknown to the grammar are replaced."""
+        """The parsed text. Constructs of `utf8` that the grammar does not know are replaced by text of equal length."""
         text: bytes = self.__dict__.get("_tree_text", self.utf8) if self.tree is not None else self.utf8
         return text
 
@@ -449,10 +449,10 @@ class SourceFile:
         return {}
 
     def seeing(self, contexts: frozenset[str]) -> SourceFile:
-        """Return this file with only the given contexts. If it has no other contexts, the same object is returned.
+        """Return a view of this file that has only the given contexts. If no context is hidden, return this file.
 
-        Values derived from hidden contexts, such as the tree, are hidden too. If a hidden context could change the
-        language, the returned file shares no cached values with this file.
+        If a hidden context can change the language, the view computes its own tree and other values. Otherwise, the
+        view and this file share all cached values.
         """
         if not self.contexts or self.contexts.keys() <= contexts:
             return self
