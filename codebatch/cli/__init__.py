@@ -48,7 +48,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "query": ("query.queries:query", "Filter, sort and count the records of a batch"),
         "diff": ("compare.diff:diff", "Compare the findings of two batches or commits"),
         "summary": ("query.queries:summary", "Show how many files, lines and records a batch has"),
-        "errors": ("query.queries:errors", "List findings of severity error, and failures with their evidence"),
+        "errors": ("query.queries:errors", "List files that a task could not process, and findings of severity error"),
         "top": ("query.queries:top", "Count records by kind, rule, path or another field"),
         "find": ("query.find:find", "Find code that matches a pattern or a tree-sitter query"),
         "def": ("query.definitions:define", "Find the definitions of a name"),
