@@ -78,7 +78,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "config": ("run.setup:config", "Show the effective configuration"),
         "pin": ("store.collection:pin", "Protect a batch or snapshot from removal"),
         "unpin": ("store.collection:unpin", "Undo pin, or remove the name of a batch"),
-        "store-stats": ("store.collection:store_stats", "Show what the store holds and how large it is"),
+        "store-stats": ("store.collection:store_stats", "Show the contents and the size of the store"),
         "index": ("store.index:index", "Build the index that makes queries faster"),
         "verify": ("run.reuse:verify", "Run a sample of a batch again and compare the results"),
         "explain-miss": ("run.reuse:explain_miss", "Explain cache misses"),
