@@ -47,7 +47,7 @@ def place_of(name: str, settings: Mapping[str, Json], project: Path) -> OwnPlace
     path, _, function = value.rpartition(":") if isinstance(value, str) else ("", "", "")
     if not path.endswith(".py") or not function.isidentifier():
         raise InvalidConfiguration(
-            f"`python` of the task {name!r} is {value!r}, expected a file and a function", hint=hint
+            f"`python` of the task {name!r} must be a file and a function, not {value!r}", hint=hint
         )
     file = (project / path).resolve()
     if not file.is_relative_to(project.resolve()):

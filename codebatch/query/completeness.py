@@ -172,7 +172,8 @@ def check_kinds(catalogue: Callable[[], TaskCatalogue], records: BatchRecords, k
             raise InvalidInput(
                 f"no task of the batch produces records of kind {kind!r}",
                 hint=(
-                    f"the batch has the tasks {', '.join(records.task_names)}; the pipeline `full` produces all kinds"
+                    f"the batch has the tasks {', '.join(records.task_names)}; "
+                    "the pipeline `full` has tasks for all kinds of records"
                 ),
             )
 

@@ -145,7 +145,7 @@ def check_again(subject: Subject, findings: SelftestFindings) -> None:
     batch = subject.batch
     verified = verify(subject.execution, subject.store, batch, SAMPLE_SHARE, subject.listener)
     if verified.signal_status:
-        raise Stopped("stopped while executing a sample again", exit_status=verified.signal_status)
+        raise Stopped("stopped while running a sample of the batch again", exit_status=verified.signal_status)
     findings.count("files", verified.files)
     findings.count("results", verified.results)
     for task, difference in verified.differences:

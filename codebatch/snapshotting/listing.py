@@ -245,8 +245,8 @@ class TreeLister:
             raise SourceUnreadable(
                 f"git did not report which files it tracks in {display_path(listing) or 'the project'}",
                 hint=(
-                    "check whether the git configuration includes a FIFO or device; if there is no .git directory, "
-                    "files are listed by a directory walk"
+                    "check whether the git configuration includes a FIFO or device; "
+                    "in a project without a .git directory, codebatch lists files without git"
                 ),
             ) from error
 

@@ -79,7 +79,7 @@ def refuse_tracked(root: Path) -> None:
         top = "" if root.parent == Path.cwd() else f" -C {shlex.quote(os.path.relpath(root.parent))}"
         raise StoreUntrusted(
             f"git tracks files of the store {root}, so it is not trusted",
-            hint="if you trust it, give it with --store or CODEBATCH_STORE; otherwise untrack it: "
+            hint="if you trust this store, give its path with --store or CODEBATCH_STORE; otherwise untrack the store: "
             f"git{top} rm -r --cached {shlex.quote(root.name)}",
         )
 
@@ -94,7 +94,8 @@ def _origin(files: Files, root: Path) -> StoreOrigin | None:
 def _foreign(root: Path, problem: str) -> StoreUntrusted:
     return StoreUntrusted(
         f"the store {root} {problem}, so it is not trusted",
-        hint="if you trust it, give it with --store or CODEBATCH_STORE; otherwise use another store: --store PATH",
+        hint="if you trust this store, give its path with --store or CODEBATCH_STORE; "
+        "otherwise use another store: --store PATH",
     )
 
 

@@ -107,7 +107,7 @@ def test_run_mends_what_it_meets_in_a_batch_that_is_complete(
         damage(path)
     ran = shared("run", "tree", "--json")
     assert (ran.json["action"], ran.json["executed"]) == ("up to date", 0)
-    assert "re-executing damaged results" in ran.notes
+    assert "running the tasks again" in ran.notes
     assert _contents(shared) == sound
     assert shared("diagnose", "--full", "--json").json["damaged"] == []
     assert "executed again" not in shared("run", "tree").notes

@@ -250,7 +250,7 @@ def test_a_path_that_stands_for_two_files_is_said_to(codebatch: CommandLine) -> 
     ):
         asked = codebatch("inspect", given, "--json", cwd=below)
         assert {record["path"] for record in asked.records} == {found}
-        assert (f"; {other} exists too and is ignored" in asked.notes) if other else ("too" not in asked.notes)
+        assert (f", ignoring {other}\n" in asked.notes) if other else ("ignoring" not in asked.notes)
 
 
 def test_that_there_is_nothing_is_a_note_and_no_data(codebatch: CommandLine) -> None:

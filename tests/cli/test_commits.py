@@ -225,9 +225,9 @@ def test_name_of_a_batch_and_of_a_commit_is_the_batch_and_a_note_says_so(
     told = commands("diff", name, "latest", "--json")
     commit = git(project.tree, "rev-parse", "HEAD~2")
     assert told.json["old_batch_id"] == batch
-    assert f"using batch {batch} for {name}, which is also a git commit ({commit[:12]})" in told.notes
+    assert f"{name} refers to a batch and to a git commit ({commit[:12]}); using batch {batch}" in told.notes
     assert commands("diff", f"refs/heads/{name}", "latest", "--json").json["old_batch_id"] != batch
-    assert "which is also a git commit" not in commands("diff", batch, batch).notes
+    assert "and to a git commit" not in commands("diff", batch, batch).notes
 
 
 def test_name_of_several_batches_and_of_a_commit_is_the_commit(project: Project, commands: Commands) -> None:

@@ -81,7 +81,7 @@ def test_id_that_can_be_none_is_refused(tmp_path: Path, rule_id: str) -> None:
 
 
 def test_nothing_is_written_through_a_link_or_for_no_language(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="has a language with rules"):
+    with pytest.raises(InvalidInput, match="in a language that custom rules support"):
         new_rule(tmp_path, "a", None)
     (tmp_path / "other.toml").write_text("jobs = 2\n")
     (tmp_path / "codebatch.toml").symlink_to("other.toml")

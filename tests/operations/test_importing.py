@@ -151,7 +151,7 @@ def test_what_is_of_no_file_or_line_is_counted(project: Project) -> None:
 
 
 def test_what_cannot_be_imported_leaves_the_latest_batch_the_latest(project: Project) -> None:
-    with pytest.raises(InvalidImport, match="not readable as jsonl: line 1: input data was truncated"):
+    with pytest.raises(InvalidImport, match="cannot read the findings as jsonl: line 1: input data was truncated"):
         project.take(b"{", "other")
     with pytest.raises(InvalidImport, match="marked as incomplete"):
         project.take(BROKEN, "other", form="checkstyle")
@@ -309,7 +309,7 @@ def test_a_program_imports_a_file_by_its_name(project: Project, monkeypatch: pyt
     assert (imported.findings, imported.left_out) == (3, ExcludedRecords(unknown_locations=1, dismissed=1))
     with pytest.raises(InvalidInput, match=r"nothing\.jsonl: No such file"):
         codebatch.import_findings("nothing.jsonl", "jsonl", "other", store=store)
-    with pytest.raises(codebatch.InvalidImport, match=r"found\.jsonl: not readable as rdjson"):
+    with pytest.raises(codebatch.InvalidImport, match=r"found\.jsonl: cannot read the findings as rdjson"):
         codebatch.import_findings("found.jsonl", "rdjson", "other", store=store)
 
 
@@ -328,7 +328,7 @@ def test_several_files_are_one_import(project: Project, monkeypatch: pytest.Monk
     assert collect_garbage(project.store, keep=1) is not None
     assert project.take([LINES, ELSEWHERE], "other").action == "up to date"
     assert project.take([ELSEWHERE, LINES], "other").action == "new"
-    with pytest.raises(codebatch.InvalidImport, match=r"one\.jsonl, \.\./bad\.jsonl: not readable .* file 2 of 2: "):
+    with pytest.raises(codebatch.InvalidImport, match=r"one\.jsonl, \.\./bad\.jsonl: cannot read .* file 2 of 2: "):
         codebatch.import_findings(["../one.jsonl", "../bad.jsonl"], "jsonl", "other", store=store)
     for names, message in ([], "no file given"), (["-", "-"], "standard input was given twice"):
         with pytest.raises(InvalidInput, match=message):

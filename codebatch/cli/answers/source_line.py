@@ -29,7 +29,7 @@ def answer_line(context: CommandContext, answer: Answer[InspectedLine]) -> int:
     }
     status = emit_document(context, answer, document, _lines(inspected), name="inspect-line")
     if not records and answer.whole.is_complete:
-        context.note(f"no records at line {inspected.line:,} of {display_path(inspected.inspected.path)}")
+        context.note(f"no records at line {inspected.line:,} of file {display_path(inspected.inspected.path)}")
     return status
 
 

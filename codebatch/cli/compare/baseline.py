@@ -85,7 +85,7 @@ def baseline_update(context: CommandContext, file: Path, batch_reference: str | 
     )
     if update.not_comparable:
         context.note(
-            f"kept: {count_of(update.not_comparable, 'finding')} that this batch did not check in the same way"
+            f"not removed: {count_of(update.not_comparable, 'finding')}, because this batch did not run the same checks"
         )
     if update.excluded:
         context.note(f"not added: {count_of(update.excluded, 'new finding')}; to add, use --accept-new")

@@ -82,7 +82,7 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     multiple=True,
     metavar="CONDITION",
     default_text=DEFAULT,
-    help=f"Fail on {', '.join(FORMS[:-1])} or {FORMS[-1]}",
+    help=f"Condition that fails the check: {', '.join(FORMS[:-1])} or {FORMS[-1]}",
     details="With new-warning, new errors fail too. With new, new findings of any severity fail. "
     "metric:NAME>N fails if a value above N is new or has increased. metric:NAME+N fails if a value has increased by "
     "more than N.",
@@ -99,7 +99,7 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
 @option(
     "--allow-incomparable",
     is_flag=True,
-    help="Compare even if BASE has other tasks and cannot be run again with the tasks of HEAD",
+    help="Compare even if BASE and HEAD have different tasks and BASE cannot be re-analysed with the tasks of HEAD",
 )
 @common_option("jobs")
 @with_common_options

@@ -66,7 +66,9 @@ COMMON = {
         help="With -o csv: escape texts that a spreadsheet would evaluate",
         details="A text that a spreadsheet would evaluate as a formula is prefixed with '.",
     ),
-    "explain": _define("--explain", is_flag=True, help="Report on standard error what was read for the answer"),
+    "explain": _define(
+        "--explain", is_flag=True, help="Print on standard error how many result files and records were read"
+    ),
     "jobs": _define(
         "-j",
         "--jobs",

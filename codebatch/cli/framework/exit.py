@@ -106,7 +106,7 @@ def refuse_completing_nothing(environment: Mapping[str, str]) -> None:
         is_number = environment[COMPLETE_VARIABLE] != "fish_complete" and form
         if value is None or (is_number and not re.fullmatch(form, value)):
             raise InvalidInput(
-                f"{COMPLETE_VARIABLE} is set, but {name} is missing or invalid",
+                f"environment variable {COMPLETE_VARIABLE} is set, but {name} is missing or invalid",
                 hint="the completion script sets both variables; print the script with: codebatch completion bash",
             )
 

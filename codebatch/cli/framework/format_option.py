@@ -35,7 +35,7 @@ def form_option(function: Callable[..., object]) -> Callable[..., object]:
     @functools.wraps(function)
     def wrapped(*arguments: object, form: Form | None, escape_formulas: bool, **options: object) -> object:
         if escape_formulas and form != "csv":
-            raise InvalidInput("--escape-formulas needs -o csv", hint="add -o csv: -o csv --escape-formulas")
+            raise InvalidInput("--escape-formulas needs -o csv", hint="use both options: -o csv --escape-formulas")
         global_options_of(click.get_current_context())[ESCAPE_FORMULAS] = escape_formulas
         return function(*arguments, form=form, **options)
 

@@ -51,14 +51,14 @@ _OPTIONS = [
         help="Shell command for tasks that define none",
         details="An example is 'sed -n 1p {line}'.",
     ),
-    option("--each-line", is_flag=True, help="Treat each line of the files as a task for --command"),
+    option("--each-line", is_flag=True, help="Read each line of the files as a task, and run it with --command"),
     option("--recursive", "is_recursive", is_flag=True, help="Also read Markdown files in subdirectories"),
     option("--only", is_flag=True, help="Use only the chosen tasks; treat the tasks that they need as done"),
     option("--tag", "tags", metavar="TAG", multiple=True, help="Choose tasks with this tag, and the tasks they need"),
     option(
         "--unfinished",
         is_flag=True,
-        help="Choose tasks that are not yet done in their current definition",
+        help="Choose tasks that no batch has completed with their current definition",
     ),
     option("--blocked", is_flag=True, help="Choose tasks that wait for an answer"),
     option("--of", metavar="BATCH", help="With --unfinished or --blocked: choose only tasks of this batch"),
@@ -79,7 +79,7 @@ _OPTIONS = [
         help="Minimum confidence of inferred dependencies, from 0 to 1",
         details="A value of 0.7 leaves out dependencies that are inferred because two tasks change the same file.",
     ),
-    option("--strict", "is_strict", is_flag=True, help="Fail if a task with `each` has no members"),
+    option("--strict", "is_strict", is_flag=True, help="Fail if `each` of a task matches nothing"),
 ]
 _NAMES = tuple(Listing.__annotations__)
 

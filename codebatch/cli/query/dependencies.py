@@ -48,8 +48,8 @@ def impact(context: CommandContext, path: str, batch_reference: str | None, dept
     \b
     pytest $(codebatch impact FILE --tests)
 
-    The column `resolution` shows how certain an import is: exact by the rules of the language, file if one file fits,
-    or name if several files fit.
+    The column `resolution` shows how certain it is that an import refers to a file. `exact` is certain by the rules of
+    the language. `file` is uncertain, but only one file is likely. `name` means that several files are likely.
 
     In C#, Swift, Ruby, PHP, Java, Kotlin, Scala, Go, Rust, C and C++, a file can use another file without an import. If
     files that do not import FILE mention a definition of FILE, the answer is incomplete (exit status 3), and the number
@@ -145,8 +145,8 @@ def graph(
     --cycles lists import cycles. Each import cycle is shown as its shortest path, with the import to cut: the import
     whose removal leaves the fewest files in cycles. PATH selects the cycles that contain a file.
 
-    Imports for type checkers (`import type`, `if TYPE_CHECKING:`), imports in functions, and modules of a Rust crate do
-    not close a cycle when files are loaded. Cycles through such imports are listed only with --all.
+    Cycles that are harmless when files are loaded are listed only with --all. These are cycles through imports for type
+    checkers (`import type`, `if TYPE_CHECKING:`), through imports in functions, or within a Rust crate.
     """
     batch = ask(context, batch_reference)
     asked = chosen_paths(batch, paths, path)
@@ -176,8 +176,8 @@ def _answer_cycles(context: CommandContext, batch: Batch, paths: Paths, *, every
         if left_out:
             context.note(
                 f"{count_of(left_out, 'import cycle')} hidden; to list all, use --all. "
-                "Cycles are hidden if they have type-only or deferred imports, are within a Rust crate, "
-                "or have only test, vendored or generated files"
+                "Hidden cycles depend on type-only imports or imports in functions, are within a Rust crate, "
+                "or contain only test, vendored or generated files"
             )
     return status
 

@@ -71,8 +71,8 @@ def duplicates(
 ) -> int:
     """Show duplicate blocks, the largest first.
 
-    A duplicate block is ten or more identical code lines in several places. Comments and white space do not count. If
-    only a part of a block occurs elsewhere, that location is listed with the block, with its number of lines.
+    A duplicate block is ten or more identical code lines in several places. Comments and white space do not count. A
+    location with only some lines of the block is listed too, with the number of these lines.
 
     The source of the first block is shown. --show N shows block N instead. The locations of the block are printed side
     by side, or one below the other in a narrow terminal or a pipe.
@@ -91,7 +91,8 @@ def duplicates(
         raise InvalidInput(f"duplicate block {show:,} does not exist", hint=f"blocks found: {blocks.count:,}")
     if blocks.excluded:
         others = "test, vendored or generated files"
-        context.note(f"{blocks.excluded:,} hidden, with at most one location outside {others}; show them with --all")
+        hidden = count_of(blocks.excluded, "duplicate block")
+        context.note(f"hidden: {hidden} with fewer than two locations outside {others}; to show all, use --all")
     if form == "json":
         document = {"batch_id": batch.id, **msgspec.to_builtins(blocks)}
         return emit_document(context, answer, document, ())

@@ -56,7 +56,8 @@ _TITLES = {
     default="hotspot",
     show_default=True,
     help="Sort key: hotspot, cognitive, complexity, churn, dependents, duplication or code",
-    details="With churn, dependents, duplication or code, files are ranked.",
+    details="complexity is the cyclomatic complexity, churn the number of commits per year. "
+    "With churn, dependents, duplication or code, files are ranked.",
 )
 @option(
     "--min",

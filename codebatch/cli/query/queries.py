@@ -51,9 +51,9 @@ def summary(context: CommandContext, batch_reference: str | None, task: str | No
 @common_option("limit", default_text=f"{ERRORS_SHOWN}, or all with --json")
 @with_common_options
 def errors(context: CommandContext, batch_reference: str | None, task: str | None, limit: int | None) -> int:
-    """List findings of severity error, and failures with their evidence.
+    """List files that a task could not process, and findings of severity error.
 
-    A failure is a file that a task could not process. Failures come first.
+    The files that a task could not process come first, each with evidence such as a traceback.
     """
     answer = ask(context, batch_reference).errors(task)
     rows = [(row, 1) for row in answer.found] if context.as_json else _merged_failures(answer.found)
@@ -73,7 +73,7 @@ def errors(context: CommandContext, batch_reference: str | None, task: str | Non
     metavar="FIELD",
     default="kind",
     show_default=True,
-    help=f"Field to count by, or {METRIC}NAME for its greatest values",
+    help=f"Field to count by, or {METRIC}NAME to list the greatest values of a metric",
     details=f"Fields are {', '.join(get_args(Ranking))}, and other fields of records such as name, target or class.",
 )
 @common_option("limit", default_text=f"{TOP_SHOWN}, or all with --json")
@@ -98,7 +98,7 @@ _NOUN_HELP = {
     "outputs": "List records of every kind",
     "diagnostics": "List findings",
     "symbols": "List definitions",
-    "edges": "List imports, calls, inheritance and dependencies between files",
+    "edges": "List edges: imports, calls, inheritance and file dependencies",
     "metrics": "List metrics of files and functions",
     "files": "List files with their language, class and number of lines",
     "failures": "List files that a task could not process",
@@ -137,7 +137,11 @@ def _noun_command(noun: str) -> click.Command:
             asked.filters["path"] = chosen_paths(batch, paths, str(asked.filters.get("path", "")))
         return _answer_records(context, batch, asked)
 
-    more = " Text output leaves out the kind fingerprints, which is for programs." if noun == "outputs" else ""
+    more = (
+        " Text output leaves out records of the kind `fingerprints`, which are for programs."
+        if noun == "outputs"
+        else ""
+    )
     paths = "Each PATH restricts the answer to a file or to the files below a directory."
     return click.command(noun, cls=RecordTypeCommand, help=f"{_NOUN_HELP[noun]}.\n\n{paths}{more}")(records)
 

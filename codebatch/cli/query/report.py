@@ -48,11 +48,11 @@ class ReportWritten(AnswerScope, frozen=True, kw_only=True):
 def report(context: CommandContext, pair: tuple[str, ...], batch_reference: str | None, output: str | None) -> int:
     """Write an HTML report of a batch.
 
-    The page needs no network. It shows where to look first, a map of the code, functions, duplicate blocks, imports
-    between directories, and findings by rule.
+    The page works offline. It begins with an overview of where to look first and a map of the code. Then it lists
+    functions, duplicate blocks, imports between directories, and findings by rule.
 
-    With BASE and HEAD, it reports HEAD and what changed since BASE. Both are batches, @NAMEs, snapshots or git commits.
-    A commit without a batch is analysed first.
+    With BASE and HEAD, the page shows HEAD and what changed since BASE. Both are batches, @NAMEs, snapshots or git
+    commits. A commit without a batch is analysed first.
 
     An existing FILE is replaced atomically; the default file is replaced only if it is a report. The same batches and
     the same git history give the same page.

@@ -36,7 +36,7 @@ def selftest() -> None:
     "--status",
     metavar="STATUS",
     type=click.Choice(["ENFORCED", "HARNESS", "PLACEHOLDER"]),
-    help="Only self-tests with this status of CodeBatch 1",
+    help="Only self-tests with this status, as in CodeBatch 1",
     details="The statuses are ENFORCED, HARNESS and PLACEHOLDER. All self-tests are ENFORCED now.",
 )
 @option("--tag", metavar="TAG", help="Only self-tests with this tag, such as program, store or batch")

@@ -83,9 +83,7 @@ def cancel(
     batch = resolve_live(store, batch_reference, context.note, kind="any")
     if not is_work(batch):
         if grace is not None or is_trusted:
-            raise InvalidInput(
-                "--grace and --trust apply only to `work` batches", hint=f"batch {batch.id} is an analysis"
-            )
+            raise InvalidInput("--grace and --trust apply only to task lists", hint=f"batch {batch.id} is an analysis")
         cancelling.cancel_analysis(batch, is_forced=is_forced, waits=not no_wait, listener=EndListener(context))
         from codebatch.cli.answers.analysis_status import answer_analysis_status  # The import follows the request.
 

@@ -44,7 +44,7 @@ class ImportAnswer(msgspec.Struct, frozen=True, kw_only=True):
     "--root",
     metavar="DIR",
     default_text="the source directory of the batch",
-    help="Location of the project where the tool ran, such as /src in a container",
+    help="Directory of the project as the tool saw it, such as /src in a container",
     details="Absolute paths in FILE are taken relative to this directory.",
 )
 @option("--allow-failed", is_flag=True, help="Accept a file in which the tool reports that it failed")
@@ -64,8 +64,9 @@ def import_(
 
     Each FILE is in FORMAT: sarif, checkstyle, rdjson or jsonl. If FILE is `-`, standard input is read.
 
-    Creates a new batch, which becomes the latest batch. It has all records of the old batch, including earlier imports,
-    and the findings of all FILEs as records of TASK. A second import with the same TASK replaces the first import.
+    Creates a new batch, which becomes the latest batch. The new batch has all records of --batch, by default the latest
+    batch, including earlier imports. It also has the findings of all FILEs as records of TASK. A second import with the
+    same TASK replaces the first import.
 
     Findings in files that are not in the snapshot are not imported; their number is reported.
 

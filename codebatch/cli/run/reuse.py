@@ -159,7 +159,7 @@ def verify(context: CommandContext, reference: str | None, share: float, key: st
             f"results of {entry.task} are no longer reused; to allow their reuse: codebatch verify --trust {entry.key}"
         )
     if answer.different:
-        context.note(f"batch {batch.id} is unchanged; run everything again with: {rerun(store, batch)} --again")
+        context.note(f"batch {batch.id} keeps its results; to run all its tasks again: {rerun(store, batch)} --again")
         return 1
     return BatchIncomplete.exit_status if answer.failed else 0
 

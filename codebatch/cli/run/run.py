@@ -262,7 +262,7 @@ def _refuse_with_batch(options: list[str]) -> None:
 @batch_option
 @option("--force", "is_forced", is_flag=True, help="Task lists: also rerun completed tasks")
 @option("--only", multiple=True, metavar="TASK", help="Task lists: retry only these failed tasks")
-@option("--blocked", is_flag=True, help="Task lists: also rerun tasks that wait for an answer, without an answer")
+@option("--blocked", is_flag=True, help="Task lists: also rerun tasks whose questions have no answer yet")
 @option("--wait-answers", is_flag=True, help="Task lists: keep running while a question is open")
 @reload_option
 @output_option
@@ -288,7 +288,7 @@ def resume(
 
     -j, --file-seconds, --memory-mb and --take-over apply only to analyses.
 
-    If the latest batch is a task list and the store is given by --store or CODEBATCH_STORE, --batch is required.
+    To resume a task list in a store that is given by --store or CODEBATCH_STORE, --batch is required.
     """
     store, batch = context.batch(batch_reference, "any")
     if is_work(batch):
@@ -299,7 +299,7 @@ def resume(
             refuse_unnamed(batch)
         if execution != ExecutionSettings(configuration=execution.configuration):
             raise InvalidInput(
-                "a `work` batch is resumed with the settings it was started with",
+                "a batch of a task list is resumed with the settings that it was started with",
                 hint="start a new batch with: codebatch work run",
             )
         wishes = ResumeOptions(
@@ -307,7 +307,7 @@ def resume(
         )
         return resume_work(context, store, batch, wishes, is_trusted=is_trusted, output=output)
     if is_forced or is_trusted or only or blocked or wait_answers or reloads:
-        message = "--force, --trust, --only, --blocked, --wait-answers and --reload apply only to `work` batches"
+        message = "--force, --trust, --only, --blocked, --wait-answers and --reload apply only to task lists"
         raise InvalidInput(message, hint=f"batch {batch.id} is an analysis")
     result = continuing.resume(execution, store, batch, RunListener(context))
     return _answer(context, result)

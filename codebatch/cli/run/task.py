@@ -68,8 +68,8 @@ def task() -> None:
 def test(context: CommandContext, name: str, path: Path, jobs: int | None) -> int:
     """Run a task twice and compare the results.
 
-    Runs task NAME on PATH, by default the current directory. The second run uses small shards in another order, and
-    another hash seed of Python. Nothing is stored.
+    Runs task NAME on PATH, by default the current directory. The second run processes the files in smaller groups, in
+    another order and with another Python hash seed. Nothing is stored.
 
     Exit status 1 if the results of a file differ.
     """

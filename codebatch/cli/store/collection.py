@@ -38,7 +38,7 @@ class StoreStatsAnswer(StoreStats, frozen=True, kw_only=True):
     metavar="N",
     type=click.IntRange(min=1),
     default_text="50",
-    help="Number of complete batches to keep for each combination of source, paths and pipeline",
+    help="Number of complete batches to keep for each combination of project, paths and pipeline",
     details="The setting `keep` in [store] of the configuration changes the default.",
 )
 @option("--dry-run", "is_dry", is_flag=True, help="Show what would be removed, and change nothing")
@@ -46,9 +46,9 @@ class StoreStatsAnswer(StoreStats, frozen=True, kw_only=True):
 def gc(context: CommandContext, keep: int | None, is_dry: bool) -> None:
     """Remove old batches and the data that only they use.
 
-    Batches are grouped by source, paths and pipeline. In each group, the latest N complete batches are kept, and the
-    latest N incomplete batches that have ended. --keep sets N. Batches that are pinned, named, running or unfinished
-    are always kept.
+    Batches of the same project, paths and pipeline form a group. In each group, the latest N complete batches are kept,
+    and the latest N incomplete batches that have ended. --keep sets N. Batches that are pinned or named, or that have
+    not ended, are always kept.
 
     Snapshots without a batch are removed 14 days after they were last taken, unless they are pinned. Objects, such as
     file contents, are removed if no snapshot or batch uses them.

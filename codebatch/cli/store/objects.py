@@ -41,7 +41,7 @@ def cat_object(context: CommandContext, name: str) -> None:
     if not DIGEST_PATTERN.match(digest):
         raise InvalidId(
             f"{name!r} is not a sha256 (64 hex digits)",
-            hint="list the sha256 of each file (member `object`) with: codebatch files --json",
+            hint="list the files with their sha256 (JSON member `object`) with: codebatch files --json",
         )
     objects = context.place.open().objects()
     if objects.location(Digest(digest)) is None:

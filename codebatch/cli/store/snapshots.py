@@ -188,7 +188,7 @@ def _snapshot_row(context: CommandContext, store: StoreDir, snapshot_id: str) ->
     multiple=True,
     metavar="CLASS",
     type=click.Choice(FILE_CLASSES),
-    help="Only files of this class",
+    help="Only files of this class, such as test or generated",
     details=f"Classes are {', '.join(FILE_CLASSES[:-1])} and {FILE_CLASSES[-1]}.",
 )
 @common_option("limit")

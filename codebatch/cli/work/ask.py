@@ -21,7 +21,9 @@ class AskAnswer(msgspec.Struct, frozen=True, kw_only=True):
 @click.argument("text")
 @option("--choice", "choices", multiple=True, metavar="TEXT", help="Allowed answer")
 @option("--wait", "waits", is_flag=True, help="Keep running and wait for the answer")
-@option("--human", is_flag=True, help="Accept only answers of people, not of rules and programs")
+@option(
+    "--human", is_flag=True, help="Accept answers only from people, not from the rules or the command in [answering]"
+)
 @with_common_options
 def ask(context: CommandContext, text: str, choices: tuple[str, ...], waits: bool, human: bool) -> int:
     """Ask a question from within a task.

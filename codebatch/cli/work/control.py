@@ -83,7 +83,7 @@ def retry(
     if no_run and reloads:
         raise InvalidInput(
             "--reload cannot be used with --no-run",
-            hint="to reload the task list, run afterwards: codebatch resume --reload",
+            hint="omit --reload; then reload the task list with: codebatch resume --reload",
         )
     store, batch = context.batch(batch_reference, "work")
     if batch_reference is None and context.place.named is not None and not no_run:

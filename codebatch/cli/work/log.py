@@ -44,8 +44,8 @@ class LogRow(msgspec.Struct, frozen=True, kw_only=True):
     "round_",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Print the log of round N; each retry begins a new round",
-    details="`codebatch work attempts` lists the rounds of a task.",
+    help="Print the log of attempt N; each retry is a new attempt",
+    details="`codebatch work attempts` lists the attempts of a task.",
 )
 @option("--tail", type=click.IntRange(min=1), metavar="LINES", help="Print only the last lines")
 @option("--raw", "is_raw", is_flag=True, help="Print control characters as they are, on a terminal too")

@@ -192,7 +192,7 @@ def work_run(
     show_default=True,
     help="Output format: text, json, dot or mermaid",
 )
-@option("--run-infer", is_flag=True, help="Run the command in the setting `infer` of the task list")
+@option("--run-infer", is_flag=True, help="Run the command in the setting `infer`, which infers dependencies")
 @option(
     "--write",
     "written",

@@ -261,7 +261,9 @@ class BatchContext:
 
     def _item(self, path: bytes) -> int:
         if path not in self._items:
-            raise StoreCorrupt(f"a record refers to {display_path(path)}, which is not in {self.records.batch.id}")
+            raise StoreCorrupt(
+                f"a record refers to file {display_path(path)}, which is not in batch {self.records.batch.id}"
+            )
         return self._items[path]
 
     @cached_property

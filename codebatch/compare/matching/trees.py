@@ -189,7 +189,9 @@ class TreeComparison:
     def _entry(self, side: Side, path: bytes) -> Entry:
         entry = self.unlike[side == "new"].get(path) or self.batch(side).snapshot.entry(path)
         if entry is None:
-            raise StoreCorrupt(f"a record refers to {display_path(path)}, which is not in the snapshot")
+            raise StoreCorrupt(
+                f"a record refers to file {display_path(path)}, which is not in the snapshot of the batch"
+            )
         return entry
 
     @cached_property

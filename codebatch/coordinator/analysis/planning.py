@@ -91,7 +91,9 @@ def resolve_tasks(
         declaration = declarations[name]
         for need in declaration.needs:
             if declaration.scope == "file" and declarations[need].scope == "project":
-                raise InvalidConfiguration(f"the file task {name!r} cannot need the project task {need!r}")
+                raise InvalidConfiguration(
+                    f"the task {name!r} runs per file, so it cannot need the task {need!r}, which runs once per project"
+                )
         config = effective_config(catalogue, name, (overrides or {}).get(name, {}))
         digest = implementation_digest(catalogue, declaration)
         tools = tool_versions(declaration)

@@ -83,7 +83,7 @@ def name_revision(
             raise
         raise _unknown_revision(reference, repository, error) from error
     if commit_id is not None:
-        note(f"using batch {query.batch.id} for {reference}, which is also a git commit ({commit_id[:12]})")
+        note(f"{reference} refers to a batch and to a git commit ({commit_id[:12]}); using batch {query.batch.id}")
     return query
 
 

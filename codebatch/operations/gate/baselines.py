@@ -75,7 +75,9 @@ def all_findings(batch: Batch) -> Answer[HeldFindings]:
     for path, diagnostics in by_path.items():
         entry = records.snapshot.entry(path)
         if entry is None:
-            raise StoreCorrupt(f"a record refers to {display_path(path)}, which is not in the snapshot")
+            raise StoreCorrupt(
+                f"a record refers to file {display_path(path)}, which is not in the snapshot of the batch"
+            )
         texts, scopes_of_file = Texts(records.read_object(entry).split(b"\n")), scopes.get(path, NO_SCOPES)
         diagnostics.sort(key=lambda finding: (finding.line, finding.column))
         findings += diagnostics

@@ -252,7 +252,7 @@ def check(
     if baseline is None:
         return checker.check(conditions, base, head, changed_lines=changed_lines)
     if base is not None or changed_lines:
-        raise InvalidInput("a baseline file cannot be used with a base, or with changed lines, which need a base")
+        raise InvalidInput("`baseline` replaces the base batch and cannot be used with `base` or `changed_lines`")
     return checker.check_baseline(conditions, path_of(baseline), head)
 
 

@@ -124,7 +124,7 @@ def hotspots(
     least = (1 if is_of_files else FUNCTION_LEAST) if least is None else least
     refuse_below_one(limit=limit, least=least)
     if limit > HOTSPOTS_MAX:
-        raise InvalidInput(f"`limit` must be at most {HOTSPOTS_MAX:,}", hint="for all values: codebatch query metrics")
+        raise InvalidInput(f"`limit` must be at most {HOTSPOTS_MAX:,}", hint="see: codebatch query metrics")
     records, metric = question.records, _METRIC.get(by, by)
     for task in ("analyze", task_of(metric)):
         if task not in records.task_names:

@@ -105,7 +105,8 @@ def explain_misses(
         file_tasks = tuple(name for name in chosen_tasks if name not in records.plan.project_tasks)
         if not file_tasks:
             raise InvalidInput(
-                f"{', '.join(chosen_tasks)} runs once per project, not per file", hint="run the command without FILE"
+                f"tasks that run once per project have no results of a file: {', '.join(chosen_tasks)}",
+                hint="run the command without FILE",
             )
         chosen_tasks = file_tasks
     explainer = _MissExplainer(records, catalogue)

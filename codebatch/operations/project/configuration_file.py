@@ -65,9 +65,7 @@ class ConfigurationFile:
         if actual_settings != expected_settings:
             head = text.split("\n")[1]
             message = f"cannot add {head} to {self.path}: the file has inline tables or dotted keys"
-            raise InvalidInput(
-                message, hint=f"write these settings as tables with headers such as {head}, or add the setting by hand"
-            )
+            raise InvalidInput(message, hint=f"write tables with headers such as {head} instead, or add {head} by hand")
         self._write(added)
 
     def _write(self, added: bytes) -> None:

@@ -101,7 +101,7 @@ def take_project_snapshot(
         note(text)
     if selection.paths:
         project, parts = (", ".join(map(display_path, group)) for group in (selection.projects, selection.paths))
-        note(f"project {project}, restricted to: {parts}")
+        note(f"analysing only a part of project {project}: {parts}")
     if files == 0 and not allow_empty:
         raise nothing_to_do(paths)
     return ProjectSnapshot(

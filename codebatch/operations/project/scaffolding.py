@@ -127,7 +127,9 @@ def most_frequent_language(start: Path) -> str:
     languages = language_services().languages_of_paths(islice(_names(start), FILES_SAMPLED_MAX))
     counts = Counter(languages)
     if not counts:
-        raise InvalidInput(f"no file in {start} has a language with rules", hint="give a language with -l LANGUAGE")
+        raise InvalidInput(
+            f"no file in {start} is in a language that custom rules support", hint="give a language with -l LANGUAGE"
+        )
     return min(counts, key=lambda language: (-counts[language], language))
 
 

@@ -295,7 +295,7 @@ def try_find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, 
             chosen, *others = items
             if others:
                 ignored = display_path(others[0])
-                note(f"using {display_path(chosen)} from the project; {ignored} exists too and is ignored")
+                note(f"the path matches several files: using {display_path(chosen)}, ignoring {ignored}")
             return chosen, items[chosen]
     return None
 

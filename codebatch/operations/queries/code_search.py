@@ -73,7 +73,7 @@ class _SearchNotes:
             self._question.note(f"{language} files not searched: {counts}")
         if self._with_errors:
             files = count_of(self._with_errors, "file")
-            self._question.note(f"{files} with syntax errors: matches near the errors may be missing")
+            self._question.note(f"syntax errors in {files}: matches near the errors may be missing")
 
 
 def find(question: BatchQuery, search_options: CodeSearch, progress: Progress) -> Answer[list[JsonRecord]]:

@@ -44,7 +44,7 @@ def references(
     StoreCorrupt.
     """
     if not name or any(character.isspace() for character in name):
-        raise InvalidInput(f"{name!r} is not an identifier", hint="give an identifier without its scope")
+        raise InvalidInput(f"{name!r} is not an identifier", hint="give one identifier without spaces")
     refuse_text(roles=roles)
     refuse_unknown("role", roles, ROLES)
     missing: list[bytes] = []

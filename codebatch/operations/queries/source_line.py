@@ -102,7 +102,9 @@ def _source(question: BatchQuery, file_records: FileRecords, line: int) -> tuple
     if count is None:
         question.note(f"{shown} is a binary file without lines")
     elif line > count:
-        raise InvalidInput(f"{shown} has no line {line:,}", hint=f"the file has {count_of(count, 'line')} in the batch")
+        raise InvalidInput(
+            f"{shown} has no line {line:,}", hint=f"in the batch, the file has {count_of(count, 'line')}"
+        )
     return source
 
 

@@ -218,7 +218,7 @@ def _refuse_failed(batch: BatchDir, task: str, form: ImportFormat, *, allow_fail
     if failed:
         what = " ".join(taken_apart(failed[-1].evidence or "").what)
         if _UNREADABLE in what:
-            raise InvalidImport(f"not readable as {form}: {what.partition(_UNREADABLE)[2]}")
+            raise InvalidImport(f"cannot read the findings as {form}: {what.partition(_UNREADABLE)[2]}")
         reason = f"reading it as {form} failed ({failed[-1].reason})"
         hint = _HINTS.get(failed[-1].reason or "", "nothing was imported")
         raise BatchIncomplete(f"{reason}: {what}" if what else reason, hint=hint)

@@ -89,7 +89,9 @@ def repair_shard_files(
         requested = {digest: name for digest in unrepaired for name in unrepaired[digest] if name.batch.id == batch_id}
         if not requested:
             continue
-        listener.note(f"re-executing damaged results: {count_of(len(requested), 'shard file')} of {batch_id}")
+        listener.note(
+            f"repairing {count_of(len(requested), 'shard file')} of batch {batch_id}: running the tasks again"
+        )
         signal_status = 0
         try:
             with (

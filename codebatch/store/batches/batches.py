@@ -335,14 +335,14 @@ def check_kind(batch: BatchDir, kind: BatchKind) -> None:
     """Raise WrongBatchKind if a batch is not of the required kind."""
     if kind == "analysis" and is_work(batch):
         raise WrongBatchKind(
-            f"batch {batch.id} is a `work` batch, not an analysis",
+            f"batch {batch.id} is a task list, not an analysis",
             hint=f"see its status with: codebatch status --batch {batch.id}; resume it with: codebatch "
             f"resume --batch {batch.id}; show output with: codebatch work log --batch {batch.id}",
         )
     if kind == "work" and not is_work(batch):
         raise WrongBatchKind(
-            f"batch {batch.id} is an analysis, not a `work` batch",
-            hint="list `work` batches with: codebatch batch list --pipeline work",
+            f"batch {batch.id} is an analysis, not a task list",
+            hint="list the batches of task lists with: codebatch batch list --pipeline work",
         )
 
 

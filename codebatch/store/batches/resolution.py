@@ -75,7 +75,7 @@ def resolve_batch(
     if earlier is not None:
         return earlier
     raise UnknownId(
-        f"no batch {reference}: there are fewer earlier batches with the same source and pipeline",
+        f"no batch {reference}: too few earlier batches have the same project, paths and pipeline as the latest batch",
         hint="see: codebatch batch list",
     )
 
@@ -147,7 +147,7 @@ def _no_batch(store: StoreDir, kind: BatchKind) -> UnknownId:
             others.setdefault(batch.about.project_root, batch)
     for batch_id in reversed(batch_ids(store)) if not others else ():
         open_batch(store, batch_id)
-    noun = {"analysis": "analysis", "work": "`work` batch", "any": "batch"}[kind]
+    noun = {"analysis": "analysis", "work": "batch of a task list", "any": "batch"}[kind]
     make = "codebatch work run" if kind == "work" else _run_command(store.project)
     is_removed = store.project is not None and store.project.kind == "removed"
     hint = "change to a directory that exists" if is_removed else f"create one with: {make}"

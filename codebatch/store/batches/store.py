@@ -323,7 +323,8 @@ def _decode(root: Path, data: bytes) -> _StoreFile:
         if any_version.schema_name == "codebatch.store":
             raise StoreUntrusted(
                 f"{root} was made by CodeBatch 1.x (schema version {any_version.schema_version})",
-                hint="this version cannot read that format; create a new store at another path and take a snapshot",
+                hint="this version cannot read stores of CodeBatch 1.x; "
+                "create a new store at another path and take a snapshot",
             )
         if any_version.format is None:
             raise StoreUntrusted(f"{root / layout.STORE_FILE} is not a codebatch store file", hint="check --store")

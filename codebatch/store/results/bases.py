@@ -167,7 +167,7 @@ class ReuseBase:
         while start < end:
             held = self._results_at(task, start)
             if held is None:
-                raise StoreCorrupt(f"{self.id} has no result of {task} for item {start} of its plan")
+                raise StoreCorrupt(f"batch {self.id} has no result of task {task} for item {start} of its plan")
             last_start, lines = self._last_lines.get(task, (-1, []))
             if last_start != held.start:
                 lines = list(held.read())

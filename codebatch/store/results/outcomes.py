@@ -318,7 +318,9 @@ class Outcomes:
         with _shard_damage_as_corrupt(path):
             frames, trailer = split_shard_file(self._files.read(path), outcome.file)
         if digest_bytes(trailer.table) != outcome.digest:
-            raise StoreCorrupt(f"{path} is damaged: its rows do not match the outcome of the shard", hint=_HINT)
+            raise StoreCorrupt(
+                f"{path} is damaged: its records do not match the checksum in the outcome of the shard", hint=_HINT
+            )
         return frames, trailer.table
 
     def read_trailer(self, outcome: Outcome) -> Trailer:
@@ -363,7 +365,7 @@ def lost_outcomes(files: Files, batch_root: Path) -> StoreCorrupt:
     """Return the error for outcomes that were removed while this process runs."""
     resume = f"the remaining results are kept; resume with: codebatch resume --batch {batch_root.name}"
     return StoreCorrupt(
-        f"another process removed outcomes from {batch_root / layout.OUTCOMES}",
+        f"another process removed result files from {batch_root / layout.OUTCOMES}",
         hint=NEW_BATCH_HINT if files.stat(batch_root) is None else resume,
     )
 

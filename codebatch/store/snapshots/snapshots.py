@@ -106,7 +106,9 @@ class Snapshot:
     def items_between(self, start: int, end: int) -> list[Entry]:
         """Return the items [start, end) in path order, decoding only their frames. Raises StoreCorrupt."""
         if end > self.files:
-            raise StoreCorrupt(f"{self.id} has {self.files} items, not {end}", hint=SNAPSHOT_HINT)
+            raise StoreCorrupt(
+                f"snapshot {self.id} has {self.files} items, but at least {end} are needed", hint=SNAPSHOT_HINT
+            )
         if start == end:
             return []
         first, last = frames_between(self.document.frames, start, end)

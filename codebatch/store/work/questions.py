@@ -55,7 +55,7 @@ class Questions:
             is_ours = self._files.create_exclusive(hidden, self._directory / name)
             # An earlier call may have published the same question.
             if not is_ours and self._read(name, place) != question:
-                raise StoreUnwritable(f"{self._directory / name} already exists with another question")
+                raise StoreUnwritable(f"file {self._directory / name} already exists and contains another question")
         finally:
             self._files.remove(hidden)
         self._files.sync_directory(self._directory)

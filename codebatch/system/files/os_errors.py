@@ -108,7 +108,7 @@ def _raise_foreign(path: Path | str, error: OSError) -> None:
 
 def foreign(path: Path | str, what: str) -> UnsupportedEntry:
     return UnsupportedEntry(
-        f"{path} is, or is below, {what} that codebatch did not create",
+        f"unexpected entry at or above {path}: {what}, which codebatch did not create",
         hint="find out which program created this path and remove it, or use another store with --store",
     )
 

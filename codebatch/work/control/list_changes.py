@@ -97,7 +97,7 @@ def warn_of_changes(work_batch: WorkBatch, listener: WorkListener) -> ListChange
     source, id_ = work_batch.standing.work.source, work_batch.batch.id
     if changes.problem:
         listener.warn(
-            f"cannot compare batch {id_} with {source}, so the batch keeps its definitions: {changes.problem}"
+            f"cannot compare batch {id_} with task list {source}, so the batch keeps its definitions: {changes.problem}"
         )
     elif not changes.is_nothing:
         listener.warn(f"{source} has changed since batch {id_} was made: {'; '.join(changes.described())}")
@@ -131,19 +131,20 @@ def reload_list(work_batch: WorkBatch, listener: WorkListener, *, is_forced: boo
     reloaded = [status for status in work_batch.standing.commands if status.id in chosen - running]
     if reloaded:
         request(work_batch.batch, _reload(work_batch, listed, reloaded))
-        listener.warn(f"reloaded from {work.source}: {names_shown([status.id for status in reloaded])}")
+        listener.warn(f"tasks reloaded from {work.source}: {names_shown([status.id for status in reloaded])}")
     removed = _unfinished(work_batch, {*changes.removed} - running)
     for status in removed:
         request(work_batch.batch, Skip(task=status.id, round=status.round, marked_done=True))
     if removed:
         listener.warn(
-            f"marked as done, because they are no longer in {work.source}: {names_shown([task.id for task in removed])}"
+            f"tasks marked as done, because {work.source} no longer contains them: "
+            f"{names_shown([task.id for task in removed])}"
         )
     if still := sorted(running.intersection((*chosen, *changes.removed))):
-        listener.warn(f"not reloaded, because they are still running: {names_shown(still)}")
+        listener.warn(f"tasks not reloaded, because they are still running: {names_shown(still)}")
     remaining = msgspec.structs.replace(changes, done_and_changed=() if is_forced else changes.done_and_changed)
     if not_adopted := "; ".join(remaining.described(reloaded=True)):
-        listener.warn(f"not reloaded: {not_adopted}; to use these changes: codebatch work run --unfinished")
+        listener.warn(f"changes not reloaded: {not_adopted}; to use these changes: codebatch work run --unfinished")
     return changes
 
 

@@ -95,11 +95,12 @@ def answer_question(
             if open_by_task
             else "no task of the batch waits for an answer"
         )
-        raise InvalidInput(f"{command!r} is not waiting for an answer{_last_answer(batch, command)}", hint=waiting)
+        raise InvalidInput(f"task {command!r} is not waiting for an answer{_last_answer(batch, command)}", hint=waiting)
     open_question = open_by_task[CommandId(command)]
     if question is not None and not open_question.digest.startswith(question):
         raise InvalidInput(
-            f"{command} is not waiting for an answer to {question!r}", hint="see: codebatch work questions"
+            f"task {command} is not waiting for an answer to question {question!r}",
+            hint="see: codebatch work questions",
         )
     _check_text(open_question, text)
     own_request = request(
@@ -118,9 +119,11 @@ def answer_question(
 def _check_text(question: OpenQuestion, text: str) -> None:
     if question.choices and text not in question.choices:
         hint = did_you_mean(text, list(question.choices))
-        raise InvalidInput(f"{_shown(text)} is not one of the answers to {question.task}", hint=hint)
+        raise InvalidInput(
+            f"{_shown(text)} is not one of the allowed answers to the question of task {question.task}", hint=hint
+        )
     if not text.strip():
-        raise InvalidInput(f"the answer to {question.task} is empty")
+        raise InvalidInput(f"the answer to the question of task {question.task} is empty")
     size = len(text.encode("utf-8", "replace"))
     if size > QUESTION_TEXT_BYTES_MAX:
         raise InvalidInput(f"the answer has {size:,} bytes, more than {QUESTION_TEXT_BYTES_MAX:,}")

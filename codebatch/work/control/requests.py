@@ -80,7 +80,7 @@ def skip_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, as_don
     work_batch = load_work_batch(store, batch)
     done = [command.id for command in named(work_batch, tasks) if command.state is CommandState.DONE]
     if done:
-        raise InvalidInput(f"{done[0]} is already done")
+        raise InvalidInput(f"task {done[0]} is already done")
     for _ in range(_SKIPS_MAX):
         before = named(work_batch, tasks)
         for command in before:

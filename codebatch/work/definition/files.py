@@ -171,7 +171,7 @@ def document_file(path: Path, name: str) -> WorkFile:
         below = document.get(word)
         if not isinstance(below, dict):
             raise InvalidConfiguration(
-                f"{name} has no [{'.'.join(above)}]",
+                f"{name} has no table [{'.'.join(above)}]",
                 hint=f"add the table [{'.'.join(above)}] to {name}, or create a file {DEFAULT_NAME}",
             )
         document = below

@@ -93,7 +93,7 @@ class TaskSelection:
                 raise NothingToDo(f"no task of {self._source} waits for an answer")
             if not ids:
                 batch = max(task.batch for task in former.values())
-                raise NothingLeft(f"all tasks of {self._source} are done", root=self._root, batch=batch)
+                raise NothingLeft(f"all selected tasks of {self._source} are done", root=self._root, batch=batch)
         if not ids:
             raise NothingToDo(f"no task of {self._source} matches the selection")
         selected = ids if options.only else self._with_needs(ids, done)

@@ -62,9 +62,7 @@ def markdown_directory(path: Path, name: str, problems: Problems, *, is_recursiv
             data = read_bytes(file, shown, COMMAND_BYTES_MAX)
             total += len(data)
             if total > WORK_FILE_BYTES_MAX:
-                raise InvalidConfiguration(
-                    f"together, the files of {name} have more than {WORK_FILE_BYTES_MAX:,} bytes"
-                )
+                raise InvalidConfiguration(f"the files of {name} together have more than {WORK_FILE_BYTES_MAX:,} bytes")
             task, is_done = _task_of(_prose(text_of(data, shown), shown), shown, Path(relative).stem)
         except CodebatchError as error:
             problems.add(error.message, error.hint)
@@ -181,7 +179,7 @@ def _prose(text: str, name: str) -> _Prose:
     if not isinstance(table, dict):
         kind = "a list" if isinstance(table, list) else "a single value"
         raise InvalidConfiguration(
-            f"{name}:2: front matter is {kind}, expected a key and a value on each line",
+            f"{name}:2: front matter must have a key and a value on each line, but is {kind}",
             hint="for example: needs: [001-schema]",
         )
     return _Prose(_lined(table), front.body, front.body_line)

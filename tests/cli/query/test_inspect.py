@@ -88,7 +88,7 @@ def test_a_line_that_there_is_not_is_refused(lined: CommandLine, place: str, hin
 def test_what_has_no_lines_or_nothing_to_say_is_noted(lined: CommandLine) -> None:
     ended = inspect(lined, "logo.bin:1")
     assert (ended.text, ended.notes.splitlines()[0]) == ("", "logo.bin is a binary file without lines")
-    assert inspect(lined, "a.py:8").notes == "no records at line 8 of a.py\n"
+    assert inspect(lined, "a.py:8").notes == "no records at line 8 of file a.py\n"
     assert inspect(lined, "nowhere.py:8", "--json", status=2).error["message"].endswith("no file 'nowhere.py'")
 
 

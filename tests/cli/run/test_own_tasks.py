@@ -217,7 +217,7 @@ def task(file):
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        ("[tasks.words]\npython = 'tools/words.py'\n", "expected a file and a function"),
+        ("[tasks.words]\npython = 'tools/words.py'\n", "must be a file and a function"),
         ("[tasks.words]\npython = '../words.py:task'\n", "outside the project"),
         ("[tasks.words]\npython = 'tools/none.py:task'\n", "does not exist"),
         ("[tasks.words]\npython = 'tools/words.py:none'\n", "words.py: AttributeError"),

@@ -50,7 +50,7 @@ def test_a_path_restricts_the_work_and_what_it_says_is_true_of_the_whole(
     ended = codebatch("run", "app/db", "src", "--json")
     assert ended.json["paths"] == ["app/db", "src"]
     assert ended.json["files"] == 3
-    assert f"project {repository}, restricted to: app/db, src\n" in ended.notes
+    assert f"analysing only a part of project {repository}: app/db, src\n" in ended.notes
     part = records(codebatch, ended.json["batch_id"])
     whole_id = codebatch("run", ".", "--json").json["batch_id"]
     whole = records(codebatch, whole_id)

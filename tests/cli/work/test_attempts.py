@@ -102,7 +102,7 @@ def test_who_asks_is_answered_while_it_runs_or_begun_again(line: CommandLine) ->
     asked = {each["task"]: each for each in line("work", "questions", "--json").json}
     assert (asked["lives"]["text"], asked["lives"]["live"]) == ("What name?", True)
     assert (asked["ends"]["choices"], asked["ends"]["live"]) == (["red", "blue"], False)
-    assert "not one of the answers" in line("work", "answer", "ends", "green", status=2).notes
+    assert "not one of the allowed answers" in line("work", "answer", "ends", "green", status=2).notes
     answers = [line.start("work", "answer", "lives", name) for name in ("Ann", "Bob")]
     ended = sorted((line.directory, each.wait()) for each in answers)
     told = b"".join(each.communicate()[1] for each in answers)
@@ -278,7 +278,8 @@ def test_a_standard_input_that_is_closed_has_nothing_to_read(line: CommandLine) 
     line("work", "run", status=3)
     batch = latest(line)
     assert (
-        "the answer to asks is empty" in line.shell(f"codebatch work answer asks - --batch {batch} <&-", status=2).notes
+        "the answer to the question of task asks is empty"
+        in line.shell(f"codebatch work answer asks - --batch {batch} <&-", status=2).notes
     )
     assert "no tasks in -" in line.shell("codebatch work run -f - <&-", status=5).notes
 

@@ -133,7 +133,7 @@ def test_a_list_that_cannot_be_read_any_more_is_reported(line: CommandLine) -> N
         if text is not None:
             write(line.directory / "work.toml", text)
         told = line("resume", "-q", status=3).notes
-        assert "with work.toml, so the batch keeps its definitions: " in told
+        assert "with task list work.toml, so the batch keeps its definitions: " in told
         reloaded = line("resume", "-q", "--reload", status=2).notes
         assert "work.toml" in reloaded
         write(line.directory / "work.toml", "")
@@ -156,7 +156,7 @@ def test_reload_follows_new_needs_and_counts_removed_tasks_as_done(line: Command
     ran(line)
     told = line("resume", "-q", "--reload").notes
     assert "reloaded from work.toml: a, c" in told
-    assert "marked as done, because they are no longer in work.toml: gone" in told
+    assert "tasks marked as done, because work.toml no longer contains them: gone" in told
     assert ran(line) == "ca"
     assert states(line) == {"a": "DONE", "gone": "DONE", "c": "DONE"}
     line(*RUN, "--unfinished")
@@ -168,7 +168,10 @@ def test_reload_leaves_what_is_done_unless_it_is_forced(line: CommandLine) -> No
     make_list(line, {"a": fails("A"), "b": 'run = "echo B >>ran"'})
     ran(line)
     told = line("resume", "-q", "--reload", status=3).notes
-    assert "not reloaded: changed after completion: b; to use these changes: codebatch work run --unfinished" in told
+    assert (
+        "changes not reloaded: changed after completion: b; to use these changes: codebatch work run --unfinished"
+        in told
+    )
     assert ran(line) == "A"
     write(line.directory / "fix", "")
     line("resume", "-q", "--reload", "--force")
@@ -250,7 +253,7 @@ def test_a_task_that_runs_on_alone_keeps_its_definition(line: CommandLine) -> No
     resumed = line.start("resume", "-q", "--reload")
     wait_until(lambda: states(line)["two"] == "DONE" or resumed.poll() is not None, "two is done")
     write(line.directory / "go", "")
-    assert "not reloaded, because they are still running: one" in line.finish(resumed).notes
+    assert "tasks not reloaded, because they are still running: one" in line.finish(resumed).notes
     assert ran(line) == "oldnew"
     line(*RUN, "--unfinished")
     assert ran(line) == "one"

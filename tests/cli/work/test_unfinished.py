@@ -115,7 +115,10 @@ def test_what_is_left_is_run_and_then_nothing(
         line(*LEFT)
     assert ran(line) == left
     done = line(*LEFT, "--json")
-    assert (done.notes, done.json["batch_id"]) == ("all tasks of work.toml are done\n", status(line)["batch_id"])
+    assert (done.notes, done.json["batch_id"]) == (
+        "all selected tasks of work.toml are done\n",
+        status(line)["batch_id"],
+    )
     assert ran(line) == ""
 
 
@@ -214,7 +217,7 @@ def test_a_named_batch_chooses_of_what_it_has_and_the_rest_counts_as_it_stands(l
     (line.directory / "broken").unlink()
     second = status(line)["batch_id"]
     ran(line)
-    assert "all tasks of work.toml are done" in line(*LEFT, "--of", first).notes
+    assert "all selected tasks of work.toml are done" in line(*LEFT, "--of", first).notes
     notes = line("work", "run", "--unfinished", "--of", second).notes
     assert ran(line) == "c"
     assert "dependencies not run, because they are done: b" in notes

@@ -180,7 +180,7 @@ def test_what_ends_elsewhere_than_in_its_batch_is_not_called_done(line: CommandL
     (batch,) = (line.directory / ".codebatch" / "batches").glob("batch-*")
     (batch / moved).rename(line.directory / "moved")
     write(line.directory / "go", "")
-    assert "another process removed outcomes" in line.finish(process, status=4).notes
+    assert "another process removed result files" in line.finish(process, status=4).notes
 
 
 def test_a_command_that_is_not_to_be_begun_twice_asks(line: CommandLine) -> None:
@@ -198,7 +198,7 @@ def test_a_command_that_is_not_to_be_begun_twice_asks(line: CommandLine) -> None
     assert states(line) == {"once": "BLOCKED", "behind": "PENDING"}
     assert [row["batch_id"] for row in line("batch", "list", "--active", "--json").json] == [batch_id]
     refused = line("work", "answer", "behind", "done", "--batch", batch_id, "--json", status=2).error
-    assert refused["message"] == "'behind' is not waiting for an answer"
+    assert refused["message"] == "task 'behind' is not waiting for an answer"
     assert line("work", "answer", "once", "done", "--json").json["counts"] == {
         "DONE": 1,
         "READY": 1,

@@ -215,7 +215,7 @@ class Worker:
             names = ", ".join(tasks)
             raise InvalidConfiguration(
                 f"cannot set up tasks ({names}): {error.strerror}",
-                hint="check for a task that changes the limits of its process, or leaves files open",
+                hint="check whether a task changes the limits of its process or leaves files open",
             ) from None
 
     def _execute_unit(self, unit: Unit, served: Sequence[Served]) -> tuple[int, int, list[EncodedOutcome]]:

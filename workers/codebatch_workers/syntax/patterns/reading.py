@@ -128,7 +128,9 @@ def read_pattern(pattern: str, language: str) -> PatternNode:
     if best.node is None:
         raise _refusal(best, text, language)
     if best.node.hole:
-        raise PatternError(f"`{text}` alone would match every node", hint="add the code around it, or use --query")
+        raise PatternError(
+            f"`{text}` alone would match every node", hint="add code around the metavariable, or use --query"
+        )
     return best.node
 
 
