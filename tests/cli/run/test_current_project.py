@@ -369,7 +369,9 @@ def test_a_work_list_is_found_upwards_and_runs_once_at_a_time(codebatch: Command
     assert codebatch("status", "--json", cwd=below).json["source"] == "work.toml"
     assert (codebatch.directory / "ran").read_text() == "begun\n"
     assert not (below / ".codebatch").exists()
-    assert codebatch("work", "run", "--unfinished", "-q", cwd=below).notes == "all tasks of work.toml are done\n"
+    assert (
+        codebatch("work", "run", "--unfinished", "-q", cwd=below).notes == "all selected tasks of work.toml are done\n"
+    )
 
 
 def test_the_latest_snapshot_is_of_the_project_too(codebatch: CommandLine) -> None:
