@@ -87,7 +87,7 @@ class WorkProgressListener(WorkListener):
             output = ProgramOutput(is_colored=self.wants_colors)
             for line in last_lines(self._batch.files, ended.log, _LINES_OF_FAILED):
                 self._context.relay(f"        {output.line(shortened(line))}")
-            self.note(f"        … codebatch work log {ended.id} --batch {self._batch.id}")
+            self.note(f"        whole log: codebatch work log {ended.id} --batch {self._batch.id}")
 
     def asking(self, id: CommandId) -> None:
         self.note(f"{id} waits for an answer: codebatch work questions --batch {self._batch.id}")

@@ -143,7 +143,8 @@ def graph(
     Each PATH restricts the list to imports from or to a file, or the files below a directory.
 
     --cycles lists import cycles. Each import cycle is shown as its shortest path, with the import to cut: the import
-    whose removal leaves the fewest files in cycles. PATH selects the cycles that contain a file.
+    whose removal leaves the fewest files in cycles. With PATH, only cycles are listed that contain this file,
+    or a file below this directory.
 
     Cycles that are harmless when files are loaded are listed only with --all. These are cycles through imports for type
     checkers (`import type`, `if TYPE_CHECKING:`), through imports in functions, or within a Rust crate.

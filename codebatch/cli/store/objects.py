@@ -47,7 +47,7 @@ def cat_object(context: CommandContext, name: str) -> None:
     if objects.location(Digest(digest)) is None:
         raise UnknownId(
             f"object {digest} is missing or damaged in the store",
-            hint="list the objects of files with: codebatch files --json",
+            hint="list the object digest of each file with: codebatch files --json",
         )
     content = objects.read(Digest(digest))
     if context.as_json or sys.stdout.isatty():

@@ -33,7 +33,7 @@ def impact(question: BatchQuery, path: str, depth: int | None = None) -> Answer[
         text = name.decode()
     except UnicodeDecodeError as error:
         raise InvalidInput(
-            f"{display_path(name)} is not valid UTF-8; imports of files with such paths are not resolved"
+            f"{display_path(name)} is not valid UTF-8; imports that refer to such a path are not resolved"
         ) from error
     importers_of = Imports(records).importers_of
     dependents = dependents_of(importers_of, text, depth)

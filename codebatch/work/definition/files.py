@@ -22,7 +22,7 @@ from codebatch.system.files.regular_files import read_regular
 from codebatch.work.definition.table_checks import TableLocation
 
 WORK_FILE_BYTES_MAX = 64 << 20
-YAML_BYTES_MAX = 16 << 20
+YAML_CHARACTERS_MAX = 16 << 20
 DEFAULT_NAME = "work.toml"
 STDIN_NAME = "-"
 # Tables that contain the work list, by file name. Any other file is a work list as a whole.
@@ -201,7 +201,7 @@ def _toml(data: bytes, name: str) -> Mapping[str, object]:
 
 def _yaml(data: bytes, name: str) -> Mapping[str, object]:
     try:
-        return _table(parse_yaml(text_of(data, name), length_max=YAML_BYTES_MAX), name)
+        return _table(parse_yaml(text_of(data, name), length_max=YAML_CHARACTERS_MAX), name)
     except YamlError as error:
         raise InvalidConfiguration(f"{name}:{error.line} is not valid YAML: {error}") from error
 
