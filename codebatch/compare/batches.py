@@ -22,7 +22,6 @@ from codebatch.model.analysis.item_table import ROW_BYTES
 from codebatch.model.entry import path_from_fields
 from codebatch.model.record import Located
 from codebatch.query.filters.decoding import decode_lines
-from codebatch.query.filters.line_prefilter import starts_of
 from codebatch.query.sources.records import BatchRecords
 from codebatch.store.results.outputs import Outputs, TaskOutput
 
@@ -119,7 +118,7 @@ def _item_lines(outputs: Outputs, output: TaskOutput, index: int, places: Sequen
 
 
 def _by_path(blocks: Iterable[bytes], type_: type[R]) -> ByPath[R]:
-    (start,) = starts_of((_kind(type_),))
+    start = b'{"kind":%b,' % msgspec.json.encode(_kind(type_))
     decoder = msgspec.json.Decoder(type_)
     records_by_path: ByPath[R] = defaultdict(list)
     for block in blocks:

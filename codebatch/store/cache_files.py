@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import zlib
+from typing import TypeVar
+
+import msgspec
 
 from codebatch.errors import StoreError
 from codebatch.store import layout
@@ -11,20 +14,23 @@ from codebatch.store.batches.store import StoreDir
 
 _CRC_BYTES = 4
 
+T = TypeVar("T")
 
-def read_kept(store: StoreDir, name: str, magic: bytes) -> bytes | None:
-    """Return the cached bytes under a name, or None if the file is missing, damaged or has another magic."""
+
+def read_kept(store: StoreDir, name: str, magic: bytes, type_: type[T]) -> T | None:
+    """Return the cached value under a name, or None if the file is missing, damaged or has another magic or type."""
     try:
         data = store.files.read(store.root / layout.CACHE / name)
-    except (FileNotFoundError, StoreError):
+        start = len(magic) + _CRC_BYTES
+        body = data[start:]
+        return msgspec.msgpack.decode(body, type=type_) if data[:start] == magic + _crc(body) else None
+    except (FileNotFoundError, StoreError, ValueError):  # msgspec raises ValueError for undecodable bytes.
         return None
-    start = len(magic) + _CRC_BYTES
-    body = data[start:]
-    return body if data[:start] == magic + _crc(body) else None
 
 
-def write_kept(store: StoreDir, name: str, magic: bytes, body: bytes) -> None:
-    """Cache bytes for `read_kept`. If the store cannot be written, nothing happens."""
+def write_kept(store: StoreDir, name: str, magic: bytes, value: object) -> None:
+    """Cache a value for `read_kept`. If the store cannot be written, nothing happens."""
+    body = msgspec.msgpack.encode(value)
     with contextlib.suppress(StoreError, OSError):
         store.files.write_volatile(store.root / layout.CACHE / name, magic + _crc(body) + body)
 

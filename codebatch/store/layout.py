@@ -44,7 +44,7 @@ OBJECTS_COLLECTED = "objects-collected"
 
 SNAPSHOT_ID_PATTERN = re.compile(r"snap-[0-9a-f]{16}\Z")
 STAT_CACHE_PATTERN = re.compile(r"stat-[0-9a-f]{16}\.bin\Z")
-RESULT_CACHE_PATTERN = re.compile(r"(?:churn|durations|headline|importers|numbers)-[0-9a-f]{16}\.bin\Z")
+RESULT_CACHE_PATTERN = re.compile(r"(?:churn|durations|headline)-[0-9a-f]{16}\.bin\Z")
 """Files in `cache/` with results that are expensive to compute."""
 
 TERMS = "terms"
@@ -104,16 +104,6 @@ def durations_cache_name(directory: Digest) -> str:
 def headline_cache_name(batch: Digest) -> str:
     """Return the name of the cached headline of a batch, from the digest of its ID."""
     return f"headline-{batch[:16]}.bin"
-
-
-def numbers_cache_name(result: Digest) -> str:
-    """Return the name of the cached file numbers of a merged batch, from the digest of its results."""
-    return f"numbers-{result[:16]}.bin"
-
-
-def importers_cache_name(result: Digest) -> str:
-    """Return the name of the cached import graph of a merged batch, from the digest of its results."""
-    return f"importers-{result[:16]}.bin"
 
 
 def lease_name(shard: ShardId, start: int, epoch: int) -> str:

@@ -29,6 +29,12 @@ def test_a_star_alone_stands_for_any_target() -> None:
     assert len(list(RecordFilter(targets=("*",)).iter_matching([block]))) == 2
 
 
+def test_a_path_that_is_not_utf_8_is_found_by_its_directory() -> None:
+    block = b'{"kind":"symbol","path_b64":"c3JjL/8ucHk=","name":"f"}\n{"kind":"symbol","path":"a.py","name":"f"}\n'
+    for path in ("/src", "src/*.py"):
+        assert len(list(RecordFilter(path=path).iter_matching([block]))) == 1
+
+
 def test_what_is_no_record_is_told_where_it_is_met() -> None:
     blocks = [b'{"kind":"symbol","name":"f"}\n', b'{"kind":"symbol","name":"g"\n']
     assert len(list(RecordFilter(names=("f",)).iter_matching(blocks))) == 1
@@ -46,8 +52,8 @@ def test_what_is_no_record_is_told_where_it_is_met() -> None:
         RecordFilter(targets=("f",)),
         RecordFilter(metrics=("f",)),
         RecordFilter(severities=("hint",)),
-        RecordFilter(path="src/f"),
-        RecordFilter(path="SRC/F*"),
+        RecordFilter(path="/src/f"),
+        RecordFilter(kinds=("symbol",), path="/src/f"),
         RecordFilter(kinds=("edge",)),
         RecordFilter(kinds=("file",), languages=("f",)),
         RecordFilter(where="line > 3 and name == 'f'"),

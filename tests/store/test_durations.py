@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from codebatch.model.digest import Digest, digest_bytes
@@ -41,6 +40,6 @@ def test_what_no_command_takes_is_as_if_nothing_was_kept(tmp_path: Path, seconds
     store, _ = create_store(RealFiles(), tmp_path / "store")
     Durations(store, ROOT)
     name = layout.durations_cache_name(digest_bytes(ROOT))
-    body = msgspec.msgpack.encode([{"build": [("a" * 12, seconds)]}, {}])
-    write_kept(store, name, durations._MAGIC, body)
+    value = [{"build": [("a" * 12, seconds)]}, {}]
+    write_kept(store, name, durations._MAGIC, value)
     assert Durations(store, ROOT).of_command("build", DEFINITION) == ()

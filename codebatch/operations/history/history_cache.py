@@ -78,7 +78,7 @@ class KeptHistory:
         self._directory = directory
         self._head = head
         self._name = layout.churn_cache_name(digest_bytes(directory))
-        cached = _decode(read_kept(store, self._name, _MAGIC))
+        cached = read_kept(store, self._name, _MAGIC, _CachedHistory)
         if cached is None or cached.directory != directory or cached.head.is_shallow != head.is_shallow:
             cached = _CachedHistory(directory, head, True, (), ())
         self.commits: tuple[CommitChanges, ...] = cached.commits
@@ -176,7 +176,7 @@ class KeptHistory:
         }  # fmt: skip
         hunks = tuple(_KeptHunks(pair, hunks) for pair, hunks in self._hunks.items() if pair in pairs)
         cached = _CachedHistory(self._directory, self._head, self.is_cut, self.commits, hunks)
-        write_kept(self._store, self._name, _MAGIC, msgspec.msgpack.encode(cached))
+        write_kept(self._store, self._name, _MAGIC, cached)
 
 
 def _read_so_far(
@@ -206,10 +206,3 @@ def _git() -> str:
     if git is None:
         raise GitError("git is not available")
     return git
-
-
-def _decode(body: bytes | None) -> _CachedHistory | None:
-    try:
-        return None if body is None else msgspec.msgpack.decode(body, type=_CachedHistory)
-    except msgspec.DecodeError:
-        return None

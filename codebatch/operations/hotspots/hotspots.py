@@ -25,7 +25,7 @@ from codebatch.model.entry import PathMembers, path_fields, path_from_fields
 from codebatch.model.task import Json
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.query.answers.function_lines import FunctionLocation
-from codebatch.query.answers.hotspot_ranking import FilesKnown, HotspotBy, HotspotCandidate, Ranking, rank_functions
+from codebatch.query.answers.hotspot_ranking import FilesKnown, HotspotBy, HotspotCandidate, Ranking
 from codebatch.query.answers.import_rules import needs_import
 from codebatch.query.filters.arguments import refuse_below_one, refuse_unknown
 from codebatch.query.secondary_files import Apart
@@ -33,7 +33,7 @@ from codebatch.query.secondary_files import Apart
 if TYPE_CHECKING:  # Deferred: the check for a stale tree starts in another process before these imports.
     from codebatch.operations.history.function_history import Count
     from codebatch.operations.hotspots.churn import Churn
-    from codebatch.query.answers.file_numbers import FileNumbers
+    from codebatch.query.answers.numbers import Number
     from codebatch.query.answers.partial_parses import PartialParseCheck
     from codebatch.query.filters.paths import Paths
     from codebatch.query.sources.records import BatchRecords
@@ -115,7 +115,7 @@ def hotspots(
     StoreCorrupt.
     """
     from codebatch.operations.hotspots.churn import churn
-    from codebatch.query.answers.numbers import task_of
+    from codebatch.query.answers.numbers import iter_functions, task_of
     from codebatch.query.answers.partial_parses import PartialParseCheck
     from codebatch.query.completeness import completeness
 
@@ -135,19 +135,16 @@ def hotspots(
     history = churn(question)
     if history.changes is None and by == "churn":
         raise InvalidInput(history.told)
-    stored = question.find_numbers(are_made=True)
-    dependents = _dependents(records, stored)
-    known = FilesKnown(history.changes, dependents, None if everything else question.apart)
+    known = FilesKnown(history.changes, _dependents(records), None if everything else question.apart)
     is_wanted = _path_predicate(records, path, languages)
     note, is_cut = history.told, history.is_cut
     if is_of_files:
         rows, excluded = _files(records, Ranking(by, known, limit), metric, least, is_wanted)
     else:
-        doubt = None if everything else PartialParseCheck(records, None if stored is None else stored.in_part)
-        maximums = None if stored is None else stored.of(f"max_{metric}")
-        rank = partial(rank_functions, records, metric, least, is_wanted, maximums)
+        doubt = None if everything else PartialParseCheck(records)
+        functions = [number for number in iter_functions(records, metric, least) if is_wanted(number.path_bytes)]
         changes = _KnownChanges(question, history)
-        search = _FunctionSearch(lambda spare: rank(partial(Ranking, by, known, spare)), limit, doubt, changes)
+        search = _FunctionSearch(partial(_rank_functions, functions, by, known), limit, doubt, changes)
         best, excluded = search.find()
         changes.keep()
         note = ", ".join(filter(None, (note, changes.describe_lack(best))))
@@ -156,7 +153,7 @@ def hotspots(
             _hotspot(known, row, {metric: row.value}, changes.of(row), symbol=row.symbol, line=row.line) for row in best
         )
     result = Hotspots(
-        rows=_fix_dependents(records, stored, rows),
+        rows=_fix_dependents(records, rows),
         excluded=excluded,
         churn_note=note,
         is_history_cut=is_cut,
@@ -168,10 +165,8 @@ def hotspots(
     return Answer(question=question, found=result, whole=whole)
 
 
-def _dependents(records: BatchRecords, stored: FileNumbers | None) -> Mapping[bytes, int] | None:
+def _dependents(records: BatchRecords) -> Mapping[bytes, int] | None:
     """Return the number of dependents of each file. If results are missing, return None, because 0 would be wrong."""
-    if stored is not None:
-        return stored.of(_DEPENDENTS)
     if "dependencies" not in records.task_names:
         return None
     from codebatch.query.answers.numbers import numbers_of_files
@@ -236,6 +231,13 @@ class _KnownChanges:
         """Save the history that was read for later queries."""
         if self._changes is not None:
             self._changes.keep()
+
+
+def _rank_functions(functions: Iterable[Number], by: HotspotBy, known: FilesKnown, limit: int) -> Ranking:
+    ranking = Ranking(by, known, limit)
+    for function in functions:
+        ranking.add(function.path_bytes, function.value, function.symbol, function.line)
+    return ranking
 
 
 def _place(candidate: HotspotCandidate) -> FunctionLocation:
@@ -334,21 +336,18 @@ def _files(
     return rows, dict(Counter(apart for _, apart in excluded))
 
 
-def _fix_dependents(
-    records: BatchRecords, stored: FileNumbers | None, rows: tuple[Hotspot, ...]
-) -> tuple[Hotspot, ...]:
+def _fix_dependents(records: BatchRecords, rows: tuple[Hotspot, ...]) -> tuple[Hotspot, ...]:
     """Return the hotspots with corrected dependents, for files that may be used without an import.
 
     Their `dependents` are None if 0, else `dependents_partial` is set.
     """
     if "parse" not in records.task_names:
         return rows
-    languages = {} if stored is None else stored.languages
     result = []
     for hotspot in rows:
         path = path_from_fields(hotspot.path, hotspot.path_b64)
-        language = languages.get(path) or records.languages.get((hotspot.path or None, hotspot.path_b64 or None))
-        if hotspot.dependents is not None and not needs_import(language or "", path):
+        language = records.languages.get((hotspot.path or None, hotspot.path_b64 or None), "")
+        if hotspot.dependents is not None and not needs_import(language, path):
             unknown: dict[str, object] = {"dependents_partial": True} if hotspot.dependents else {"dependents": None}
             result.append(msgspec.structs.replace(hotspot, **unknown))
         else:

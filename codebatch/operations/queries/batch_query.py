@@ -26,9 +26,8 @@ from codebatch.store.ids import latest_offset
 if TYPE_CHECKING:
     from codebatch.git.history import Head
     from codebatch.plugins.catalogue import TaskCatalogue
-    from codebatch.query.answers.file_numbers import FileNumbers
     from codebatch.query.completeness import Completeness
-    from codebatch.query.secondary_files import Apart, SecondaryFiles
+    from codebatch.query.secondary_files import SecondaryFiles
     from codebatch.query.sources.records import BatchRecords
     from codebatch.snapshotting.changes import Changes
     from codebatch.system.processes.background_fork import BackgroundFork
@@ -59,7 +58,6 @@ class BatchQuery:
         self.tell_phase: TellPhase = ignore_phase
         self._background_check: BackgroundFork[Changes | None] | None = None
         self._apart: SecondaryFiles | None = None
-        self._numbers: FileNumbers | None = None
 
     @cached_property
     def records(self) -> BatchRecords:
@@ -79,21 +77,10 @@ class BatchQuery:
         """The non-production files of the batch. Cached once the batch is merged. Raises StoreCorrupt."""
         if self._apart is None or not self.records.source.is_done:
             from codebatch.query.secondary_files import SecondaryFiles
+            from codebatch.query.sources.parsed_files import files_apart
 
-            numbers = self.find_numbers()
-            self._apart = SecondaryFiles(_read_apart(self.records) if numbers is None else numbers.apart)
+            self._apart = SecondaryFiles(files_apart(self.records.files))
         return self._apart
-
-    def find_numbers(self, *, are_made: bool = False) -> FileNumbers | None:
-        """Return the stored numbers of the batch's files, or None. If `are_made`, compute and store missing numbers.
-
-        Raises StoreCorrupt.
-        """
-        if self._numbers is None:
-            from codebatch.query.answers.file_numbers import keep_numbers, kept_numbers
-
-            self._numbers = kept_numbers(self.records) or (keep_numbers(self.records) if are_made else None)
-        return self._numbers
 
     @cached_property
     def catalogue(self) -> TaskCatalogue:
@@ -154,12 +141,6 @@ class BatchQuery:
         """Return the latest batch of the same place over the given snapshot, or None."""
         batches = (batch for batch in iter_batches(self.store) if batch.about.snapshot_id == snapshot_id)
         return next((batch for batch in batches if batch.about.place == self.batch.about.place), None)
-
-
-def _read_apart(records: BatchRecords) -> dict[bytes, Apart]:
-    from codebatch.query.sources.parsed_files import files_apart  # Deferred: only needed without stored numbers.
-
-    return files_apart(records.files)
 
 
 class Answer(Generic[Found]):

@@ -88,7 +88,7 @@ def relevant_cycles(question: BatchQuery) -> list[Cycle]:
 
     If the batch has only such files, no cycle is excluded. Raises InvalidInput or StoreCorrupt.
     """
-    cycles = find_cycles(question.records, question.find_numbers())
+    cycles = find_cycles(question.records)
     if not cycles or not file_states(question.records.files).plain:
         return cycles
     secondary = question.apart

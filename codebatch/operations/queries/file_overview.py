@@ -8,16 +8,16 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from codebatch.errors import ObjectMissing
-from codebatch.model.entry import display_path, path_row
+from codebatch.model.entry import display_path
 from codebatch.model.record import SEVERITIES
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.operations.queries.records import FileRecords, inspect
 from codebatch.operations.queries.source_line import SourceLine, read_lines
-from codebatch.query.answers.dependents import count_dependents
+from codebatch.query.answers.dependencies import Imports, impact
 from codebatch.query.answers.import_rules import may_be_used_without_import
-from codebatch.query.answers.numbers import files_above
+from codebatch.query.answers.numbers import numbers_of_files
 from codebatch.query.completeness import completeness
-from codebatch.query.fields import JsonRecord, path_key
+from codebatch.query.fields import JsonRecord
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.filters.record_options import KINDS_FOR_PEOPLE
 from codebatch.query.sources.records import BatchRecords
@@ -25,8 +25,6 @@ from codebatch.query.sources.records import BatchRecords
 HARDEST_SHOWN = 3
 FINDINGS_SHOWN = 3
 _COGNITIVE = "cognitive"
-_LOOKED_UP_MAX = 50
-"""Maximum number of files whose language is looked up one by one. For more files, all languages are read at once."""
 
 
 class Hard(msgspec.Struct, frozen=True):
@@ -109,28 +107,15 @@ def _rank(question: BatchQuery, file_record: JsonRecord | None, numbers: dict[st
     """Return the rank of a file by complexity among files of its language, or None if its complexity is 0."""
     if file_record is None or not numbers.get(_COGNITIVE):
         return None
-    records, numbers_of_files = question.records, question.find_numbers()
-    if numbers_of_files is None:
-        above = files_above(records, _COGNITIVE, numbers[_COGNITIVE])
-    else:
-        values = numbers_of_files.of(_COGNITIVE) or {}
-        above = [path for path, value in values.items() if value > numbers[_COGNITIVE]]
-    if len(above) > _LOOKED_UP_MAX and numbers_of_files is not None:
-        languages = numbers_of_files.languages
-        return 1 + sum(languages.get(path) == file_record["lang"] for path in above)
-    if len(above) > _LOOKED_UP_MAX:
-        return 1 + sum(records.languages.get(path_key({**path_row(path)})) == file_record["lang"] for path in above)
-    items = records.find_items(above).values()
-    file_records = (
-        record for item in items for record in records.item_records("parse", item) or () if record["kind"] == "file"
-    )
-    return 1 + sum(record["lang"] == file_record["lang"] for record in file_records)
+    values = numbers_of_files(question.records, (_COGNITIVE,))[_COGNITIVE]
+    same_language = (file for file in question.records.files if file.lang == file_record["lang"])
+    return 1 + sum(values.get(file.path_bytes, 0) > numbers[_COGNITIVE] for file in same_language)
 
 
 def _dependents(records: BatchRecords, path: bytes) -> int | None:
     """Return the number of direct and indirect dependents, or None if the path is not UTF-8 (no import can name it)."""
     try:
-        return count_dependents(records, path.decode())
+        return len(impact(Imports(records).importers_of, path.decode()))
     except UnicodeDecodeError:
         return None
 

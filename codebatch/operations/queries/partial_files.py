@@ -54,9 +54,6 @@ def _note(question: BatchQuery, note: str) -> tuple[str, ...]:
 
 
 def _partial_paths(question: BatchQuery) -> list[bytes]:
-    numbers = question.find_numbers()
-    if numbers is not None:
-        return sorted(numbers.in_part)
     return sorted(file.path_bytes for file in question.records.files if file.parse in IN_PART)
 
 

@@ -66,7 +66,6 @@ def headline(question: BatchQuery) -> Headline:
     If the project has only non-production files, such as a directory of tests, they are not treated as secondary.
     """
     records = question.records
-    question.find_numbers(are_made=True)
     secondary, states = question.apart, file_states(records.files)
 
     def is_secondary(path: bytes) -> bool:

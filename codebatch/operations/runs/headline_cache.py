@@ -31,17 +31,10 @@ def find_headline(question: BatchQuery, outputs: Outputs) -> Headline:
     key_fields = (question.batch.id, outputs.manifest.result_digest, question.newest_commit, package_digests)
     key = digest_bytes(msgspec.msgpack.encode(key_fields))
     name = layout.headline_cache_name(digest_bytes(question.batch.id.encode()))
-    cached = _decode(read_kept(question.store, name, _MAGIC))
+    cached = read_kept(question.store, name, _MAGIC, _CachedHeadline)
     if cached is not None and cached.key == key:
         return cached.headline
     result = headline(question)
     if not result.history_note:
-        write_kept(question.store, name, _MAGIC, msgspec.msgpack.encode(_CachedHeadline(key, result)))
+        write_kept(question.store, name, _MAGIC, _CachedHeadline(key, result))
     return result
-
-
-def _decode(body: bytes | None) -> _CachedHeadline | None:
-    try:
-        return None if body is None else msgspec.msgpack.decode(body, type=_CachedHeadline)
-    except msgspec.DecodeError:
-        return None

@@ -27,7 +27,7 @@ from codebatch.model.task import TASK_NAME_PATTERN
 from codebatch.operations.project.project_snapshot import ProjectSnapshot
 from codebatch.operations.queries.failure_evidence import taken_apart
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
-from codebatch.operations.runs.planning import Planner
+from codebatch.operations.runs.planning import PlanMatch, Planner
 from codebatch.query.status.batch_status import CurrentState, read_current_state
 from codebatch.scheduling.lifecycle import BatchState
 from codebatch.store.batches.batches import BatchDir, Checkout, hidden_batch, iter_batches, snapshot_of
@@ -108,8 +108,8 @@ def import_into(
         config = _config(store, start, join_files(files), form, root)
         planner = _planner(execution, store, start, config, task, listener)
         existing = planner.find(listener.note)
-        if existing is not None and (state := read_current_state(existing)).is_over and not state.holders:
-            return _import_result(store, _current_batch(planner, existing, start, check), "up to date", task)
+        if existing is not None and existing[1].is_settled:
+            return _import_result(store, _current_batch(planner, *existing, start, check), "up to date", task)
         plan = planner.plan()
         bases = tuple(dict.fromkeys((start.id, *find_bases(store, start.about.sources, plan.pipeline))))[:BASES_MAX]
         with hidden_batch(store, plan, sources=start.about.sources, bases=bases, at_ns=wall_ns()) as hidden:
@@ -136,9 +136,11 @@ def _index(store: StoreDir, batch: BatchDir, listener: Listener) -> None:
         listener.note(f"index not updated: {error.message}")
 
 
-def _current_batch(planner: Planner, batch: BatchDir, start: BatchDir, check: Callable[[], None]) -> BatchDir:
+def _current_batch(
+    planner: Planner, batch: BatchDir, match: PlanMatch, start: BatchDir, check: Callable[[], None]
+) -> BatchDir:
     """Return the batch of the plan if it is the latest and of the same commit, else a batch that adopts it."""
-    if planner.is_answered_by(batch) and _checkout_of(batch) == _checkout_of(start):
+    if match.answers and _checkout_of(batch) == _checkout_of(start):
         return batch
     with planner.store.making_batch():
         check()

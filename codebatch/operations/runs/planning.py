@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Literal
 
 import msgspec
 
@@ -23,13 +24,43 @@ from codebatch.operations.history.checkouts import asking_checkout
 from codebatch.operations.project.configuration import Configuration
 from codebatch.operations.project.project_snapshot import ProjectSnapshot, load_project_snapshot
 from codebatch.plugins.catalogue import TaskCatalogue
-from codebatch.query.status.batch_status import CurrentState, read_current_state
+from codebatch.query.status.batch_status import read_current_state
 from codebatch.store.batches.batches import NO_CHECKOUT, BatchDir, Checkout, create_batch, iter_batches
 from codebatch.store.batches.resolution import default_batch, iter_batches_of
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.results.adoption import adopt_batch, is_adoptable
 from codebatch.store.results.bases import find_bases
 from codebatch.system.clock import wall_ns
+
+Decision = Literal["use", "adopt", "ignore"]
+"""The action for an existing batch of a plan. `adopt`: create a new batch with its results."""
+
+
+class PlanMatch(msgspec.Struct, frozen=True, kw_only=True):
+    """Facts about an existing batch of a plan.
+
+    - `answers`: it answers queries about the snapshot.
+    - `has_commit`: it records the commit of the snapshot, or the commit is unknown.
+    - `is_settled`: it has ended and is merged, and no process works on it.
+    - `is_adoptable`: cache keys cover all its results. For custom tasks this is known once it has ended.
+    """
+
+    answers: bool
+    has_commit: bool
+    is_settled: bool
+    is_adoptable: bool
+
+
+def decide(match: PlanMatch) -> Decision:
+    """Return the action for an existing batch of a plan.
+
+    Equal trees have equal results, unless tasks have inputs that their cache keys do not cover.
+    """
+    if not (match.answers or match.is_adoptable):
+        return "ignore"
+    if match.answers and (match.has_commit or not match.is_adoptable):
+        return "use"
+    return "adopt" if match.is_settled else "use"
 
 
 class Planner(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +101,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
             at_ns=wall_ns(),
         )
 
-    def is_answered_by(self, batch: BatchDir) -> bool:
+    def _is_answered_by(self, batch: BatchDir) -> bool:
         """Return whether queries about the snapshot are answered by a batch of the plan.
 
         The batch must have the same place and patterns, and be the latest of its source. It must also be the default
@@ -100,43 +131,47 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
             at_ns=wall_ns(),
         )
 
-    def find(self, note: Note = ignore_note) -> BatchDir | None:
-        """Return a readable batch of the same plan, or None.
+    def find(self, note: Note = ignore_note) -> tuple[BatchDir, PlanMatch] | None:
+        """Return a readable batch of the same plan that need not be ignored, with facts about it, or None.
 
-        The batch that answers queries comes first, then the latest batch of any place.
-
-        Equal trees have equal results, unless tasks have inputs that their cache keys do not cover. `note` receives
-        notes about unreadable batches.
+        The batch that answers queries comes first, then the latest batch of any place. `note` receives notes about
+        unreadable batches.
         """
         key = (self.digest, self.pipeline)
-        latest: BatchDir | None = None
+        latest: tuple[BatchDir, PlanMatch] | None = None
         for batch in iter_batches(self.store, note):
             if (batch.about.plan_digest, batch.about.pipeline) != key:
                 continue
-            is_answered = self.is_answered_by(batch)
-            if latest is not None and not is_answered:
+            answers = self._is_answered_by(batch)
+            if latest is not None and not answers:
                 continue
             try:
-                batch.plan()  # Merged outputs can be read without the plan, but adoption needs it.
-                state = read_current_state(batch)
-                if not (is_answered or self._is_reusable_elsewhere(batch, state)):
-                    continue
+                match = self._match(batch, answers=answers)
             except (StoreError, UnknownId) as error:
                 note(f"{batch.id} skipped: {error.message}")
                 continue
-            if is_answered:
-                return batch
-            latest = batch
+            if answers:
+                return batch, match
+            if decide(match) != "ignore":
+                latest = batch, match
         return latest
 
-    def _is_reusable_elsewhere(self, batch: BatchDir, state: CurrentState) -> bool:
-        """Return whether cache keys cover all results of a batch of the plan.
-
-        For custom tasks this is known once it has ended.
-        """
+    def _match(self, batch: BatchDir, *, answers: bool) -> PlanMatch:
+        batch.plan()  # Merged outputs can be read without the plan, but adoption needs it.
+        state = read_current_state(batch)
         if state.outputs is not None and state.is_over:
-            return is_adoptable(batch, state.outputs.manifest)
-        return self.catalogue.own_places.keys().isdisjoint(task.name for task in self.tasks)
+            is_covered = is_adoptable(batch, state.outputs.manifest)
+        else:
+            is_covered = self.catalogue.own_places.keys().isdisjoint(task.name for task in self.tasks)
+        return PlanMatch(
+            answers=answers,
+            has_commit=self._has_commit(batch),
+            is_settled=state.is_over and not state.holders,
+            is_adoptable=is_covered,
+        )
+
+    def _has_commit(self, batch: BatchDir) -> bool:
+        return self.commit in ("", batch.about.commit)
 
     def find_or_make(self, *, again: bool, reuses: bool = True) -> tuple[BatchDir, bool]:
         """Return the batch of the same plan, or a new one, and whether it is new.
@@ -154,7 +189,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
                 existing = None if again else self.find()
                 if existing is None:
                     return self.make(plan, checkout_read, reuses=reuses and not again), True
-        return self.answering_one(existing), False
+        return self.answering_one(existing[0]), False
 
     def answering_one(self, batch: BatchDir) -> BatchDir:
         """Return the batch that answers queries about the snapshot.
@@ -164,22 +199,14 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         A batch that has not ended is returned unchanged; so is a batch that cannot be adopted, even with another
         commit.
         """
-        if self._is_answered_with_commit(batch):
+        if self._is_answered_by(batch) and self._has_commit(batch):
             return batch
         with asking_checkout(self.frozen, self.commit, self.note) as checkout, self.store.making_batch():
             existing = self.find()  # Another process may have adopted the batch in the meantime.
             if existing is None:
                 return batch
-            state = read_current_state(existing)
-            if state.is_over and not state.holders and not self._is_answered_with_commit(existing):
-                if self.is_answered_by(existing) and not self._is_reusable_elsewhere(existing, state):
-                    return existing
-                existing = self.adopt(existing, checkout())
-        return existing
-
-    def _is_answered_with_commit(self, batch: BatchDir) -> bool:
-        """Return whether a batch answers queries about the snapshot and records its commit."""
-        return self.is_answered_by(batch) and self.commit in ("", batch.about.commit)
+            found, match = existing
+            return self.adopt(found, checkout()) if decide(match) == "adopt" else found
 
 
 def choose_pipeline(configuration: Configuration, name: str | None) -> Pipeline:

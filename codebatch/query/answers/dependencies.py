@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,14 +15,10 @@ from codebatch.model.graph import can_close_cycle, components
 from codebatch.model.record import Resolution
 from codebatch.protocol.record_frames import FRAME_BYTES
 from codebatch.query.answers.numbers import numbers_of_files
-from codebatch.query.filters.decoding import decode_lines, line_at
+from codebatch.query.filters.decoding import decode_lines
 from codebatch.query.filters.filters import RecordFilter
-from codebatch.query.filters.line_prefilter import LinePrefilter, row_of
 from codebatch.query.sources.records import BatchRecords
 from codebatch.query.sources.sources import ShardRecords
-
-if TYPE_CHECKING:
-    from codebatch.query.answers.file_numbers import FileNumbers
 
 TARGETS_LOOKED_UP_MAX = 100
 """The maximum number of targets that are looked up in the index. For more targets, all edges are read once."""
@@ -93,13 +87,13 @@ class Imports:
 
     def __iter__(self) -> Iterator[FileImport]:
         """Yield all imports, in path order. Raises StoreCorrupt."""
-        return map(_as_import, self._read(self._pieces(), LinePrefilter()))
+        return map(_as_import, self._read(self._pieces()))
 
     def between(self, files: Collection[str]) -> Iterator[FileImport]:
         """Yield the imports between some files, in path order. Raises StoreCorrupt."""
         wanted = set(files)
         pieces = self._pieces() if wanted else ()
-        return (_as_import(edge) for edge in self._read(pieces, _EdgesOf(wanted)) if edge.target in wanted)
+        return (_as_import(edge) for edge in self._read(pieces) if edge.source in wanted and edge.target in wanted)
 
     def importers_of(self, targets: Sequence[str]) -> Mapping[str, Sequence[FileImport]]:
         """Return the imports of some files, by imported file, each in path order.
@@ -111,9 +105,9 @@ class Imports:
             lookups = [Lookup(make_key(DEPENDENCY, target.encode()), is_prefix=False) for target in targets]
             pieces = self._pieces(lookups)
             if self._is_lookup_cheap(pieces):
-                return _group_by_target(self._read(pieces, LinePrefilter(rows=(row_of("target", targets),))))
+                return _group_by_target(self._read(pieces))
         if self.every is None:
-            self.every = _group_by_target(self._read(self._pieces(), LinePrefilter()))
+            self.every = _group_by_target(self._read(self._pieces()))
         return self.every
 
     def _is_lookup_cheap(self, pieces: Sequence[ShardRecords]) -> bool:
@@ -130,47 +124,15 @@ class Imports:
     def _pieces(self, lookups: Sequence[Lookup] = ()) -> list[ShardRecords]:
         return self._records.pieces(_TASK, RecordFilter(kinds=("edge",)), lookups)
 
-    def _read(self, pieces: Iterable[ShardRecords], marks: LinePrefilter | _EdgesOf) -> Iterator[FileImport]:
-        return chain.from_iterable(self._blocks(pieces, marks))
+    def _read(self, pieces: Iterable[ShardRecords]) -> Iterator[FileImport]:
+        return chain.from_iterable(self._blocks(pieces))
 
-    def _blocks(
-        self, pieces: Iterable[ShardRecords], marks: LinePrefilter | _EdgesOf
-    ) -> Iterator[Sequence[FileImport]]:
+    def _blocks(self, pieces: Iterable[ShardRecords]) -> Iterator[Sequence[FileImport]]:
         for piece in pieces:
             for block in self._records.read(piece):
-                edges = [edge for edge in decode_lines(_decoder(), marks.find(block)) if isinstance(edge, _DependsEdge)]
+                edges = [edge for edge in decode_lines(_decoder(), block) if isinstance(edge, _DependsEdge)]
                 self._records.reading.matched += len(edges)
                 yield [edge for edge in edges if edge.resolution != "external" and edge.source]
-
-
-class _EdgesOf:
-    """A prefilter for the edges of some files.
-
-    Record lines are in path order. So for most blocks, only the first and the last line are examined.
-    """
-
-    def __init__(self, files: Iterable[str]) -> None:
-        self._paths = sorted(file.encode() for file in files)
-
-    def find(self, block: bytes) -> bytes:
-        """Return the lines of a block that are edges of the files, in their order.
-
-        The block consists of whole lines.
-        """
-        ends = decode_lines(_line_decoder(), line_at(block, 0) + b"\n" + line_at(block, len(block) - 2))
-        if not ends:
-            return b""
-        first, last = bisect_left(self._paths, ends[0].path.encode()), bisect_right(self._paths, ends[-1].path.encode())
-        starts = tuple(
-            b'{"kind":"edge","path":%b,' % msgspec.json.encode(path.decode()) for path in self._paths[first:last]
-        )
-        return LinePrefilter(starts=starts).find(block) if starts else b""
-
-
-class _FileLine(msgspec.Struct, gc=False):
-    """The path of a record line, decoded without its other members. It is empty if the path is not UTF-8."""
-
-    path: str
 
 
 class _DependsEdge(
@@ -193,15 +155,10 @@ class _Failure(msgspec.Struct, gc=False, tag_field="kind", tag="failure"):
     pass
 
 
-# The decoders are created on first use, because most queries need neither.
+# The decoder is created on first use, because most queries do not need it.
 @cache
 def _decoder() -> msgspec.json.Decoder[_DependsEdge | _Metric | _Failure]:
     return msgspec.json.Decoder(_DependsEdge | _Metric | _Failure)
-
-
-@cache
-def _line_decoder() -> msgspec.json.Decoder[_FileLine]:
-    return msgspec.json.Decoder(_FileLine)
 
 
 _TASK = "dependencies"
@@ -248,20 +205,17 @@ def impact(
     return list(dependents.values())
 
 
-def find_cycles(records: BatchRecords, numbers: FileNumbers | None = None, *, everything: bool = False) -> list[Cycle]:
+def find_cycles(records: BatchRecords, *, everything: bool = False) -> list[Cycle]:
     """Return the import cycles of a batch, like `cycles`.
 
-    `numbers` are the cached numbers of the files of the batch. They show which files are in cycles. Raises InvalidInput
-    if the batch has no dependencies, or StoreCorrupt.
+    Raises InvalidInput if the batch has no dependencies, or StoreCorrupt.
     """
     imports = Imports(records)
     if everything:
         return cycles(imports, everything=True)
     if records.batch.about.paths:  # If a batch is restricted to paths, no metric shows which files are in cycles.
         return cycles(imports)
-    in_cycles = None if numbers is None else numbers.of("cycle")
-    if in_cycles is None:
-        in_cycles = numbers_of_files(records, ("cycle",))["cycle"]
+    in_cycles = numbers_of_files(records, ("cycle",))["cycle"]
     return cycles(imports.between([display_path(path) for path in in_cycles]))
 
 

@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
 if TYPE_CHECKING:
     from codebatch.query.secondary_files import Apart, SecondaryFiles
-    from codebatch.query.sources.records import BatchRecords
 
 HotspotBy = Literal["hotspot", "cognitive", "complexity", "churn", "dependents", "duplication", "code"]
-_LOOKED_UP_MAX = 500
-"""The maximum number of files whose records are looked up one by one.
-
-If more files can be in the ranking, all are read.
-"""
-_LOOKUP_COST = 20
-"""The cost of looking up a file, relative to the cost of reading it with all other files.
-
-This matters for small batches.
-"""
 
 
 class HotspotCandidate(NamedTuple):
@@ -66,9 +55,6 @@ class Ranking:
         self._ranked: list[HotspotCandidate] = []
         self._secondary: list[tuple[HotspotCandidate, Apart]] = []
         self._least_score = 0.0
-        changes = max((known.changes or {}).values(), default=0)
-        dependents = max((known.dependents or {}).values(), default=0)
-        self._weight_max = _weight(changes, dependents) if by == "hotspot" else 1.0
 
     def add(self, path: bytes, value: int, symbol: str = "", line: int = 1) -> None:
         score = self.score(path, value)
@@ -86,15 +72,6 @@ class Ranking:
     def score(self, path: bytes, value: int) -> float:
         """Return the score of a file with a value. A function has this score if it changes as often as its file."""
         return value * self.known.weight_of(path, self.known.changes_of(path)) if self.by == "hotspot" else value
-
-    def least_score(self) -> float:
-        """Return the least score that can still enter the ranking."""
-        self._prune()
-        return self._least_score
-
-    def above(self) -> float:
-        """Return a bound: a value that is not greater than it cannot enter the ranking."""
-        return self._least_score / self._weight_max - 1
 
     def best(self) -> tuple[list[HotspotCandidate], list[tuple[HotspotCandidate, Apart]]]:
         """Return the ranked candidates and the non-production candidates that rank before the last of them, hottest
@@ -116,44 +93,3 @@ class Ranking:
 
 def _weight(changes: int, dependents: int) -> float:
     return (1 + changes) * math.log2(2 + dependents)
-
-
-def rank_functions(
-    records: BatchRecords,
-    metric: str,
-    least: int,
-    is_wanted: Callable[[bytes], bool],
-    greatest: Mapping[bytes, int] | None,
-    new_ranking: Callable[[], Ranking],
-) -> Ranking:
-    """Rank the functions for which a metric is at least `least`.
-
-    `greatest` maps each file to an upper bound of the metric of its functions; it lacks files without functions. Only
-    files that can enter the ranking are read. If `greatest` is None, or too many files can enter, all are read. Raises
-    StoreCorrupt.
-    """
-
-    from codebatch.query.answers.numbers import iter_functions
-
-    def add(ranking: Ranking, files: Iterable[bytes] | None) -> None:
-        for number in iter_functions(records, metric, least, ranking.above, files):
-            path = number.path_bytes
-            if is_wanted(path):
-                ranking.add(path, number.value, number.symbol, number.line)
-
-    ranking = new_ranking()
-    if greatest is not None:
-        bounds = [(ranking.score(path, most), path) for path, most in greatest.items() if most >= least]
-        bounds = sorted((candidate for candidate in bounds if is_wanted(candidate[1])), reverse=True)
-        read = 0
-        few = min(_LOOKED_UP_MAX, records.batch.about.items // _LOOKUP_COST)
-        while read < few:
-            score = ranking.least_score()
-            selected = [path for bound, path in bounds[read : read + ranking.limit] if bound >= score]
-            if not selected:
-                return ranking
-            add(ranking, selected)
-            read += len(selected)
-        ranking = new_ranking()
-    add(ranking, None)
-    return ranking

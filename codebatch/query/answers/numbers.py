@@ -1,31 +1,32 @@
-"""Metrics of files and functions. A search in the bytes of records finds them, so that few lines are decoded."""
+"""Metrics of files and functions."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from itertools import chain
 
 import msgspec
 
-from codebatch.index.keys import look_for_metric
-from codebatch.query.filters.decoding import RecordOfFile, decode_lines, line_at
+from codebatch.query.filters.decoding import RecordOfFile, decode_lines
 from codebatch.query.filters.filters import RecordFilter
+from codebatch.query.filters.line_prefilter import lines_with
 from codebatch.query.sources.records import BatchRecords
 
 IN_TASKS = {"dependents": "dependencies", "cycle": "dependencies", "duplicated_lines": "duplicates"}
 """The task of each metric that `analyze` does not compute."""
 _ANALYZE = "analyze"
-_METRICS = RecordFilter(kinds=("metric",))
-_FUNCTION = b'"metric":"%b","value":([0-9]{%d,}),"symbol":'
 
 
 class Number(RecordOfFile, frozen=True, kw_only=True, gc=False):
-    """A metric of a file, or of a function, which is identified by its qualified name and its first line."""
+    """A metric of a file, or of a function, which is identified by its qualified name and its first line.
 
-    metric: str
-    value: int
+    Records of other kinds are decoded as this type, too; their metric is empty.
+    """
+
+    metric: str = ""
+    value: int = 0
     symbol: str = ""
     line: int = 1
 
@@ -47,58 +48,26 @@ def numbers_of_files(records: BatchRecords, metrics: Collection[str]) -> dict[st
 
     Raises StoreCorrupt.
     """
-    available = [metric for metric in metrics if task_of(metric) in records.task_names]
-    values: dict[str, dict[bytes, int]] = {metric: {} for metric in available}
-    for task in dict.fromkeys(map(task_of, available)):
-        names = b"|".join(metric.encode() for metric in available if task_of(metric) == task)
-        pattern = re.compile(b'"metric":"(?:%b)","value":[0-9]+}' % names)
-        for piece in records.pieces(task, _METRICS, ()):
-            for block in records.read(piece):
-                for number in _decode_numbers_at(block, [match.start() for match in pattern.finditer(block)]):
-                    values[number.metric][number.path_bytes] = number.value
+    values: dict[str, dict[bytes, int]] = {metric: {} for metric in metrics if task_of(metric) in records.task_names}
+    for task in dict.fromkeys(map(task_of, values)):
+        wanted = {metric: by_path for metric, by_path in values.items() if task_of(metric) == task}
+        marks = re.compile(b'"metric":"(?:%b)","value":[0-9]+}' % "|".join(wanted).encode())
+        for block in _blocks(records, task):
+            for number in decode_lines(_decoder(), lines_with(marks, block)):
+                if not number.symbol and number.metric in wanted:
+                    wanted[number.metric][number.path_bytes] = number.value
     return values
 
 
-def files_above(records: BatchRecords, metric: str, value: int) -> list[bytes]:
-    """Return the files whose value of a metric is greater than `value`. Raises StoreCorrupt."""
-    pattern = re.compile(b'"metric":"%b","value":([0-9]{%d,})}' % (metric.encode(), len(str(value))))
-    paths: list[bytes] = []
-    for piece in records.pieces(task_of(metric), _METRICS, (look_for_metric(metric, value + 1, None),)):
-        for block in records.read(piece):
-            positions = [match.start() for match in pattern.finditer(block) if int(match[1]) > value]
-            paths += [number.path_bytes for number in _decode_numbers_at(block, positions)]
-    return paths
+def iter_functions(records: BatchRecords, metric: str, least: int) -> Iterator[Number]:
+    """Yield the values of a metric of functions that are at least `least`. Raises StoreCorrupt."""
+    for block in _blocks(records, task_of(metric)):
+        numbers = (number for number in decode_lines(_decoder(), block) if number.symbol and number.metric == metric)
+        matching = [number for number in numbers if number.value >= least]
+        records.reading.matched += len(matching)
+        yield from matching
 
 
-def iter_functions(
-    records: BatchRecords, metric: str, least: int, above: Callable[[], float], files: Iterable[bytes] | None = None
-) -> Iterator[Number]:
-    """Yield the values of a metric of functions that are at least `least` and greater than the result of `above`.
-
-    `files` restricts the files. Raises StoreCorrupt.
-    """
-    for block in _blocks(records, task_of(metric), files):
-        bound = max(above(), least - 1)
-        digits = len(str(max(int(bound), 1)))  # Most values have few digits, so that the pattern skips them.
-        matches = re.finditer(_FUNCTION % (metric.encode(), digits), block)
-        numbers = _decode_numbers_at(block, [match.start() for match in matches if int(match[1]) > bound])
-        records.reading.matched += len(numbers)
-        yield from numbers
-
-
-def _blocks(records: BatchRecords, task: str, files: Iterable[bytes] | None) -> Iterator[bytes]:
-    """Yield the record lines of a task for some files, or for all, in blocks of whole lines."""
-    if files is None:
-        yield from chain.from_iterable(map(records.read, records.pieces(task, _METRICS, ())))
-        return
-    for item in records.find_items(files).values():
-        records.reading.shards += 1
-        records.reading.note(1)
-        yield records.source.item_lines(task, item) or b""
-
-
-def _decode_numbers_at(block: bytes, positions: Collection[int]) -> list[Number]:
-    """Decode the record lines that contain some positions of a block."""
-    return (
-        decode_lines(_decoder(), b"\n".join([line_at(block, position) for position in positions])) if positions else []
-    )
+def _blocks(records: BatchRecords, task: str) -> Iterator[bytes]:
+    pieces = records.pieces(task, RecordFilter(kinds=("metric",)), ())
+    return chain.from_iterable(map(records.read, pieces))

@@ -8,8 +8,6 @@ brace with the indentation of its first line.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 import msgspec
 
 from codebatch.errors import CodebatchError
@@ -28,14 +26,10 @@ class _Definitions(msgspec.Struct, frozen=True):
 
 
 class PartialParseCheck:
-    """A check for few functions. Each file costs reads of one frame for each of two tasks.
+    """A check for few functions. Each file costs reads of one frame for each of two tasks."""
 
-    Files that are known not to be `in_part` cost nothing.
-    """
-
-    def __init__(self, records: BatchRecords, in_part: Collection[bytes] | None) -> None:
+    def __init__(self, records: BatchRecords) -> None:
         self._records = records
-        self._in_part = in_part
         self._definitions: dict[bytes, _Definitions | None] = {}
 
     def is_doubtful(self, path: bytes, symbol: str, line: int) -> bool:
@@ -67,8 +61,6 @@ class PartialParseCheck:
 
     def _read_definitions(self, path: bytes) -> _Definitions | None:
         """Return the definitions of a file, or None if it is fully parsed or this is unknown."""
-        if self._in_part is not None and path not in self._in_part:
-            return None
         if not {"parse", "symbols"} <= {*self._records.task_names}:
             return None
         item = self._records.find_items([path]).get(path)

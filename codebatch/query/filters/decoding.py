@@ -73,9 +73,3 @@ def decode_lines(decoder: msgspec.json.Decoder[T], lines: bytes) -> list[T]:
         return decoder.decode_lines(lines)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise StoreCorrupt(f"a record cannot be read: {error}") from error
-
-
-def line_at(block: bytes, at: int) -> bytes:
-    """Return the line of a block that contains a position."""
-    end = block.find(b"\n", at)
-    return block[block.rfind(b"\n", 0, at) + 1 : end if end >= 0 else len(block)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, get_args
 
 import msgspec
@@ -26,7 +27,7 @@ from codebatch.query.fields import (
 )
 from codebatch.query.filters.arguments import refuse_text, refuse_unknown
 from codebatch.query.filters.decoding import Tally, decode_records
-from codebatch.query.filters.line_prefilter import LinePrefilter, row_of, row_of_ends, starts_of
+from codebatch.query.filters.line_prefilter import lines_with, marks_of
 from codebatch.query.filters.paths import PathFilter
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ _FIELDS = {
     "metrics": "metric",
 }
 """Attributes whose field must equal one of the values."""
+_MARKED = {"names": "name", "codes": "code", **_FIELDS}
+"""Attributes whose field is written in the line of each matching record, the most selective first."""
 _TEXTS = {"codes": "code", "names": "name", "targets": "target", "languages": "lang"}
 
 
@@ -154,9 +157,8 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def iter_matching(self, blocks: Iterable[bytes], languages: Languages = NO_LANGUAGES) -> Iterator[JsonRecord]:
         """Yield the matching records of blocks of whole record lines, in their order. Raises StoreCorrupt."""
-        prefilter = self._prefilter
         for block in blocks:
-            for record in decode_records(prefilter.find(block)):
+            for record in decode_records(self._candidate_lines(block)):
                 if self.matches(record, languages):
                     yield record
 
@@ -164,34 +166,45 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         self, blocks: Iterable[bytes], tally: Tally, languages: Languages = NO_LANGUAGES
     ) -> Iterator[tuple[JsonRecord, int]]:
         """Like `iter_matching`, but yield records that are equal in the counted members once, with their number."""
-        prefilter = self._prefilter
         for block in blocks:
-            for record, number in tally(prefilter.find(block)):
+            for record, number in tally(self._candidate_lines(block)):
                 if self.matches(record, languages):
                     yield record, number
 
+    def _candidate_lines(self, block: bytes) -> bytes:
+        """Return the lines of a block that can match."""
+        return block if self._marks is None else lines_with(self._marks, block)
+
     @cached_property
-    def _prefilter(self) -> LinePrefilter:
-        """The byte strings that the line of a matching record must contain."""
-        rows = [
-            row_of(field, getattr(self, attribute)) for attribute, field in _FIELDS.items() if getattr(self, attribute)
-        ]
-        if self.codes:
-            rows.append(row_of("code", self.codes, with_prefixes=True))
-        if self.names:
-            rows.append(row_of("name", self.names, with_prefixes=True))
+    def _marks(self) -> re.Pattern[bytes] | None:
+        """A pattern that the line of each matching record contains, or None if none is known."""
+        marks = tuple(self._find_marks())
+        if not marks or b"" in marks:  # A target `*` has an empty mark, which every line contains.
+            return None
+        return re.compile(b"|".join(map(re.escape, marks)))
+
+    def _find_marks(self) -> Iterable[bytes]:
+        """Return alternative marks, from the most selective part of the filter that has marks."""
+        for attribute, field in _MARKED.items():
+            if getattr(self, attribute):
+                return marks_of(field, getattr(self, attribute))
         if self.targets:
-            rows.append(row_of_ends(self.targets))
+            return (mark.removeprefix(b'"target":"') for mark in marks_of("target", self.targets))
+        for field, text in self._required_texts():
+            if self._is_written(field, text):
+                return marks_of(field, (text,))
         if self.languages and self.possible_kinds == {"file"}:
-            rows.append(row_of("lang", self.languages))
-        if self._where is not None:
-            rows += [row_of(field, (text,)) for field, text in self._required_texts() if self._is_written(field, text)]
-        # An empty mark comes from a bare `*`. Every line contains it.
-        selective = tuple(row for row in rows if b"" not in row)
-        return LinePrefilter(starts=starts_of(self.named_kinds), rows=selective, part=PathFilter(self.path).part)
+            return marks_of("lang", self.languages)
+        if root := PathFilter(self.path).root:
+            # The kind and the path are the first members of a record. A path that is not UTF-8 is in base64.
+            paths = (*marks_of("path", (root + "*",)), b'"path_b64":')
+            return (b"%b,%b" % pair for pair in product(marks_of("kind", self.named_kinds or KINDS), paths))
+        return marks_of("kind", self.named_kinds)
 
     def _required_texts(self) -> Iterator[tuple[str, str]]:
         """Yield each field that equals a text whenever the condition holds, with this text."""
+        if not self.where:
+            return
         from codebatch.query.filters.required import required_by  # Imported late, like the compiler of conditions.
 
         for comparison in required_by(self.where):

@@ -20,9 +20,6 @@ Paths = str | Sequence[str]
 """One text or several. A path matches if it matches any of them."""
 
 _WILDCARDS = frozenset("*?[")
-_WILD = str.maketrans("*?/ ", "////")
-_ESCAPED_IN_JSON = frozenset('\\["')
-"""Characters that are written differently in a pattern or in JSON than in a path."""
 _ESCAPED = str.maketrans({character: f"\\{character}" for character in "*?[\\"})
 
 
@@ -53,18 +50,12 @@ class PathFilter:
         self._last = (b"", False)
 
     @property
-    def part(self) -> bytes:
-        """A lower-case ASCII text that each matching path contains, case ignored. Empty if none is known.
-
-        JSON does not escape any of its characters.
-        """
-        if len(self._texts) != 1:
-            return b""
-        (text,) = self._texts
-        if not (text.isascii() and text.isprintable()) or not _ESCAPED_IN_JSON.isdisjoint(text):
-            return b""
-        parts = text.translate(_WILD).split("/") if is_pattern(text) else [text.strip("/")]
-        return max(parts, key=len).lower().encode()
+    def root(self) -> str:
+        """The file or directory at or below which all matching paths are. Empty if none is known."""
+        if len(self._texts) != 1 or not self._texts[0].startswith("/") or is_pattern(self._texts[0]):
+            return ""
+        text = self._texts[0].strip("/")
+        return text if text.isascii() and text.isprintable() and "\\" not in text else ""
 
     def matches(self, path: bytes) -> bool:
         """Return whether a path matches."""

@@ -87,14 +87,11 @@ class Durations:
                 samples.append(round(duration.seconds, 3))
                 del samples[:-SAMPLES_OF_A_PROGRAM_MAX]
         self._new.clear()
-        write_kept(self._store, self._name, _MAGIC, msgspec.msgpack.encode(self._cached))
+        write_kept(self._store, self._name, _MAGIC, self._cached)
 
     def _read(self) -> _CachedDurations:
-        body = None if self._store is None else read_kept(self._store, self._name, _MAGIC)
-        try:
-            return _CachedDurations() if body is None else msgspec.msgpack.decode(body, type=_CachedDurations)
-        except (msgspec.DecodeError, ValueError):
-            return _CachedDurations()
+        cached = None if self._store is None else read_kept(self._store, self._name, _MAGIC, _CachedDurations)
+        return cached or _CachedDurations()
 
 
 def program_of(command: Command) -> str:

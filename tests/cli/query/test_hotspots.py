@@ -200,30 +200,3 @@ def test_the_first_hotspots_are_the_same_however_few_files_are_read(many: Comman
         assert sum(value > last for value in in_tests) <= left_out <= sum(value >= last for value in in_tests)
     by_rank = hotspots(many, "--limit", "1000", "--min", "1", "--json").json["rows"]
     assert hotspots(many, "--limit", "9", "--json").json["rows"] == by_rank[:9]
-
-
-QUESTIONS = (
-    ("hotspots", "--json"), ("hotspots", "--by", "complexity"), ("hotspots", "--files"), ("findings", "--all"),
-    ("duplicates",), ("inspect", "m1.py"), ("inspect", "m2.py"),
-)  # fmt: skip
-
-
-def test_what_is_kept_of_files_changes_no_answer_and_is_made_anew_where_it_is_damaged(many: CommandLine) -> None:
-    cache = many.directory / "store" / "cache"
-
-    def ask() -> list[bytes]:
-        return [many(*question, "--store", "store").stdout for question in QUESTIONS]
-
-    expected = ask()
-    kept = sorted(path for pattern in ("numbers-*", "importers-*") for path in cache.glob(pattern))
-    assert len(kept) == 2
-    sound = {path: path.read_bytes() for path in kept}
-    assert ask() == expected
-    for path, data in sound.items():
-        for damaged in (data[:-1], data[:40] + b"?" + data[41:], b""):
-            path.write_bytes(damaged)
-            assert ask() == expected
-            assert path.read_bytes() == data
-        path.unlink()
-        assert ask() == expected
-        assert path.read_bytes() == data
