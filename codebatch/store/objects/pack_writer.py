@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import zstandard
 
@@ -25,9 +25,7 @@ from codebatch.store.objects.frames import CHUNK_BYTES, LEVEL, Frame
 from codebatch.store.objects.object_store import ObjectStore
 from codebatch.store.objects.packs import PackIndex, build_index, encode_index
 from codebatch.system.files.files import Appender, Files, Lock
-
-if TYPE_CHECKING:
-    from codebatch.system.threads import ThreadCall, Threads
+from codebatch.system.threads import ThreadCall, Threads
 
 PACK_BYTES = 16 << 20
 BATCH_BYTES = 2 << 20
@@ -249,8 +247,6 @@ class PackWriter:
     def _submit(self) -> None:
         """Submit the pending objects to the thread. Wait first if too many batches are pending, which bounds memory."""
         if self._thread is None:
-            from codebatch.system.threads import Threads  # A small snapshot needs no thread.
-
             self._thread = Threads(1)
         self._wait(BATCHES_BEHIND_MAX - 1)
         self._running.append(self._thread.submit(self._write, self._take_pending()))

@@ -29,6 +29,7 @@ from typing import Protocol, TypeVar
 from codebatch.system.files.file_reader import FileReader
 from codebatch.system.files.os_errors import FOREIGN, foreign, locking, wrap_read_errors, wrap_write_errors
 from codebatch.system.files.system_calls import SHARED_MODE, RealCalls, SystemCalls
+from codebatch.system.threads import Threads
 
 T = TypeVar("T")
 
@@ -445,9 +446,6 @@ class Lock:
 
 def _write_in_threads(write: Callable[[Path, bytes], None], contents: Iterator[tuple[Path, bytes]]) -> None:
     """Write files in several threads: a disk syncs several files in the time of one."""
-    # Imported here because only callers that write many files need threads.
-    from codebatch.system.threads import Threads
-
     with Threads(_WRITERS) as threads:
         waiting = deque(threads.submit(write, *item) for item in islice(contents, 2 * _WRITERS))
         while waiting:

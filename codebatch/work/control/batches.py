@@ -19,6 +19,7 @@ from codebatch.errors import (
 )
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_of, human_seconds
+from codebatch.model.work.event import instant_ns
 from codebatch.operations import Note, ignore_note
 from codebatch.query.status.work_status import CommandStatus, WorkBatchStatus, read_work_status
 from codebatch.scheduling.lifecycle import BatchState, CommandState
@@ -28,6 +29,7 @@ from codebatch.store.batches.batches import BatchDir, BatchKind, check_kind, ite
 from codebatch.store.batches.holders import is_held
 from codebatch.store.batches.resolution import iter_project_batches, resolve_batch
 from codebatch.store.batches.store import StoreDir
+from codebatch.store.work.events import EventReader
 from codebatch.system.clock import wall_ns
 
 NAMED_MAX = 5
@@ -63,10 +65,6 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
         """The estimated remaining time, from the last report of the process that runs the batch. None if unknown."""
         if self.standing.coordinator is None:
             return None
-        # These modules are imported only if a process runs the batch.
-        from codebatch.model.work.event import instant_ns
-        from codebatch.store.work.events import EventReader
-
         progress = EventReader(self.batch.files, self.batch.root).last_progress()
         if progress is None or progress.eta_seconds is None:
             return None

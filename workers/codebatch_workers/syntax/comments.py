@@ -11,14 +11,11 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
 import msgspec
+from tree_sitter import Tree
 
-if TYPE_CHECKING:
-    from tree_sitter import Tree
-
-    from codebatch_workers.syntax.source import SourceFile
+from codebatch_workers.syntax.source import SourceFile
 
 IsComment = Callable[[int], bool]
 
