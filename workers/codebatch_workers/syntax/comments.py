@@ -11,11 +11,14 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 import msgspec
-from tree_sitter import Tree
 
-from codebatch_workers.syntax.source import SourceFile
+if TYPE_CHECKING:
+    from tree_sitter import Tree
+
+    from codebatch_workers.syntax.source import SourceFile
 
 IsComment = Callable[[int], bool]
 

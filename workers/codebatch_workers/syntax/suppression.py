@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from codebatch.model.record import Diagnostic, Record
 from codebatch_workers.syntax.comments import comments_of
-from codebatch_workers.syntax.source import SourceFile
+
+if TYPE_CHECKING:
+    from codebatch_workers.syntax.source import SourceFile
 
 _MARKER = b"codebatch: ignore"
 _NOTE = re.compile(rb"codebatch: ignore(-next-line|-file)?(?![\w-])(?:\[([^][\n]*)\])?")
