@@ -9,9 +9,6 @@ These changes are not detected:
 - new files in a directory from which no file was selected before
 - changes that are only in git's index
 - a changed .gitignore that ignores itself or is above the tree
-
-The command line checks in a second process while it computes its answer (`look_ahead` in batch_query.py), because the
-check needs about 10,000 system calls.
 """
 
 from __future__ import annotations

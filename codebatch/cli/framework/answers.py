@@ -69,8 +69,6 @@ def ask(context: CommandContext, reference: str | None) -> Batch:
     batch.question.tell_phase = context.phase
     context.questions.append(batch.question)
     context.batches.append(batch.question.batch)
-    if context.files is None:  # For `--explain`, reads are counted in this process, so there is no background read.
-        batch.question.look_ahead()
     return batch
 
 

@@ -106,10 +106,10 @@ def names_of(commands: list[CommandStatus]) -> str:
     return ", ".join(command.id for command in commands[:NAMED_MAX]) + more
 
 
-def load_work_batch(store: StoreDir, batch: BatchDir, *, may_fork: bool = False) -> WorkBatch:
-    """Read the status of a work batch. `may_fork` as for `Attempts.read_all`. Raises WrongBatchKind, StoreCorrupt."""
+def load_work_batch(store: StoreDir, batch: BatchDir) -> WorkBatch:
+    """Read the status of a work batch. Raises WrongBatchKind, StoreCorrupt."""
     check_kind(batch, "work")
-    return WorkBatch(store=store, batch=batch, standing=read_work_status(store, batch, may_fork=may_fork))
+    return WorkBatch(store=store, batch=batch, standing=read_work_status(store, batch))
 
 
 def iter_work(store: StoreDir, note: Note = ignore_note) -> Iterator[WorkBatch]:
