@@ -8,6 +8,7 @@ incomplete, and if the tree has changed. JSON answers contain the same facts. Bo
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -160,7 +161,6 @@ def rerun(store: StoreDir, batch: BatchDir, changes: Changes | None = None, *, o
     `changes` contains the source patterns; None if the caller did not read the tree.
     """
     # These imports are needed only if a command is suggested.
-    import shlex
 
     from codebatch.operations.project.configuration import ProjectSettings, load_configuration
     from codebatch.snapshotting.staleness import rules_of
