@@ -123,12 +123,15 @@ class GitList:
 
 
 def find_git() -> str | None:
-    """Return the path of git, or None if it is not installed."""
+    """Return the path of git, or None if it is not installed.
+
+    Unlike shutil.which, this ignores empty entries of PATH. They stand for the current directory, which is untrusted.
+    """
     for directory in filter(None, os.environ.get("PATH", os.defpath).split(os.pathsep)):
         path = os.path.join(directory, "git")
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return path
-    return None  # Like shutil.which, which is slow to import.
+    return None
 
 
 def gitlinks(git: str, directory: bytes, seconds: float, *, is_top: bool) -> set[bytes]:

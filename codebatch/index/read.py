@@ -10,6 +10,7 @@ one, the newer is used. Both have the same postings for a shard file that is in 
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -110,8 +111,6 @@ def _find(generation: _Generation, lookups: tuple[Lookup, ...]) -> _FramesFound:
 
 
 def _posted(generation: _Generation) -> dict[Digest, dict[bytes, bytes]]:
-    import struct  # Lookups do not need this import.
-
     posted: dict[Digest, dict[bytes, bytes]] = {digest: {} for digest in generation.known}
     for layer in generation.layers:
         for key, digest, frames in layer.iter_posted():

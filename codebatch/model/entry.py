@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import binascii
 import bisect
 import operator
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import islice
@@ -87,8 +89,6 @@ def path_fields(path: bytes) -> tuple[str | UnsetType, str | UnsetType]:
     try:
         return path.decode("utf-8"), UNSET
     except UnicodeDecodeError:
-        from base64 import b64encode  # Imported here because few trees have such a path.
-
         return UNSET, b64encode(path).decode("ascii")
 
 
@@ -106,9 +106,6 @@ def path_from_fields(path: str | UnsetType | None, path_b64: str | UnsetType | N
     if isinstance(path, str) and not isinstance(path_b64, str):
         return path.encode("utf-8")
     if isinstance(path_b64, str) and not isinstance(path, str):
-        import binascii
-        from base64 import b64decode
-
         try:
             return b64decode(path_b64, validate=True)
         except binascii.Error as error:

@@ -7,6 +7,7 @@ not part of a plan.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -158,8 +159,6 @@ def plan_digest(snapshot_digest: Digest, tasks: Sequence[PlannedTask], paths: Se
     """Return the digest of a plan. COMPLETED batches with equal digests have equal outputs."""
     covered: dict[str, object] = {"snapshot": snapshot_digest, "tasks": [[task.name, task.key] for task in tasks]}
     if paths:
-        from base64 import b64encode
-
         covered["paths"] = [b64encode(path).decode("ascii") for path in paths]
     return digest_document(covered)
 

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from importlib.machinery import all_suffixes
+from importlib.metadata import distribution
 
 from codebatch.model.task import OwnPlace
 from codebatch.plugins.entry_points import normalized, packages_in_key, providers
@@ -82,8 +83,6 @@ class KeyCoverage:
     @cached_property
     def _sites(self) -> list[str]:
         """The directories in which the distributions of the key are installed."""
-        from importlib.metadata import distribution
-
         return sorted({os.path.realpath(str(distribution(tool).locate_file(""))) for tool in self._tools})
 
     def _is_of_tool(self, first: str) -> bool:

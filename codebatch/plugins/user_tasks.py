@@ -14,8 +14,11 @@ code of the project that is run. Other files that it reads must be listed in `fi
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import inspect
 import sys
+import traceback
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -128,8 +131,6 @@ def importing() -> Iterator[None]:
 
 def said(error: BaseException) -> str:
     """Return an exception's type and text. Handles any exception of a task, even if its text raises another one."""
-    import traceback  # Imported here because only failures need it.
-
     return traceback.format_exception_only(error)[-1].strip()
 
 
@@ -159,8 +160,6 @@ def load_own_task(name: str, place: OwnPlace, source: OwnSource, watch: InputAud
     The catalogue adds the needs of a task of project scope. `watch` audits what the file reads. Raises
     InvalidConfiguration if it cannot be loaded.
     """
-    import inspect  # Imported here because only custom tasks need it.
-
     path, _, attribute = place.python.rpartition(":")
     try:
         module = types.ModuleType(f"codebatch_own_{name}")
@@ -208,8 +207,6 @@ def _read(path: str) -> bytes:
 
 def _imports(source: bytes) -> set[str]:
     """Return the top-level modules that a source imports anywhere, except codebatch and the standard library."""
-    import ast
-
     named: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Mapping
 from typing import Literal
@@ -70,8 +71,6 @@ def worker_arguments(python: str, launch: Launch) -> list[str]:
 
     `-P` does not exist in Python 3.10, so the working directory must be empty.
     """
-    import json  # Only needed to start a worker.
-
     return [python, "-m", WORKER_MODULE, json.dumps(msgspec.to_builtins(launch))]
 
 
@@ -80,8 +79,6 @@ def decode_launch(argument: str) -> Launch:
 
     The JSON decoder of the standard library is used, because it accepts paths that are not UTF-8.
     """
-    import json
-
     return msgspec.convert(json.loads(argument), Launch)
 
 

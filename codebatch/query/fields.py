@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os.path
+from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
@@ -37,8 +38,6 @@ def record_path(record: JsonRecord, field: str = "path") -> str:
     """Return a path of a record for display. `field` selects `path` or `other_path`."""
     path_b64 = record.get(f"{field}_b64")
     if isinstance(path_b64, str):
-        from base64 import b64decode
-
         return display_path(b64decode(path_b64))
     return str(record.get(field, ""))
 

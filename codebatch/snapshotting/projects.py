@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterator
 
 from codebatch.errors import SourceUnreadable
+from codebatch.snapshotting.walk import ignored_by
 
 
 def work_tree_around(directory: bytes) -> bytes | None:
@@ -33,7 +34,6 @@ def is_ignored(directory: bytes, top: bytes) -> bool:
     """Return whether the .gitignore files of the work tree at `top` exclude a directory in it."""
     if directory == top:
         return False
-    from codebatch.snapshotting.walk import ignored_by  # Deferred: at the top of a work tree no pattern is needed.
 
     try:
         return ignored_by(directory, directory, is_directory=True) is not None

@@ -9,9 +9,6 @@ These changes are not detected:
 - new files in a directory from which no file was selected before
 - changes that are only in git's index
 - a changed .gitignore that ignores itself or is above the tree
-
-The command line checks in a second process while it computes its answer (`look_ahead` in batch_query.py), because the
-check needs about 10,000 system calls.
 """
 
 from __future__ import annotations
@@ -24,7 +21,6 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -33,6 +29,8 @@ from codebatch.model.entry import Entry, SnapshotId, display_path
 from codebatch.model.nearest_directories import innermost, parent_of
 from codebatch.snapshotting.changes import Changes
 from codebatch.snapshotting.directories import Directories
+from codebatch.snapshotting.roots import store_below
+from codebatch.snapshotting.selection import READ_FLAGS, SelectionRules, SourceRules
 from codebatch.snapshotting.stat_cache import (
     FLAG_SUBMODULE,
     IGNORE_FILE,
@@ -45,14 +43,11 @@ from codebatch.snapshotting.stat_cache import (
     read_stat_cache,
     stat_at,
 )
+from codebatch.snapshotting.walk import GitIgnore, is_git, list_directory, work_tree_around
+from codebatch.snapshotting.worktrees import LinkedWorktrees
 from codebatch.store import layout
+from codebatch.store.snapshots.snapshots import Snapshot, load_snapshot
 from codebatch.system.files.files import Files
-
-if TYPE_CHECKING:
-    from codebatch.snapshotting.selection import SelectionRules, SourceRules
-    from codebatch.snapshotting.walk import GitIgnore
-    from codebatch.snapshotting.worktrees import LinkedWorktrees
-    from codebatch.store.snapshots.snapshots import Snapshot
 
 PATHS_MAX = 20_000
 """Maximum number of paths. A larger tree is not checked."""
@@ -85,8 +80,6 @@ class _SourceKey(msgspec.Struct, frozen=True, array_like=True):
     @property
     def rules(self) -> SourceRules:
         """The rules that selected the files."""
-        from codebatch.snapshotting.selection import SourceRules  # Deferred: few callers need patterns.
-
         include, exclude = self.patterns
         return SourceRules(include=include, exclude=exclude)
 
@@ -116,8 +109,6 @@ def changes_since(
                 is_cut = True
             is_cut = is_cut or len(changed) == CHANGES_MAX
             if since is not None and changed:
-                from codebatch.store.snapshots.snapshots import load_snapshot  # Deferred: rarely needed.
-
                 then, later = (load_snapshot(files, store_root, each) for each in (snapshot_id, since))
                 changed, since = check.changes_from(then, later, changed, is_cut=is_cut), None
     except _LimitExceededError:
@@ -179,16 +170,11 @@ class _TreeCheck:
 
     @cached_property
     def _rules(self) -> SelectionRules:
-        from codebatch.snapshotting.roots import store_below
-        from codebatch.snapshotting.selection import SelectionRules
-
         return SelectionRules(self._about.rules, self._directories, store_below(self._base, self._store_root))
 
     @cached_property
     def _ignored(self) -> dict[bytes, GitIgnore]:
         """The ignore rules of each listed directory that exists."""
-        from codebatch.snapshotting.walk import GitIgnore
-
         ignores: dict[bytes, GitIgnore] = {}
         for directory, mode, _ in self._cache.listings:
             with contextlib.suppress(
@@ -199,8 +185,6 @@ class _TreeCheck:
 
     @cached_property
     def _worktrees(self) -> LinkedWorktrees:
-        from codebatch.snapshotting.worktrees import LinkedWorktrees
-
         return LinkedWorktrees(self._base)
 
     def iter_changes(self) -> Iterator[bytes]:
@@ -287,7 +271,6 @@ class _TreeCheck:
         parent = self._directories.enter(directory)
         if stat.S_ISLNK(now.mode):
             return os.readlink(name, dir_fd=parent)
-        from codebatch.snapshotting.selection import READ_FLAGS
 
         with open(os.open(name, READ_FLAGS, dir_fd=parent), "rb") as file:
             return file.read(now.size + 1)
@@ -303,7 +286,6 @@ class _TreeCheck:
         changed = {path for path in self._touched | without_files if self._is_listed(path) and self._has_changed(path)}
         if not changed:
             return
-        from codebatch.snapshotting.walk import is_git, list_directory
 
         for directory in applied:
             self._rules.add_ignore_file(directory)
@@ -346,7 +328,5 @@ class _TreeCheck:
 
     def _top(self, directory: bytes, mode: str) -> bytes:
         """Return the top directory whose .gitignore files apply to a listing."""
-        from codebatch.snapshotting.walk import work_tree_around
-
         listed = os.path.join(self._base, directory) if directory else self._base
         return (work_tree_around(listed) if mode == MODE_GIT else None) or listed

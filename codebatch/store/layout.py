@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from codebatch.model.digest import Digest
+from codebatch.model.outcome import Register
 from codebatch.model.shard import SHARD_ID_PATTERN, ShardId
-
-if TYPE_CHECKING:
-    from codebatch.model.outcome import Register
 
 STORE_DIRECTORY = ".codebatch"
 """The default name of a store. It is searched for from the current directory upwards."""
@@ -191,7 +189,6 @@ def parse_register(name: str) -> Register | None:
     match = _REGISTER.match(name)
     if match is None:
         return None
-    from codebatch.model.outcome import Register  # Most callers never get here, and importing the module is slow.
 
     return Register(ShardId(match[1]), int(match[2]), match[3], int(match[4]))
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 import stat
 from pathlib import Path
 from typing import BinaryIO
@@ -74,8 +75,6 @@ def refuse_link(root: Path) -> None:
 def refuse_tracked(root: Path) -> None:
     """Raise StoreUntrusted if git tracks anything at or below the path of a store, even if the store does not exist."""
     if _git_tracks(root):
-        import shlex  # Only the hint needs this import.
-
         top = "" if root.parent == Path.cwd() else f" -C {shlex.quote(os.path.relpath(root.parent))}"
         raise StoreUntrusted(
             f"git tracks files of the store {root}, so it is not trusted",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import time
 
 
@@ -17,7 +18,5 @@ def running_ns() -> int:
 
 def process_cpu_ns() -> int:
     """Return the CPU time in nanoseconds of this process and of the children that it has waited for."""
-    import resource  # Imported here because only workers need it.
-
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time_ns() + round((children.ru_utime + children.ru_stime) * 1e9)

@@ -26,7 +26,7 @@ class _Numbered:
 def test_items_in_the_middle_of_a_run_have_the_lines_of_those_in_the_middle_of_the_base(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("codebatch.store.results.bases.open_base", lambda *_: _Numbered())
+    monkeypatch.setattr("codebatch_workers.runtime.reused_results.open_base", lambda *_: _Numbered())
     bases = Bases(create_store(RealFiles(), tmp_path / "store")[0])
     found = bases.find([Served(task="parse", start=2, end=9, base="old", first=102)], 4, 7)
     assert found.lines == {("parse", item): b"%d\n" % (100 + item) for item in (4, 5, 6)}

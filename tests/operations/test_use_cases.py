@@ -16,7 +16,6 @@ from codebatch.operations import ignore_note
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.project_snapshot import rules_for, take_project_snapshot
 from codebatch.operations.project.stores import StorePlace, open_store
-from codebatch.operations.queries import batch_query
 from codebatch.operations.queries.batch_query import BatchQuery, ask
 from codebatch.operations.queries.batches import list_batches, outputs_of, shard_states, status
 from codebatch.operations.queries.dependencies import impact
@@ -29,11 +28,9 @@ from codebatch.operations.runs.run import run, run_paths
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.filters.shaping import Shape
 from codebatch.query.sources.sources import ShardRecords
-from codebatch.snapshotting import staleness
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.snapshots import index_frames, snapshots
-from codebatch.system.processes import background_fork
 
 
 @dataclasses.dataclass
@@ -207,39 +204,9 @@ def test_question_knows_whether_its_tree_has_changed(question: BatchQuery, tree:
     assert again.changes.paths == (b"a.py",)
 
 
-@pytest.mark.parametrize("changed", ["", "a.py", "new.py"])
-def test_what_another_process_looked_at_is_answered_the_same(
-    question: BatchQuery, tree: Path, changed: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Goal: trees of many files are looked at beside the answer. Method: three paths are many; who looks is seen."""
-    if changed:
-        (tree / changed).write_text("x = 22\n")
-    monkeypatch.setattr(batch_query, "AHEAD_BYTES", range(1, 1 << 22))
-    monkeypatch.setattr(background_fork, "has_other_processor", lambda: True)
-    beside, here = ask(question.store), ask(question.store)
-    beside.look_ahead()
-    expected = here.changes
-    monkeypatch.setattr(staleness, "changes_since", None)  # It is not to be called in this process any more.
-    assert beside.changes == expected
-    assert expected is not None
-    assert expected.paths == ((changed.encode(),) if changed else ())
-
-
-def test_what_stands_beside_is_no_change_of_a_tree_that_was_looked_at(
-    question: BatchQuery, tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_stands_beside_is_no_change_of_a_tree(question: BatchQuery, tree: Path) -> None:
     (tree / "a.py").write_text("x = 22\n")
-    monkeypatch.setattr(batch_query, "AHEAD_BYTES", range(1, 1 << 22))
-    monkeypatch.setattr(background_fork, "has_other_processor", lambda: True)
-    asked = ask(question.store)
-    asked.look_ahead()
-    asked.beside = (bytes(tree.resolve() / "a.py"),)
-    assert asked.is_stale is False
-
-
-def test_a_small_tree_is_looked_at_here(question: BatchQuery, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background_fork, "BackgroundFork", None)
-    question.look_ahead()
+    question.beside = (bytes(tree.resolve() / "a.py"),)
     assert question.is_stale is False
 
 

@@ -1,52 +1,34 @@
-"""Where a batch of commands stands, whoever reads how its attempts ended, and whatever ends meanwhile."""
+"""Where a batch of commands stands, whatever is damaged, and whatever ends meanwhile."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from codebatch.operations.project.stores import open_store
 from codebatch.query.status.work_status import WorkBatchStatus, read_work_status
-from codebatch.scheduling.work.events import Concluded
 from codebatch.store.batches.holders import LeaseReader
 from codebatch.store.batches.resolution import resolve_batch
-from codebatch.store.work.attempts import Attempts, CommandPlaces, Leased, read_leases
+from codebatch.store.work.attempts import CommandPlaces, Leased, read_leases
 from codebatch.work.control.batches import NAMED_MAX
 from tests.cli.process import CommandLine, wait_until, write
 
 
-def _stands(project: Path, *, may_fork: bool = False) -> WorkBatchStatus:
+def _stands(project: Path) -> WorkBatchStatus:
     store = open_store(project / ".codebatch", project)
-    return read_work_status(store, resolve_batch(store, None, kind="work"), may_fork=may_fork)
+    return read_work_status(store, resolve_batch(store, None, kind="work"))
 
 
-def test_a_fork_that_reads_some_of_the_attempts_finds_what_the_process_itself_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_outcome_that_is_damaged_is_counted_as_unreadable(tmp_path: Path) -> None:
     tasks = {"one": "true", "two": "false", "three": "true", "four": "false", "five": "exit 3"}
     write(tmp_path / "work.toml", "".join(f'[tasks.{name}]\nrun = "{run}"\n' for name, run in tasks.items()))
     CommandLine(tmp_path)("work", "run", status=3)
     (outcomes,) = tmp_path.glob(".codebatch/batches/*/outcomes")
-    here, read = os.getpid(), Attempts._read
-    read_here: list[int] = []
-
-    def noted(attempts: Attempts, listed: Sequence[list[str]]) -> Concluded:
-        if os.getpid() == here:
-            read_here.append(len(listed))
-        return read(attempts, listed)
-
-    monkeypatch.setattr("codebatch.store.work.attempts._FORKED_MIN", 4)
-    monkeypatch.setattr(Attempts, "_read", noted)
-    for path in (None, *sorted(outcomes.iterdir())):
-        if path is not None:
-            write(path, "{}")  # Each register by and by, whoever reads it.
-        assert _stands(tmp_path, may_fork=True) == _stands(tmp_path)
-        assert read_here == [3, 5]
-        read_here.clear()
-    assert len(_stands(tmp_path).unreadable) == 5
+    for count, path in enumerate(sorted(outcomes.iterdir()), 1):
+        write(path, "{}")
+        assert len(_stands(tmp_path).unreadable) == count
 
 
 def test_of_much_that_is_damaged_some_is_named_and_the_rest_counted(tmp_path: Path) -> None:
@@ -73,6 +55,5 @@ def test_what_ends_while_it_is_looked_at_is_not_interrupted(tmp_path: Path, monk
         return read_leases(reader, places, listed)
 
     monkeypatch.setattr("codebatch.query.status.work_status.read_leases", read_late)
-    monkeypatch.setattr("codebatch.store.work.attempts._FORKED_MIN", 0)
-    stands = _stands(tmp_path, may_fork=True)
+    stands = _stands(tmp_path)
     assert (stands.counts, stands.is_stalled) == ({"DONE": 1}, False)

@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+import threading
 import tracemalloc
 from pathlib import Path
 
@@ -223,6 +224,18 @@ def test_what_follows_is_read_ahead_in_several_places_at_once(root: Path) -> Non
         reads.clear()
         assert store.read(digests[number]) == contents[number]
         assert [each.call for each in reads].count("open") == is_read, number
+
+
+def test_objects_are_packed_alike_if_no_thread_can_be_started(tmp_path: Path) -> None:
+    contents = [b"%d" % number for number in range(5000)]  # Several batches, of which a thread would write the first.
+    digests = _fill(tmp_path / "with", *contents)
+    before = threading.stack_size(1 << 47)  # Larger than the address space, so the system refuses to start a thread.
+    try:
+        assert _fill(tmp_path / "without", *contents) == digests
+    finally:
+        threading.stack_size(before)
+    packs = [{path.name: path.read_bytes() for path in (tmp_path / way).iterdir()} for way in ("with", "without")]
+    assert packs[0] == packs[1]
 
 
 def test_a_big_object_is_streamed_into_a_pack_of_its_own(root: Path) -> None:

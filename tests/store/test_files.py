@@ -7,6 +7,7 @@ import os
 import shutil
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -210,6 +211,21 @@ def test_many_files_are_written_at_once_where_the_disk_is_waited_for(
     RealFiles().write_many((tmp_path / f"{number}", b"%d" % number) for number in range(80))
     assert {int(path.name): path.read_bytes() for path in tmp_path.iterdir()} == {n: b"%d" % n for n in range(80)}
     assert (len(disk.writers) > 1) is (seconds > 0)
+
+
+@pytest.fixture
+def _no_threads() -> Iterator[None]:
+    before = threading.stack_size(1 << 47)  # Larger than the address space, so the system refuses to start a thread.
+    yield
+    threading.stack_size(before)
+
+
+@pytest.mark.usefixtures("_no_threads")
+def test_many_files_are_written_if_no_thread_can_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = _Disk(0.003, monkeypatch)
+    RealFiles().write_many((tmp_path / f"{number}", b"x") for number in range(80))
+    assert len(list(tmp_path.iterdir())) == 80
+    assert disk.writers == {threading.get_ident()}
 
 
 @pytest.mark.parametrize("seconds", [0, 0.003])

@@ -1,6 +1,6 @@
 """The entry point of workers, `python -m codebatch_workers`. Only coordinators start it.
 
-Modules are imported before anything that takes long, because no garbage is created while modules are loaded.
+The modules of each role are imported where the role begins: neither role needs those of the other.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ import faulthandler
 import gc
 import os
 import signal
+import socket
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
-if TYPE_CHECKING:
-    from codebatch.protocol.launch import Launch
-    from codebatch_workers.runtime.channel import Channel
+from codebatch.errors import CodebatchError
+from codebatch.protocol.launch import STACK_SIGNAL, Launch, decode_launch
+from codebatch.system.processes.environment import given_environment
+from codebatch.system.processes.processes import be_subreaper, die_with_parent
+from codebatch_workers.runtime.channel import Channel, CoordinatorGone, give_up
 
 _STDERR = 2
 # The time that third-party tasks have to finish their threads and exit handlers.
@@ -26,11 +29,6 @@ _EXIT_SECONDS = 2.0
 def main(arguments: list[str]) -> int:
     """Run one worker until its end."""
     gc.set_threshold(50_000, 20, 50)
-    import socket
-
-    from codebatch.protocol.launch import STACK_SIGNAL, decode_launch
-    from codebatch_workers.runtime.channel import Channel
-
     launch = decode_launch(arguments[0])
     if launch.store_lock is not None:
         # Only this process keeps the lock. Tools that a task starts must not inherit it.
@@ -44,11 +42,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _work(launch: Launch, channel: Channel) -> int:
-    from codebatch.system.processes.processes import die_with_parent
-
     die_with_parent(launch.parent)
-    from codebatch.errors import CodebatchError
-    from codebatch_workers.runtime.channel import CoordinatorGone, give_up
     from codebatch_workers.runtime.worker import Worker
 
     try:
@@ -71,11 +65,7 @@ def _work(launch: Launch, channel: Channel) -> int:
 
 def _supervise(launch: Launch, channel: Channel) -> int:
     """Run a supervisor. The running command outlives the coordinator, and so does this process."""
-    from codebatch.errors import CodebatchError
-    from codebatch.system.processes.environment import given_environment
-    from codebatch.system.processes.processes import be_subreaper
     from codebatch_workers.commands.supervisor import Supervisor
-    from codebatch_workers.runtime.channel import CoordinatorGone, give_up
 
     be_subreaper(True)
     # A service manager sends SIGTERM to all processes. The coordinator decides which of them end.

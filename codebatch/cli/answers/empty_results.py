@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from codebatch.model.text.quantities import count_of
+from codebatch.operations.api.batch import Batch
+from codebatch.query.filters.record_options import filter_of
 
 if TYPE_CHECKING:
     from codebatch.cli.framework.record_types import RecordQuery
-    from codebatch.operations.api.batch import Batch
     from codebatch.operations.queries.search_volume import SearchedVolume
 
 
@@ -18,7 +19,6 @@ def none_found(batch: Batch, asked: RecordQuery) -> str:
     Empty if a note reports an unknown language.
     """
     from codebatch.cli.framework.record_types import NOUNS
-    from codebatch.query.filters.record_options import filter_of
 
     filter_ = filter_of(asked.filters)
     if set(filter_.languages) - set(batch.question.records.languages.values() if filter_.languages else ()):

@@ -8,6 +8,7 @@ incomplete, and if the tree has changed. JSON answers contain the same facts. Bo
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -69,8 +70,6 @@ def ask(context: CommandContext, reference: str | None) -> Batch:
     batch.question.tell_phase = context.phase
     context.questions.append(batch.question)
     context.batches.append(batch.question.batch)
-    if context.files is None:  # For `--explain`, reads are counted in this process, so there is no background read.
-        batch.question.look_ahead()
     return batch
 
 
@@ -162,7 +161,6 @@ def rerun(store: StoreDir, batch: BatchDir, changes: Changes | None = None, *, o
     `changes` contains the source patterns; None if the caller did not read the tree.
     """
     # These imports are needed only if a command is suggested.
-    import shlex
 
     from codebatch.operations.project.configuration import ProjectSettings, load_configuration
     from codebatch.snapshotting.staleness import rules_of

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from codebatch.cli.framework.groups import STORE_VARIABLE
 from codebatch.errors import CodebatchError
-
-if TYPE_CHECKING:
-    from codebatch.store.batches.store import StoreDir
+from codebatch.operations.project.stores import StorePlace
+from codebatch.store.batches.resolution import resolve_batch
+from codebatch.store.batches.store import StoreDir
 
 _TYPED = re.compile(r"[\w./+@][\w./+@-]*")
 """Words that need no quoting in any shell. Paths of a tree are untrusted and become part of a command line."""
@@ -42,7 +41,6 @@ def complete_file(ctx: click.Context, _: click.Parameter, word: str) -> list[str
 
 def complete_command(ctx: click.Context, _: click.Parameter, word: str) -> list[str]:
     """Return the command IDs that start with a word, of the queried batch or the latest batch of commands."""
-    from codebatch.store.batches.resolution import resolve_batch
     from codebatch.store.work.work_batches import read_work
 
     try:
@@ -54,8 +52,6 @@ def complete_command(ctx: click.Context, _: click.Parameter, word: str) -> list[
 
 def _store(ctx: click.Context) -> StoreDir:
     """Return the store that the command line names so far, or the default store."""
-    from codebatch.operations.project.stores import StorePlace
-
     options = (context.params.get("store") for context in (ctx, ctx.parent, ctx.find_root()) if context is not None)
     named = next(filter(None, options), None) or os.environ.get(STORE_VARIABLE)
     return StorePlace(Path(str(named)) if named else None).open()

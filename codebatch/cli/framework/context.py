@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -175,7 +176,6 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
         named = self.store_path or next(map(str, self.other_stores), None)
         if not (named or self.is_trusted):
             return hint
-        import shlex
 
         store = f" --store {shlex.quote(named)}" if named else ""
 

@@ -24,8 +24,7 @@ def status(context: CommandContext, batch_reference: str | None) -> None:
         from codebatch.work.control.batches import load_work_batch
 
         with collector_paused():
-            # For `--explain`, reads are counted in this process, so no process is forked.
-            answer_status(context, load_work_batch(store, batch, may_fork=context.files is None))
+            answer_status(context, load_work_batch(store, batch))
         return
     from codebatch.cli.answers.analysis_status import (
         answer_analysis_status,  # Batches of commands do not need this import.

@@ -6,6 +6,7 @@ The time that a byte takes is unknown until workers are observed (codebatch/sche
 from __future__ import annotations
 
 from collections.abc import Sequence
+from random import Random
 
 from codebatch.model.entry import Entry
 from codebatch.model.plan import Plan
@@ -39,8 +40,6 @@ def estimate(plan: Plan, items: Sequence[Entry], shuffle_seed: int | None) -> di
     """
     chance = None
     if shuffle_seed is not None:
-        from random import Random
-
         chance = Random(shuffle_seed)  # noqa: S311 (an order, no secret)
     costs: dict[ShardId, list[float]] = {}
     for shard in plan.shards:

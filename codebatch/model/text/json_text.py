@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import functools
+import json
 from math import isinf
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from codebatch.model.text.toml import is_deep
-
-if TYPE_CHECKING:
-    import json
 
 _DIGITS_SHOWN_MAX = 40
 
@@ -24,8 +22,6 @@ class JsonError(ValueError):
 
 def parse_json(text: str) -> object:
     """Return the value of a text. Raises JsonError."""
-    import json  # Imported here because only callers with such files need it.
-
     try:
         value: object = _decoder().decode(text)
     except json.JSONDecodeError as error:
@@ -49,8 +45,6 @@ def parse_json(text: str) -> object:
 @functools.cache
 def _decoder() -> json.JSONDecoder:
     """Return a cached decoder, because each line of JSON Lines is decoded separately."""
-    import json
-
     return json.JSONDecoder(object_pairs_hook=_table, parse_constant=_no_number, parse_float=_float)
 
 

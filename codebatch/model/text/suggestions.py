@@ -11,7 +11,7 @@ _SIMILARITY_MIN = 0.8
 
 def closest(word: str, known: Collection[str]) -> str | None:
     """Return the known word that is most similar to a word, or None if none is similar."""
-    import difflib  # Imported here because only mistyped words need it.
+    import difflib  # Deferred: every command imports this module, and only mistyped words need it.
 
     completions = [
         candidate for candidate in known if len(word) >= _PREFIX_CHARACTERS_MIN and candidate.startswith(word)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from codebatch.git.history import Head
+from codebatch.git.history import Head
 
 
 def find_newest_commit(sources: Sequence[bytes]) -> Head | str:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from codebatch.model.text.quantities import count_of
+from codebatch.operations.history.function_history import count_file_changes
+from codebatch.operations.history.history_cache import GitError, KeptHistory, find_history
 from codebatch.operations.queries.batch_query import BatchQuery
-
-if TYPE_CHECKING:
-    from codebatch.operations.history.history_cache import KeptHistory
 
 
 class Churn(msgspec.Struct, frozen=True):
@@ -38,9 +36,6 @@ def churn(question: BatchQuery) -> Churn:
     head = question.newest_commit
     if isinstance(head, str):
         return Churn(None, head)
-    from codebatch.operations.history.function_history import count_file_changes
-    from codebatch.operations.history.history_cache import GitError, find_history
-
     try:
         directory = os.path.commonpath(question.batch.about.sources)
         history = find_history(question.store, directory, head, question.tell_phase)

@@ -6,6 +6,7 @@ are first compared with those of the newest commit.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection, Iterable
 from functools import cached_property
 
@@ -106,8 +107,6 @@ class FunctionChanges:
 
 def compare_lines(old: bytes, new: bytes) -> tuple[Hunk, ...]:
     """Return the hunks in which two contents differ."""
-    import difflib  # Deferred: only needed if files were edited.
-
     before, after = old.split(b"\n"), new.split(b"\n")
     shared_length = min(len(before), len(after))
     first = next((offset for offset in range(shared_length) if before[offset] != after[offset]), shared_length)

@@ -27,16 +27,18 @@ from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.query.answers.function_lines import FunctionLocation
 from codebatch.query.answers.hotspot_ranking import FilesKnown, HotspotBy, HotspotCandidate, Ranking
 from codebatch.query.answers.import_rules import needs_import
+from codebatch.query.answers.numbers import Number, iter_functions, numbers_of_files, task_of
+from codebatch.query.answers.partial_parses import PartialParseCheck
+from codebatch.query.completeness import completeness
 from codebatch.query.filters.arguments import refuse_below_one, refuse_unknown
+from codebatch.query.filters.filters import path_bytes
+from codebatch.query.filters.paths import PathFilter, Paths
 from codebatch.query.secondary_files import Apart
+from codebatch.query.sources.records import BatchRecords
 
-if TYPE_CHECKING:  # Deferred: the check for a stale tree starts in another process before these imports.
+if TYPE_CHECKING:  # Deferred: the headline of a run imports this module and needs no history.
     from codebatch.operations.history.function_history import Count
     from codebatch.operations.hotspots.churn import Churn
-    from codebatch.query.answers.numbers import Number
-    from codebatch.query.answers.partial_parses import PartialParseCheck
-    from codebatch.query.filters.paths import Paths
-    from codebatch.query.sources.records import BatchRecords
 
 __all__ = ["HOTSPOTS_MAX", "HOTSPOTS_SHOWN", "OF_FUNCTIONS", "Hotspot", "HotspotBy", "Hotspots", "hotspots"]
 
@@ -115,9 +117,6 @@ def hotspots(
     StoreCorrupt.
     """
     from codebatch.operations.hotspots.churn import churn
-    from codebatch.query.answers.numbers import iter_functions, task_of
-    from codebatch.query.answers.partial_parses import PartialParseCheck
-    from codebatch.query.completeness import completeness
 
     refuse_unknown("ranking", (by,), get_args(HotspotBy))
     is_of_files = files or by not in OF_FUNCTIONS
@@ -169,8 +168,6 @@ def _dependents(records: BatchRecords) -> Mapping[bytes, int] | None:
     """Return the number of dependents of each file. If results are missing, return None, because 0 would be wrong."""
     if "dependencies" not in records.task_names:
         return None
-    from codebatch.query.answers.numbers import numbers_of_files
-    from codebatch.query.completeness import completeness
 
     if not completeness(records, records.plan.needed_for("dependencies")).is_complete:
         return None
@@ -317,7 +314,6 @@ class _FunctionSearch(NamedTuple):
 def _files(
     records: BatchRecords, ranking: Ranking, metric: str, least: int, is_wanted: Callable[[bytes], bool]
 ) -> tuple[tuple[Hotspot, ...], _ExcludedCounts]:
-    from codebatch.query.answers.numbers import numbers_of_files
 
     by_metric = numbers_of_files(records, (*_OF_FILES, metric))
     values = by_metric[metric]
@@ -379,7 +375,6 @@ def _hotspot(
 
 def _path_predicate(records: BatchRecords, path: Paths, languages: Collection[str]) -> Callable[[bytes], bool]:
     """Return a predicate for the requested files. Raises InvalidInput."""
-    from codebatch.query.filters.paths import PathFilter
 
     paths = PathFilter(path)
     if not languages:
@@ -390,6 +385,5 @@ def _path_predicate(records: BatchRecords, path: Paths, languages: Collection[st
 
 
 def _path_of(path: Json, path_b64: Json) -> bytes:
-    from codebatch.query.filters.filters import path_bytes
 
     return path_bytes({"path": path} if path_b64 is None else {"path_b64": path_b64})

@@ -11,13 +11,12 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from codebatch.errors import BatchIncomplete, InvalidInput, StoreError
+from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.model.text.displayed_paths import paths_shown_as
 from codebatch.model.text.suggestions import closest
 from codebatch.operations import Note, TellPhase, ignore_note, ignore_phase
 from codebatch.query.filters.arguments import path_of
-from codebatch.store import layout
 from codebatch.store.batches.batches import BatchDir, iter_batches
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store import StoreDir
@@ -30,15 +29,9 @@ if TYPE_CHECKING:
     from codebatch.query.secondary_files import SecondaryFiles
     from codebatch.query.sources.records import BatchRecords
     from codebatch.snapshotting.changes import Changes
-    from codebatch.system.processes.background_fork import BackgroundFork
 
 Found = TypeVar("Found", covariant=True)
 
-AHEAD_BYTES = range(1 << 18, 1 << 22)
-"""Sizes of a stat cache for which changes are checked in a background process.
-
-With a smaller cache, the check takes less time than a fork. With a larger one, the tree is not checked at all.
-"""
 NEAR_SHOWN_MAX = 5
 """Maximum number of similar paths in the hint for an unknown path."""
 
@@ -56,7 +49,6 @@ class BatchQuery:
         self.note = note
         self.beside: tuple[bytes, ...] = ()
         self.tell_phase: TellPhase = ignore_phase
-        self._background_check: BackgroundFork[Changes | None] | None = None
         self._apart: SecondaryFiles | None = None
 
     @cached_property
@@ -92,30 +84,9 @@ class BatchQuery:
 
         return isolated_catalogue(imports=self.batch.about.imports)
 
-    def look_ahead(self) -> None:
-        """Start the check for `changes` in a background process, if the tree has many files."""
-        name = self.batch.about.stat_cache
-        if not layout.STAT_CACHE_PATTERN.match(name):
-            return
-        try:
-            status = self.store.files.stat(self.store.root / layout.CACHE / name)
-        except StoreError:  # Treated like a missing stat cache.
-            return
-        if status is not None and status.st_size in AHEAD_BYTES:
-            from codebatch.system.processes.background_fork import BackgroundFork, has_other_processor
-
-            self._background_check = BackgroundFork(self._find_changes) if has_other_processor() else None
-
     @cached_property
     def changes(self) -> Changes | None:
         """The changes of the tree since the batch, or None if unknown or if the caller selected an old batch by ID."""
-        if self._background_check is None or self.beside:
-            return self._find_changes()
-        from codebatch.snapshotting.changes import Changes
-
-        return self._background_check.wait(Changes | None)  # type: ignore[arg-type]
-
-    def _find_changes(self) -> Changes | None:
         from codebatch.snapshotting.staleness import changes_since  # Deferred: not needed with `-q`.
 
         about = self.batch.about

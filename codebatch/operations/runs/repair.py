@@ -17,7 +17,7 @@ import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -28,6 +28,7 @@ from codebatch.errors import CodebatchError, Stopped, StoreCorrupt, StoreError, 
 from codebatch.model.digest import Digest
 from codebatch.model.plan import Plan
 from codebatch.model.text.quantities import count_of
+from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.scheduling.analysis.chains import Link
 from codebatch.store import layout
@@ -39,9 +40,6 @@ from codebatch.store.results.shard_survey import ShardFileSurvey, ShardName, sha
 from codebatch.store.sharing import hardlink_or_copy, ignoring_link_refusals
 from codebatch.system.clock import wall_ns
 from codebatch.system.files.files import Lock
-
-if TYPE_CHECKING:
-    from codebatch.operations.runs.execution import ExecutionSettings, Listener
 
 T = TypeVar("T")
 

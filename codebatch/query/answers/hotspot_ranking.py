@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
-if TYPE_CHECKING:
-    from codebatch.query.secondary_files import Apart, SecondaryFiles
+from codebatch.query.secondary_files import Apart, SecondaryFiles
 
 HotspotBy = Literal["hotspot", "cognitive", "complexity", "churn", "dependents", "duplication", "code"]
 

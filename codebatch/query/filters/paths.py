@@ -7,14 +7,12 @@ a path.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
+from codebatch.model.gitignore import mistake_of, parse_pattern
+from codebatch.model.globs import GlobSet
 from codebatch.model.text.displayed_paths import paths_shown_as
-
-if TYPE_CHECKING:
-    from codebatch.model.globs import GlobSet
 
 Paths = str | Sequence[str]
 """One text or several. A path matches if it matches any of them."""
@@ -88,9 +86,6 @@ def _is_at_or_below(wanted: str) -> Callable[[bytes], bool]:
 
 class _Pattern:
     def __init__(self, wanted: str) -> None:
-        from codebatch.model.gitignore import mistake_of, parse_pattern
-        from codebatch.model.globs import GlobSet  # Imported late: other filters need no patterns.
-
         if wanted.startswith("!"):
             hint = f"use: --where 'not glob(path, \"{wanted[1:]}\")'"
             raise InvalidInput(f"the pattern {wanted!r} contains only exclusions", hint=hint)

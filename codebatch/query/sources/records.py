@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import heapq
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
@@ -39,7 +40,6 @@ def _merged(sorted_records: Sequence[Iterable[JsonRecord]]) -> Iterable[JsonReco
     """Merge iterables of records that are each in path order. The result is in path order."""
     if len(sorted_records) <= 1:
         return itertools.chain(*sorted_records)
-    import heapq
 
     return heapq.merge(*sorted_records, key=path_bytes)
 

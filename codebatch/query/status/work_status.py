@@ -123,20 +123,17 @@ class WorkBatchStatus(msgspec.Struct, frozen=True, kw_only=True):
         return self.state is BatchState.RUNNING and self.coordinator is None and not self.workers
 
 
-def read_work_status(
-    store: StoreDir, batch: BatchDir, attempts: Attempts | None = None, *, may_fork: bool = False
-) -> WorkBatchStatus:
+def read_work_status(store: StoreDir, batch: BatchDir, attempts: Attempts | None = None) -> WorkBatchStatus:
     """Read the state of a work batch. Raises WrongBatchKind if the batch is an analysis, or StoreCorrupt.
 
-    `attempts` are outcomes that the caller has read already; they are not read again. `may_fork` is as in
-    `Attempts.read_all`.
+    `attempts` are outcomes that the caller has read already; they are not read again.
     """
     with batch.files.keeping_open(batch.root / layout.OUTCOMES), collector_paused():
         known = attempts or Attempts(batch.plan(), Outcomes(batch.files, batch.root))
-        return _read_status(store, batch, known, may_fork=may_fork)
+        return _read_status(store, batch, known)
 
 
-def _read_status(store: StoreDir, batch: BatchDir, attempts: Attempts, *, may_fork: bool) -> WorkBatchStatus:
+def _read_status(store: StoreDir, batch: BatchDir, attempts: Attempts) -> WorkBatchStatus:
     work = read_work(batch)
     commands = commands_of(store, batch, work)
     reader = LeaseReader(batch.files, batch.root)
@@ -144,7 +141,7 @@ def _read_status(store: StoreDir, batch: BatchDir, attempts: Attempts, *, may_fo
     _, coordinator = reader.leader(listed)
     leased = read_leases(reader, attempts.places, listed)
     # Outcomes are read after the leases. So an outcome of a holder that is seen as dead is complete.
-    concluded = attempts.read_all(may_fork=may_fork)
+    concluded = attempts.read_all()
     asked = [
         (item, place, question)
         for place, question in Questions(batch.files, batch.root).read()

@@ -27,6 +27,7 @@ from codebatch.errors import (
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.documents import Document, DocumentError, InstantNs, decode_document, encode_document
 from codebatch.model.entry import SnapshotId
+from codebatch.model.plan import Plan, decode_plan, encode_plan
 from codebatch.model.task import TASK_NAME_PATTERN, WORK_PIPELINE
 from codebatch.store import layout
 from codebatch.store.batches.ids import BATCH_ID_PATTERN as BATCH_ID_PATTERN
@@ -38,8 +39,7 @@ from codebatch.store.ids import PassedOver
 from codebatch.system.files.file_reader import FileReader
 from codebatch.system.files.files import Files
 
-if TYPE_CHECKING:  # Opening a batch does not need these modules at run time.
-    from codebatch.model.plan import Plan
+if TYPE_CHECKING:  # Workers open batches and need no snapshot.
     from codebatch.store.snapshots.snapshots import Snapshot
 
 BATCH_FORMAT = 1
@@ -133,8 +133,6 @@ class BatchDir(msgspec.Struct, frozen=True):
 
     def plan(self) -> Plan:
         """Return the plan of the batch. Raises StoreCorrupt."""
-        from codebatch.model.plan import decode_plan
-
         path = self.root / layout.PLAN_FILE
         try:
             plan = read_document(self.files, path, decode_plan, hint=_unrecoverable_hint(self.root))
@@ -198,7 +196,6 @@ def create_batch(
     that are created with the batch. `project` is as in BatchFile.
     """
     from codebatch.model.analysis.imports import imports_in
-    from codebatch.model.plan import encode_plan
 
     about = BatchFile(
         batch_id=BatchId(_hidden_name()) if is_hidden else new_batch_id(store, at_ns, before),

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import re
+import shlex
 import stat
 import uuid
 from collections.abc import Iterator
@@ -30,10 +31,11 @@ from codebatch.errors import (
 from codebatch.model.documents import Document, DocumentError, decode_document, decode_json, encode_document
 from codebatch.model.project import ProjectRoot
 from codebatch.store import layout
+from codebatch.store.batches.unfinished import sweep_parts, sweep_unfinished
 from codebatch.store.ownership import StoreOrigin, check_origin, make_origin, refuse_link, refuse_tracked
 from codebatch.system.files.files import Files, Lock
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # Workers that run commands open stores and read no objects.
     from codebatch.store.objects.object_store import ObjectStore
 
 STORE_FORMAT = 1
@@ -149,11 +151,6 @@ class StoreDir(msgspec.Struct, frozen=True):
             lock.release()
 
     def _sweep(self, *, is_alone: bool) -> None:
-        from codebatch.store.batches.unfinished import (  # Only writers need this import.
-            sweep_parts,
-            sweep_unfinished,
-        )
-
         sweep_parts(self.files, self.root / layout.OBJECTS)
         if not is_alone:
             return
@@ -191,7 +188,6 @@ def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[St
     if not all(_is_leftover(files, root, name) for name in _names(root)):
         if files.stat(root / layout.STORE_FILE) is not None:  # Another process has just created the store.
             return open_store(files, root, is_named=is_named), False
-        import shlex  # Only the hint needs this import.
 
         raise StoreUntrusted(
             f"{root} is not empty and is not a codebatch store",
@@ -299,7 +295,6 @@ def open_store(files: Files, root: Path, *, is_named: bool = True) -> StoreDir:
             raise StoreUntrusted(
                 f"{root} is not a codebatch store", hint="the directory has no store.json; check --store"
             ) from error
-        import shlex  # Only the hint needs this import.
 
         raise StoreNotFound(
             f"no store at {root}", hint=f"create one with: codebatch init {shlex.quote(str(root))}"

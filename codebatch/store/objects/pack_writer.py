@@ -27,7 +27,7 @@ from codebatch.store.objects.packs import PackIndex, build_index, encode_index
 from codebatch.system.files.files import Appender, Files, Lock
 
 if TYPE_CHECKING:
-    from codebatch.system.threads import ThreadCall, Threads
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 PACK_BYTES = 16 << 20
 BATCH_BYTES = 2 << 20
@@ -139,8 +139,8 @@ class PackWriter:
         self._pending_bytes = 0
         self._keys: set[bytes] = set()
         self._unsynced = False
-        self._thread: Threads | None = None
-        self._running: deque[ThreadCall[None]] = deque()
+        self._thread: ThreadPoolExecutor | None = None
+        self._running: deque[Future[None]] = deque()
         self._sealed: list[tuple[str, PackIndex]] = []
 
     def __enter__(self) -> PackWriter:
@@ -249,11 +249,16 @@ class PackWriter:
     def _submit(self) -> None:
         """Submit the pending objects to the thread. Wait first if too many batches are pending, which bounds memory."""
         if self._thread is None:
-            from codebatch.system.threads import Threads  # A small snapshot needs no thread.
+            from concurrent.futures import ThreadPoolExecutor  # A small snapshot needs no thread.
 
-            self._thread = Threads(1)
+            self._thread = ThreadPoolExecutor(1)
         self._wait(BATCHES_BEHIND_MAX - 1)
-        self._running.append(self._thread.submit(self._write, self._take_pending()))
+        batch = self._take_pending()
+        try:
+            self._running.append(self._thread.submit(self._write, batch))
+        except RuntimeError:  # The system refuses to start the thread. The executor still has the batch.
+            self._stop_thread()
+            self._write(batch)
 
     def _wait(self, pending_max: int) -> None:
         """Wait until at most `pending_max` batches are pending in the thread. Raises errors of the thread."""
@@ -262,8 +267,7 @@ class PackWriter:
 
     def _stop_thread(self) -> None:
         if self._thread is not None:
-            self._thread.drop()
-            self._thread.end()
+            self._thread.shutdown(cancel_futures=True)
             self._thread = None
 
     def _take_pending(self) -> list[tuple[bytes, bytes]]:

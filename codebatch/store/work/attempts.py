@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -21,10 +20,6 @@ from codebatch.store.batches.holders import Lease, LeaseReader
 from codebatch.store.documents import read_document_bytes
 from codebatch.store.results.outcomes import Outcomes
 from codebatch.system.files.file_reader import FileReader
-from codebatch.system.processes.background_fork import BackgroundFork, has_other_processor
-
-_FORKED_MIN = 2000
-"""Minimum number of commits for which reading some of them in a forked process saves time."""
 
 
 class CommandPlaces:
@@ -55,20 +50,9 @@ class Attempts:
         self._known: dict[tuple[int, int], Conclusion] = {}
         self._unreadable: list[tuple[int, int]] = []
 
-    def read_all(self, *, may_fork: bool = False) -> Concluded:
-        """Return all outcomes. Only those that appeared since the last call are read.
-
-        If `may_fork`, a forked process reads some of them if there are many.
-        """
-        listed = self._outcomes.list_new()
-        forked = len(listed) * 2 // 5 if may_fork and len(listed) > _FORKED_MIN and has_other_processor() else 0
-        if forked:  # The fork gets less than half, because it starts later and its results must be transferred.
-            fork = BackgroundFork(partial(self._read, listed[:forked]))
-            rest = self._read(listed[forked:])
-            self._add(fork.wait(Concluded))
-            self._add(rest)
-        else:
-            self._add(self._read(listed))
+    def read_all(self) -> Concluded:
+        """Return all outcomes. Only those that appeared since the last call are read."""
+        self.read()
         return Concluded(tuple(self._known.values()), tuple(self._unreadable))
 
     def read(self) -> Concluded:
@@ -76,23 +60,16 @@ class Attempts:
 
         Outcomes that do not fit a plan of commands are skipped, and count as unreadable.
         """
-        concluded = self._read(self._outcomes.list_new())
-        self._add(concluded)
-        return concluded
-
-    def _read(self, listed: Sequence[list[str]]) -> Concluded:
         registers: list[Register] = []
         conclusions = [
             conclusion
-            for commit in self._outcomes.iter_commits(listed, registers)
+            for commit in self._outcomes.iter_commits(self._outcomes.list_new(), registers)
             for conclusion in self._conclusions_of(commit)
         ]
-        unreadable = tuple([place for register in registers if (place := self._place_of(register)) is not None])
-        return Concluded(tuple(conclusions), unreadable)
-
-    def _add(self, concluded: Concluded) -> None:
-        self._record(concluded.conclusions)
-        self._unreadable += concluded.unreadable
+        unreadable = [place for register in registers if (place := self._place_of(register)) is not None]
+        self._record(conclusions)
+        self._unreadable += unreadable
+        return Concluded(tuple(conclusions), tuple(unreadable))
 
     def hear(self, commit: Commit) -> list[Conclusion]:
         """Record a commit that a worker reported as durable, so that it is not read again. Return its outcomes."""

@@ -19,15 +19,14 @@ import os
 import stat
 import time
 import uuid
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager
-from itertools import islice
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 from codebatch.system.files.file_reader import FileReader
 from codebatch.system.files.os_errors import FOREIGN, foreign, locking, wrap_read_errors, wrap_write_errors
+from codebatch.system.files.parallel_writes import write_in_threads
 from codebatch.system.files.system_calls import SHARED_MODE, RealCalls, SystemCalls
 
 T = TypeVar("T")
@@ -35,7 +34,6 @@ T = TypeVar("T")
 _FEW_FILES = 16
 # Below this mean time for a write, starting threads costs more than it saves.
 _QUICK_SECONDS = 0.001
-_WRITERS = 8
 
 
 class Appender(Protocol):
@@ -279,7 +277,7 @@ class RealFiles:
             self.write_new(path, data)
             elapsed += time.perf_counter() - start
             if self._is_threaded and number >= _FEW_FILES and elapsed > number * _QUICK_SECONDS:
-                _write_in_threads(self.write_new, remaining)
+                write_in_threads(self.write_new, remaining)
 
     def write_atomic(self, path: Path, data: bytes) -> None:
         self._put(path, data, sync=True)
@@ -441,18 +439,6 @@ class Lock:
     def release(self) -> None:
         """Close our descriptor of the lock."""
         self._calls.close(self.descriptor)
-
-
-def _write_in_threads(write: Callable[[Path, bytes], None], contents: Iterator[tuple[Path, bytes]]) -> None:
-    """Write files in several threads: a disk syncs several files in the time of one."""
-    # Imported here because only callers that write many files need threads.
-    from codebatch.system.threads import Threads
-
-    with Threads(_WRITERS) as threads:
-        waiting = deque(threads.submit(write, *item) for item in islice(contents, 2 * _WRITERS))
-        while waiting:
-            waiting.popleft().result()
-            waiting.extend(threads.submit(write, *item) for item in islice(contents, 1))
 
 
 def _read_at(calls: SystemCalls, fd: int, offset: int, length: int) -> bytes:

@@ -19,6 +19,7 @@ from codebatch.errors import (
 )
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_of, human_seconds
+from codebatch.model.work.event import instant_ns
 from codebatch.operations import Note, ignore_note
 from codebatch.query.status.work_status import CommandStatus, WorkBatchStatus, read_work_status
 from codebatch.scheduling.lifecycle import BatchState, CommandState
@@ -28,6 +29,7 @@ from codebatch.store.batches.batches import BatchDir, BatchKind, check_kind, ite
 from codebatch.store.batches.holders import is_held
 from codebatch.store.batches.resolution import iter_project_batches, resolve_batch
 from codebatch.store.batches.store import StoreDir
+from codebatch.store.work.events import EventReader
 from codebatch.system.clock import wall_ns
 
 NAMED_MAX = 5
@@ -63,10 +65,6 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
         """The estimated remaining time, from the last report of the process that runs the batch. None if unknown."""
         if self.standing.coordinator is None:
             return None
-        # These modules are imported only if a process runs the batch.
-        from codebatch.model.work.event import instant_ns
-        from codebatch.store.work.events import EventReader
-
         progress = EventReader(self.batch.files, self.batch.root).last_progress()
         if progress is None or progress.eta_seconds is None:
             return None
@@ -108,10 +106,10 @@ def names_of(commands: list[CommandStatus]) -> str:
     return ", ".join(command.id for command in commands[:NAMED_MAX]) + more
 
 
-def load_work_batch(store: StoreDir, batch: BatchDir, *, may_fork: bool = False) -> WorkBatch:
-    """Read the status of a work batch. `may_fork` as for `Attempts.read_all`. Raises WrongBatchKind, StoreCorrupt."""
+def load_work_batch(store: StoreDir, batch: BatchDir) -> WorkBatch:
+    """Read the status of a work batch. Raises WrongBatchKind, StoreCorrupt."""
     check_kind(batch, "work")
-    return WorkBatch(store=store, batch=batch, standing=read_work_status(store, batch, may_fork=may_fork))
+    return WorkBatch(store=store, batch=batch, standing=read_work_status(store, batch))
 
 
 def iter_work(store: StoreDir, note: Note = ignore_note) -> Iterator[WorkBatch]:

@@ -20,6 +20,7 @@ from codebatch.system.processes.proc import stat
 from codebatch.system.processes.processes import kill_holder
 from codebatch.work.control.batches import WorkBatch, load_work_batch
 from codebatch.work.control.listener import WorkListener
+from codebatch.work.control.run import run_to_completion
 from codebatch.work.control.trust import check_trusted
 
 LOOK_SECONDS = 0.05
@@ -93,9 +94,6 @@ def _wait_for_end(store: StoreDir, batch: BatchDir, listener: WorkListener) -> N
 
     Then run the batch, which ends orphaned commands and applies the cancellation.
     """
-    # The import takes place while the coordinator handles the request.
-    from codebatch.work.control.run import run_to_completion
-
     while True:
         _wait_for_leader(store, batch, listener)
         try:

@@ -15,17 +15,15 @@ from collections.abc import Iterable, Sequence
 from heapq import merge
 from itertools import compress, islice
 from operator import lt
-from typing import TYPE_CHECKING
 from zlib import adler32, crc32
+
+from tree_sitter import Node
 
 from codebatch.model.record import Fingerprints
 from codebatch_workers.duplicates.code_lines import WHITESPACE_IN_LINE, without_comments
 from codebatch_workers.duplicates.excluded_code import inline_tests, is_translation
 from codebatch_workers.syntax.language.languages import LANGUAGES_OF_DATA
 from codebatch_workers.syntax.source import SourceFile
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 LINES_MIN = 10
 GRAM = 7

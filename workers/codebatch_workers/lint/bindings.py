@@ -20,18 +20,15 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 import msgspec
+import tree_sitter
+from tree_sitter import Node, Query, QueryCursor
 
 from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX
 from codebatch_workers.syntax.language.languages import grammar, query_source
 from codebatch_workers.syntax.names import pattern_names
 from codebatch_workers.syntax.source import SourceFile
-
-if TYPE_CHECKING:
-    import tree_sitter
-    from tree_sitter import Node
 
 # Language -> its query files.
 _QUERIES: Mapping[str, tuple[str, ...]] = {
@@ -107,16 +104,12 @@ def bindings(file: SourceFile) -> Bindings | None:
 
 @cache
 def _query(language: str) -> tree_sitter.Query:
-    from tree_sitter import Query  # The import is local, because coordinators do not load tree_sitter.
-
     source = query_source(f"{name}.locals" for name in _QUERIES[language])
     query: tree_sitter.Query = Query(grammar(language).language, source)
     return query
 
 
 def _resolve(file: SourceFile) -> Bindings:
-    from tree_sitter import QueryCursor
-
     assert file.tree is not None
     # `SourceFile.query` would sort the captures. Most are references, whose order is irrelevant.
     cursor = QueryCursor(_query(file.language))

@@ -5,9 +5,11 @@ Importing this module loads no parser and no rules. They are loaded only if a co
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable, Iterator
 
+from codebatch.model.gitignore import find_mistake
 from codebatch_workers.lint.settings import AllSettings, QueryRule, RuleSettings
 
 _RUFF_CODE = re.compile(r"[A-Z]+[0-9]*\*?\Z")
@@ -34,9 +36,6 @@ class LintConfig(AllSettings, frozen=True, kw_only=True):
             yield from (*settings.off, *settings.on, *settings.severity)
 
     def _check_patterns(self) -> None:
-        # The import is local, because only configurations with paths need it.
-        from codebatch.model.gitignore import find_mistake
-
         for settings in self.paths:
             if (mistake := find_mistake(settings.match)) is not None:
                 message = f"pattern {mistake.pattern!r} in `match` can match no path: {mistake.reason}"
@@ -67,7 +66,5 @@ def _check_codes(codes: Iterable[str], rules: Iterable[QueryRule]) -> None:
     known = [*known_codes(), *(rule.id for rule in rules)]
     for code in sorted(codes):
         if code not in known and not (code.endswith("*") and any(other.startswith(code[:-1]) for other in known)):
-            import difflib  # The import is local, because it is needed only after a typing error.
-
             similar = difflib.get_close_matches(code, known, n=1)
             raise ValueError(f"unknown rule {code!r}" + (f"; did you mean {similar[0]!r}?" if similar else ""))

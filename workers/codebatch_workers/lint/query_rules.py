@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TYPE_CHECKING
+
+from tree_sitter import Node, Query, QueryError
 
 from codebatch_workers.lint.rule import Finding, TextRule
 from codebatch_workers.lint.settings import QueryRule
 from codebatch_workers.syntax.language.languages import every_language, grammar, has_grammar
 from codebatch_workers.syntax.patterns.finders import PatternError, pattern_finder
 from codebatch_workers.syntax.source import SourceFile
-
-if TYPE_CHECKING:
-    from tree_sitter import Node, Query
 
 _REPORT = "report"
 _PLACE = re.compile(r"\{([\w.-]+)\}")
@@ -41,8 +39,6 @@ def _find_nothing(_file: SourceFile) -> Iterator[Finding]:
 
 def _compile(rule: QueryRule) -> tuple[Query, str]:
     """Return the query and the name of the capture to report."""
-    from tree_sitter import Query, QueryError
-
     try:
         query = Query(grammar(rule.language).language, rule.query)
     except QueryError as error:

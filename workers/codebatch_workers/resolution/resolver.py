@@ -16,16 +16,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Protocol, cast
 
+from codebatch_workers.resolution.go import GoImports
+from codebatch_workers.resolution.include import CIncludes
+from codebatch_workers.resolution.jvm import JvmDefinitions, JvmImports
+from codebatch_workers.resolution.modules import Declared
+from codebatch_workers.resolution.python import PythonImports
+from codebatch_workers.resolution.required import LuaRequires, PhpImports, RubyRequires, ShellSources
+from codebatch_workers.resolution.rust import RustImports
+from codebatch_workers.resolution.script import ScriptFiles, ScriptImports
 from codebatch_workers.resolution.tree import EXTERNAL, PathTree, Resolved, is_secondary, parent
-
-if TYPE_CHECKING:
-    from codebatch_workers.resolution.jvm import JvmDefinitions
-    from codebatch_workers.resolution.modules import Declared
-    from codebatch_workers.resolution.python import PythonImports
-    from codebatch_workers.resolution.rust import RustImports
-    from codebatch_workers.resolution.script import ScriptFiles
 
 # The extensions of files that can contain the classes of a language.
 _JVM = {"java": (".java", ".kt", ".scala"), "kotlin": (".kt", ".java"), "scala": (".scala", ".java")}
@@ -89,43 +90,27 @@ class Resolver:
 
     @cached_property
     def _scripts(self) -> ScriptFiles:
-        from codebatch_workers.resolution.script import ScriptFiles
-
         return ScriptFiles(self._tree)
 
     def _rule_of(self, language: str) -> _Imports | None:
-        """Return the rule of a language. Rules are imported on first use to save time."""
+        """Return the rule of a language."""
         tree = self._tree
         if language == "python":
-            from codebatch_workers.resolution.python import PythonImports
-
             return PythonImports(tree)
         if language == "c":
-            from codebatch_workers.resolution.include import CIncludes
-
             return CIncludes(tree)
         if language in ("javascript", "typescript"):
-            from codebatch_workers.resolution.script import ScriptImports
-
             return ScriptImports(self._scripts, is_typed=language == "typescript")
         if language in _JVM:
-            from codebatch_workers.resolution.jvm import JvmImports
-
             return JvmImports(tree, _JVM[language], self._definitions())
         if language == "go":
-            from codebatch_workers.resolution.go import GoImports
-
             return GoImports(tree)
         if language == "rust":
-            from codebatch_workers.resolution.rust import RustImports
-
             return RustImports(tree, self._modules())
         return self._rule_by_name(language)
 
     def _rule_by_name(self, language: str) -> _Imports | None:
         """Return the rule of a language whose files load others by path or name."""
-        from codebatch_workers.resolution.required import LuaRequires, PhpImports, RubyRequires, ShellSources
-
         rules: dict[str, Callable[[PathTree], _Imports]] = {
             "bash": ShellSources,
             "lua": LuaRequires,

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from codebatch.model.analysis.result_key import Items, same_items
 from codebatch.model.entry import Entry
 from codebatch.model.record import Record
 from codebatch.model.shard import Shard
+from codebatch.store.results.bases import ReuseBase, ShardPlace
 from codebatch_workers.api.before import FileChange
 from codebatch_workers.runtime.record_lines import decode_kinds
-
-if TYPE_CHECKING:
-    from codebatch.store.results.bases import ReuseBase, ShardPlace
 
 
 class BatchBefore:

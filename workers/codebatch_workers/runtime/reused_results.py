@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,9 +11,7 @@ from codebatch.model.record_counts import Counts, add_counts, subtract_counts
 from codebatch.protocol.messages import Served
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.damage import treating_damage_as_missing
-
-if TYPE_CHECKING:
-    from codebatch.store.results.bases import ReuseBase
+from codebatch.store.results.bases import ReuseBase, open_base
 
 
 class ReusedLines(msgspec.Struct, frozen=True):
@@ -74,8 +71,6 @@ class Bases:
     def base(self, batch_id: str) -> ReuseBase | None:
         """Return an older batch, or None if it is missing or damaged."""
         if batch_id not in self._bases:
-            from codebatch.store.results.bases import open_base  # Imported late: many workers reuse nothing.
-
             self._bases[batch_id] = None
             with treating_damage_as_missing():
                 self._bases[batch_id] = open_base(self._store, batch_id)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from codebatch.model.analysis.record_counting import count_lines, count_records
 from codebatch.model.outcome import Outcome
 from codebatch.model.record_counts import Counts
 from codebatch.model.shard import Shard
 from codebatch.protocol.record_frames import FrameWriter
+from codebatch.store.results.bases import ShardPlace
 from codebatch.store.results.outcomes import EncodedOutcome, encode_outcome
 from codebatch_workers.runtime.previous_batch import BatchBefore
 from codebatch_workers.runtime.results import NOTHING_SAID, EncodedRecords, ReusedRecords
-
-if TYPE_CHECKING:
-    from codebatch.store.results.bases import ShardPlace
 
 Adopt: TypeAlias = "Callable[[Shard, str, ShardPlace], EncodedOutcome | None]"
 """A function that links a shard file of an older batch into the results of this one. Returns None if it is damaged."""

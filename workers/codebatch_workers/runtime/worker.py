@@ -41,6 +41,7 @@ from codebatch.store.batches.holders import Holder, HolderFile
 from codebatch.store.batches.store import open_store
 from codebatch.store.damage import treating_damage_as_missing
 from codebatch.store.objects.pack_writer import PackWriter
+from codebatch.store.results.bases import SnapshotItems
 from codebatch.store.results.ledgers import load_ledger
 from codebatch.store.results.outcomes import Committer, EncodedOutcome, Outcomes, lost_outcomes
 from codebatch.store.results.shard_adoption import adopt_shard
@@ -322,8 +323,6 @@ class Worker:
         """Return the older batch from which a project task can continue, or None if it is missing or damaged."""
         base = self._bases.base(batch_id)
         if base is not None:
-            from codebatch.store.results.bases import SnapshotItems
-
             with treating_damage_as_missing():
                 old = base.items(SnapshotItems(self._snapshot, self._items))
                 new = Items(self._items, self._plan.contexts)

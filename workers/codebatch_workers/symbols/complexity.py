@@ -18,12 +18,9 @@ structures and closures in each other. An inner function has its own metrics. Ca
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from tree_sitter import Node
 
 _FUNCTION, _NEST, _BRANCH, _SWITCH, _ELIF, _ELSE, _DECISION, _LOGICAL, _PARAMETER, _ASIDE = range(10)
 _CODES = {

@@ -13,12 +13,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
+
+from tree_sitter import Node
 
 from codebatch.model.record import SymbolType, Visibility
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 # The maximum size of a name. Longer text is a pattern or data.
 _TEXT_BYTES_MAX = 128

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import msgspec
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
+from tree_sitter import Node
 
 PREFIX_CHARS_MAX = 1024
 """The maximum length of a common prefix in nested imports (`use a::{b::{c}}`).

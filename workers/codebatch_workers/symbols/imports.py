@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import msgspec
+from tree_sitter import Node
 
 from codebatch_workers.symbols.imported_names import PREFIX_CHARS_MAX, ImportedName, ImportsOf, literal_text, node_text
 from codebatch_workers.symbols.named_files import imports_of_lua, imports_of_php, imports_of_ruby
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 
 def imports_of_python(node: Node, utf8: bytes) -> list[ImportedName]:

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from tree_sitter import Node
 
 # The arguments are the node, the text of the file, and the start and end of the name in the text.
 _Rule = Callable[["Node", bytes, int, int], bool]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from tree_sitter import Node
 
 _SCRIPT_FUNCTIONS = frozenset(
     [

@@ -9,12 +9,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from tree_sitter import Node
 
 # The pattern begins with the word `define`, because this is fast. The text before it is checked for each match.
 _DEFINE = re.compile(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+
+from tree_sitter import Node
 
 from codebatch_workers.symbols.imported_names import PREFIX_CHARS_MAX, ImportedName, literal_text, node_text
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 
 def _arguments(node: Node) -> list[Node]:

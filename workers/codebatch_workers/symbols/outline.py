@@ -32,9 +32,10 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import msgspec
+from tree_sitter import Node
 
 from codebatch.model.record import Edge, Symbol, SymbolType
 from codebatch_workers.symbols.details import (
@@ -60,9 +61,6 @@ from codebatch_workers.syntax.names import (
     without_marks,
 )
 from codebatch_workers.syntax.source import SourceFile
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 # The maximum length of a qualified name. A longer one repeats the names of its parents, and could grow without bound.
 _QUALIFIED_CHARS_MAX = 1024

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+
+from tree_sitter import Node
 
 from codebatch.model.task import Json
 from codebatch_workers.symbols.calls import Reference, called_alone
@@ -20,9 +21,6 @@ from codebatch_workers.symbols.outline import definitions, outline
 from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_MACROS
 from codebatch_workers.syntax.names import NAMES
 from codebatch_workers.syntax.source import SourceFile
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _NAME = re.compile(r"identifier|name|constant|variable")
 _WORD_PARENTS = frozenset({"command_name", "function_definition"})

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
+from tree_sitter import Node
 
 from codebatch.model.record import Edge, EdgeType
 from codebatch_workers.symbols.imported_names import ImportedName
@@ -16,9 +16,6 @@ from codebatch_workers.symbols.load_time import is_declaration_file, is_deferred
 from codebatch_workers.symbols.macros import Bodies, Macro
 from codebatch_workers.syntax.names import NAME_BYTES_MAX, NAME_MARKS, without_generics
 from codebatch_workers.syntax.source import SourceFile
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _SIMPLE_CALLEE = re.compile(rb"[\w.$\x80-\xff]+\Z")
 _UP_TO_LAST_CHAIN = re.compile(rb".*[^\w.$:#>\x80-\xff-]", re.DOTALL)

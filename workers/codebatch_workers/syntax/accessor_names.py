@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from tree_sitter import Node
 
 from codebatch_workers.syntax.names import NAME_BYTES_MAX
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _OWNERS = frozenset(
     {

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tree_sitter import Node, Tree
+from tree_sitter import Node, Tree
 
 # Tree-sitter queries count depth in 16 bits and take quadratic time beyond this depth. No hand-written code is as deep.
 QUERY_DEPTH_MAX = 4_000

@@ -7,13 +7,11 @@ a fragment if it has no errors after its unmatched brackets are completed.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+
+from tree_sitter import Node
 
 from codebatch_workers.syntax.broken_trees import iter_broken
 from codebatch_workers.syntax.source import SourceFile
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _BEGINNING = re.compile(
     rb"(?:[^/]*[-_.])?(?:banner|before|begin|head|header|intro|open|pre|prefix|prelude|start|top)\.js"

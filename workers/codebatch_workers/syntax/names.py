@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import msgspec
+from tree_sitter import Node
 
 from codebatch.model.record import SymbolType
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 
 class Name(msgspec.Struct, frozen=True, gc=False):

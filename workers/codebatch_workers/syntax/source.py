@@ -16,9 +16,10 @@ from functools import cache
 from io import BytesIO
 from itertools import accumulate
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from msgspec import UnsetType
+from tree_sitter import Node, Query, QueryCursor, Tree
 
 from codebatch.model.entry import is_lfs_pointer, path_fields
 from codebatch.model.record import Diagnostic, FileClass, Severity
@@ -42,11 +43,7 @@ from codebatch_workers.syntax.language.languages import (
     has_grammar,
 )
 from codebatch_workers.syntax.language.linguist_names import language_named
-
-if TYPE_CHECKING:
-    from tree_sitter import Node, Query, QueryCursor, Tree
-
-    from codebatch_workers.syntax.language.notebooks import Notebook
+from codebatch_workers.syntax.language.notebooks import Notebook, read_notebook
 
 HUGE_BYTES_MIN = 8 * 1024 * 1024  # Larger files are neither parsed nor linted.
 # The maximum size of a notebook. Notebooks contain images, so this limit is higher.
@@ -144,8 +141,6 @@ class SourceFile:
             return None
         if len(self.content) > NOTEBOOK_BYTES_MAX:
             return None
-        from codebatch_workers.syntax.language.notebooks import read_notebook
-
         return read_notebook(decode(self.content, lambda: False).utf8)
 
     @_cached
@@ -489,8 +484,6 @@ _END = attrgetter("end_byte")
 
 @cache
 def _cursor(query: Query) -> QueryCursor:
-    from tree_sitter import QueryCursor
-
     cursor = QueryCursor(query)
     cursor.set_max_start_depth(QUERY_DEPTH_MAX)
     return cursor

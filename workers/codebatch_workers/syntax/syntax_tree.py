@@ -8,14 +8,10 @@ children have `text`. `named`, `extra`, `error` and `missing` are present only i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
+from tree_sitter import Node
 
 from codebatch_workers.syntax.source import SourceFile
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 TREE_FORMAT = "codebatch-tree-1"
 

@@ -16,9 +16,9 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import msgspec
+from tree_sitter import Node
 
 from codebatch.model.digest import Digest
 from codebatch.model.entry import is_lfs_pointer
@@ -39,9 +39,6 @@ from codebatch_workers.syntax.syntax_tree import TREE_FORMAT, encode_tree
 from codebatch_workers.syntax.templates import is_of_script, is_template
 from codebatch_workers.syntax.unseen_errors import unseen_errors
 from codebatch_workers.tasks.parse_config import ParseConfig
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 DIAGNOSTICS_MAX = 50
 SYNTAX_CODE = "syntax-error"

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import re
 from itertools import takewhile
-from typing import TYPE_CHECKING
+
+from tree_sitter import Node
 
 from codebatch_workers.lint.python.injected_names import around
 from codebatch_workers.syntax.source import SourceFile
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _FUNCTIONS = frozenset({"function_definition", "lambda"})
 _DEFERRED = _FUNCTIONS | {"generator_expression"}

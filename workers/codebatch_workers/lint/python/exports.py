@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+
+from tree_sitter import Node
 
 from codebatch.model.record import Diagnostic
 from codebatch_workers.lint.python.injected_names import around
 from codebatch_workers.lint.python.intended_patterns import is_taken_by_pytest
 from codebatch_workers.syntax.classification.migrations import is_migration
 from codebatch_workers.syntax.source import SourceFile
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _COMMENTED_TYPE = re.compile(rb"#\s*type:(?!\s*ignore)([^\n]*)")
 _QUOTED_NAME = re.compile(rb"[\"'](\w+)[\"']")

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from decimal import Decimal
+
+from tree_sitter import Node
 
 from codebatch.model.record import Diagnostic
 from codebatch_workers.lint.python.deferred_names import (
@@ -47,9 +49,6 @@ from codebatch_workers.lint.python.intended_patterns import (
 from codebatch_workers.lint.python.runner_names import is_given_by_runner
 from codebatch_workers.lint.python.statements import node_in_function, node_in_statement
 from codebatch_workers.syntax.source import SourceFile
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 # A filter by the smallest node at the finding.
 _Filter = Callable[[SourceFile, Diagnostic, "Node"], bool]
@@ -285,8 +284,7 @@ def _is_wanted_debugger(_file: SourceFile, finding: Diagnostic, node: Node) -> b
 
 def _is_exact(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
     """Return whether a number is exact in binary: `Decimal(1.25)` loses nothing."""
-    # The import is local, because it is rarely needed. Unlike fractions, decimals accept any exponent.
-    from decimal import Decimal
+    # Unlike fractions, decimals accept any exponent.
 
     try:
         return Decimal(text.decode()) == Decimal(float(text))

@@ -9,13 +9,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+
+from tree_sitter import Node
 
 from codebatch_workers.lint.python.runner_names import is_given_by_runner
 from codebatch_workers.syntax.source import SourceFile
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _EXEC = re.compile(rb"\bexec(?:file)?\s*\(")
 # The length between brackets is bounded, so that an unclosed bracket is cheap.

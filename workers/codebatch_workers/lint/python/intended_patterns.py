@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
+
+from tree_sitter import Node
 
 from codebatch.model.record import Diagnostic
 from codebatch_workers.lint.python.injected_names import around
 from codebatch_workers.syntax.source import SourceFile
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 # Two signs before something that can be incremented or decremented, which looks like an operator of another language.
 _COUNTED = re.compile(rb"(?:--|\+\+)[A-Za-z_][\w.]*(?:\[[^\]\n]*\])?")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
@@ -267,8 +268,6 @@ class _TemporaryFiles:
 
 
 def _remove_all(directory: bytes) -> None:
-    import shutil  # The import is local, because this function is hardly ever called.
-
     shutil.rmtree(directory, ignore_errors=True)
 
 

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+
+from tree_sitter import Node, Range, Tree
 
 from codebatch_workers.lint.python.injected_names import around
 from codebatch_workers.syntax.language.languages import grammar
 from codebatch_workers.syntax.source import SourceFile
-
-if TYPE_CHECKING:
-    from tree_sitter import Node, Tree
 
 _LinesAround = Callable[[SourceFile, int, int], "tuple[int, int] | None"]
 
@@ -116,8 +114,6 @@ def _begins(utf8: bytes, start: int, width: int) -> bool:
 
 
 def _parse(file: SourceFile, first: int, last: int) -> Tree:
-    from tree_sitter import Range
-
     starts = file.line_starts
     end = starts[last] if last < len(starts) else len(file.utf8)
     parser = grammar(file.language).parser

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from operator import attrgetter
-from typing import TYPE_CHECKING
+
+from tree_sitter import Node
 
 from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_MACROS
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 # The types of nodes that are a parameter in the field `parameters` of a function. Other languages have them in the
 # query.

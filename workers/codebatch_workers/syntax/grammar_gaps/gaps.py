@@ -18,7 +18,8 @@ from __future__ import annotations
 import sys
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+
+from tree_sitter import Parser, Tree
 
 from codebatch_workers.syntax.broken_trees import is_hopeless_tree, iter_broken
 from codebatch_workers.syntax.grammar_gaps.bash import BASH_GAPS
@@ -35,9 +36,6 @@ from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, StandIn
 from codebatch_workers.syntax.grammar_gaps.toml import TOML_GAPS
 from codebatch_workers.syntax.grammar_gaps.yaml import YAML_GAPS
 from codebatch_workers.syntax.language.languages import APPROXIMATE_LANGUAGES
-
-if TYPE_CHECKING:
-    from tree_sitter import Parser, Tree
 
 GAPS: Mapping[str, Sequence[Gap]] = {
     "bash": BASH_GAPS,

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING
+
+from tree_sitter import Query, QueryCursor, Tree
 
 from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX
 from codebatch_workers.syntax.language.languages import load_language
-
-if TYPE_CHECKING:
-    from tree_sitter import QueryCursor, Tree
 
 # The name of a type alias does not begin with a bracket. The pattern begins with the word, because that is fast.
 _CALL_OF_TYPE = re.compile(rb"type(?<![^\s;:]type)(?=(?:[ \t\f]|\\\r?\n)*[(\[])")
@@ -37,8 +35,6 @@ def _begins_a_statement(utf8: bytes, offset: int) -> bool:
 
 @cache
 def _words_of_aliases() -> QueryCursor:
-    from tree_sitter import Query, QueryCursor
-
     cursor = QueryCursor(Query(load_language("python"), '(type_alias_statement "type" @word)'))
     cursor.set_max_start_depth(QUERY_DEPTH_MAX)
     return cursor

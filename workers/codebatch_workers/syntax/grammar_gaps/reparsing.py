@@ -6,10 +6,7 @@ reused.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tree_sitter import Parser, Tree
+from tree_sitter import Parser, Tree
 
 
 def reparse(parser: Parser, tree: Tree, before: bytes, after: bytes) -> Tree:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache, cached_property, lru_cache
 from importlib import import_module
 from importlib.machinery import ExtensionFileLoader, PathFinder
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -442,9 +443,6 @@ def has_grammar(language: str) -> bool:
     """Return whether this installation can parse files of a language."""
     if language in _GRAMMARS:
         return True
-    # The import is local, because most trees need only languages of the first table.
-    from importlib.util import find_spec
-
     extra = _EXTRA_GRAMMARS.get(language)
     return extra is not None and find_spec(extra.module) is not None
 

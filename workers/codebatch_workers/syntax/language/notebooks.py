@@ -12,12 +12,11 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import msgspec
+from tree_sitter import Node
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from codebatch_workers.syntax.language.languages import grammar
 
 _LANGUAGES = frozenset({"ipython", "python", "python3"})
 _VERSION_MIN = 4
@@ -89,8 +88,6 @@ class Notebook(msgspec.Struct, frozen=True, dict=True):
 
 def read_notebook(utf8: bytes) -> Notebook | None:
     """Return the notebook in a file, or None if it is not a notebook or its language is not Python."""
-    from codebatch_workers.syntax.language.languages import grammar
-
     root = grammar("json").parser.parse(utf8).root_node
     top = root.named_children[0] if root.named_child_count == 1 and not root.has_error else None
     if top is None or top.type != "object":

@@ -6,17 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from tree_sitter import Node, Query, QueryCursor
+
+from codebatch.model.text.suggestions import did_you_mean
 from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX
-from codebatch_workers.syntax.language.languages import EXTRA_GRAMMAR_TOOLS, every_language, has_grammar
+from codebatch_workers.syntax.language.languages import EXTRA_GRAMMAR_TOOLS, every_language, grammar, has_grammar
 from codebatch_workers.syntax.patterns.matching import PatternMatcher, TooManySteps
 from codebatch_workers.syntax.patterns.queries import literals_of, read_query
 from codebatch_workers.syntax.patterns.reading import PatternError, PatternNode, read_pattern
 from codebatch_workers.syntax.source import SourceFile
-
-if TYPE_CHECKING:
-    from tree_sitter import Node, Query
 
 __all__ = ["Finder", "Match", "PatternError", "TooManySteps", "check_language", "pattern_finder", "query_finder"]
 
@@ -47,8 +47,6 @@ class Finder(NamedTuple):
 
 def check_language(language: str) -> None:
     """Check that the grammar of a language exists and is installed. Raises PatternError otherwise."""
-    from codebatch.model.text.suggestions import did_you_mean
-
     known = every_language()
     if language not in known:
         hint = did_you_mean(language, known) or f"there are: {', '.join(known)}"
@@ -61,7 +59,6 @@ def check_language(language: str) -> None:
 def query_finder(text: str, language: str) -> Finder:
     """Return a finder for the capture `@match` of a query, or its last capture. Raises PatternError."""
     check_language(language)
-    from tree_sitter import QueryCursor
 
     query, shown = read_query(text, language)
     cursor = QueryCursor(query, match_limit=STATES_MAX)
@@ -105,10 +102,6 @@ def pattern_finder(text: str, language: str) -> Finder:
 
 def _query_for(pattern: PatternNode, language: str) -> Query:
     """Return a query for all nodes of the pattern's node type."""
-    from tree_sitter import Query
-
-    from codebatch_workers.syntax.language.languages import grammar
-
     query: Query = Query(grammar(language).language, f"({pattern.kind}) @_")
     return query
 

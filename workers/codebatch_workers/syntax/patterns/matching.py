@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
+
+from tree_sitter import Node
 
 from codebatch_workers.syntax.patterns.reading import PatternNode
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 STEPS_MAX = 100_000
 STEPS_PER_BYTE_MAX = 10

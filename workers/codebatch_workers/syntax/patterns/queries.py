@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+
+from tree_sitter import Query, QueryError
 
 from codebatch.model.text.suggestions import closest
 from codebatch_workers.syntax.language.languages import grammar
 from codebatch_workers.syntax.patterns.reading import PatternError
-
-if TYPE_CHECKING:
-    from tree_sitter import Query
 
 QUERY_BYTES_MAX = 10_000
 _MATCH = "match"
@@ -55,8 +53,6 @@ def literals_of(query: Query, text: str) -> tuple[bytes, ...]:
 
 
 def _compile(text: str, language: str) -> Query:
-    from tree_sitter import Query, QueryError
-
     loaded = grammar(language).language
     try:
         compiled: Query = Query(loaded, text)

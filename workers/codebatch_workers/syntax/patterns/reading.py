@@ -11,12 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from tree_sitter import Node
 
 from codebatch_workers.syntax.language.languages import LANGUAGES_OF_PROSE, LANGUAGES_WITH_MACROS, grammar
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 PATTERN_BYTES_MAX = 10_000
 METAVARIABLES_MAX = 50
