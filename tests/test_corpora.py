@@ -20,7 +20,7 @@ from tests import corpora
     ],
 )
 @pytest.mark.corpus
-def test_what_no_source_has_is_named(
+def test_missing_corpus_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str, fetch: Callable[[], Path]
 ) -> None:
     if tool != "pip" and shutil.which(tool) is None:
@@ -30,7 +30,7 @@ def test_what_no_source_has_is_named(
         fetch()
 
 
-def test_what_is_there_is_had_while_another_is_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_available_corpus_is_returned_during_another_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODEBATCH_TEST_CORPORA", str(tmp_path))
     monkeypatch.setattr("tests.corpora.fcntl.flock", lambda *_: pytest.fail("it waits"))
     (tmp_path / "a-1").mkdir()

@@ -29,17 +29,17 @@ TOLD = {
 
 
 @pytest.mark.parametrize("text", TOLD)
-def test_the_text_is_made_from_the_fields(text: str) -> None:
+def test_error_text_is_made_from_its_fields(text: str) -> None:
     assert str(TOLD[text]) == TOLD[text].message == text
 
 
-def test_a_hint_says_what_to_do_about_these_very_facts() -> None:
+def test_error_hint_describes_the_remedy() -> None:
     hints = [error.hint for error in TOLD.values()]
     local = "put the store on a local disk with --store PATH"
     assert hints == ["see: codebatch batch list", "run it anew", None, local, local]
 
 
-def test_an_error_that_another_process_met_keeps_class_by_code_text_and_hint() -> None:
+def test_error_of_another_process_retains_class_text_and_hint() -> None:
     met: CodebatchError = CorruptFile("/s/plan.json", "is missing", hint="run it anew")
     told = error_of(met.code, met.message, met.hint)
     assert (type(told), told.message, told.hint, told.exit_status) == (StoreCorrupt, met.message, met.hint, 4)

@@ -164,7 +164,7 @@ def test_texts_use_plain_words_and_exceptions_only_shrink() -> None:
         assert len(wrong) == allowed.get(key, 0), f"{key} is better: run python -m tests.test_language"
 
 
-def test_a_violation_is_found() -> None:
+def test_violation_is_detected() -> None:
     assert violations("Tells what is mended in `told`") == ["Tells", "mended"]
     assert violations("What is it", is_description=True) == ["What"]
     assert violations("a " * 26) == [f"26 words: {('a ' * 26).strip()}"]

@@ -70,7 +70,7 @@ def _documented(package: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("package", TABLES)
-def test_documented_limits_have_the_values_of_the_code(package: str) -> None:
+def test_documented_limits_match_the_code(package: str) -> None:
     documented = _documented(package)
     assert len(documented) > 20
     values = {f"{one.module}.{one.name}": one.text for one in _limits(package)}
@@ -85,7 +85,7 @@ def limit() -> dict[str, float]:
     return {limit.name: limit.value for limit in every if names.count(limit.name) == 1}
 
 
-def test_what_is_counted_fits_its_field_on_disk(limit: dict[str, float], tmp_path: Path) -> None:
+def test_counters_fit_their_fields_on_disk(limit: dict[str, float], tmp_path: Path) -> None:
     assert len(make_row(b"")) == struct.calcsize("<I32s")
     assert limit["ITEM_BYTES_MAX"] == 2**32 - 1
     assert limit["MESSAGE_BYTES_MAX"] < 2**32
@@ -98,7 +98,7 @@ def test_what_is_counted_fits_its_field_on_disk(limit: dict[str, float], tmp_pat
     cell.close()
 
 
-def test_the_longest_names_fit_a_file_system_and_are_read_back() -> None:
+def test_longest_names_fit_a_file_system_and_round_trip() -> None:
     task = "t" * 64
     register = Register(ShardId(f"project-{task}"), 10**9 - 1, task, 10**9 - 1)
     for shard in (register.shard, ShardId("f" * 64)):
@@ -122,7 +122,7 @@ def test_the_longest_names_fit_a_file_system_and_are_read_back() -> None:
     assert max(map(len, others)) <= NAME_BYTES_MAX
 
 
-def test_a_shard_never_has_more_items_than_a_register_can_name(limit: dict[str, float]) -> None:
+def test_shard_item_limit_fits_register_names(limit: dict[str, float]) -> None:
     rule = ShardRule()
     assert rule.files_max < 10**9
     assert rule.bytes_max <= limit["ITEM_BYTES_MAX"]
@@ -131,7 +131,7 @@ def test_a_shard_never_has_more_items_than_a_register_can_name(limit: dict[str, 
     assert layout.parse_lease("0123abc.0.1") is None
 
 
-def test_a_project_task_over_the_largest_plan_is_told_in_one_message(limit: dict[str, float]) -> None:
+def test_commit_of_the_largest_project_task_fits_a_message(limit: dict[str, float]) -> None:
     """100,000 shards are about 25 million files."""
     counts = Counts(kinds=dict.fromkeys(("edge", "metric", "duplicate"), 10**6))
     part = Outcome(
@@ -152,14 +152,14 @@ def test_a_project_task_over_the_largest_plan_is_told_in_one_message(limit: dict
     assert for_each_part * 100_000 < limit["MESSAGE_BYTES_MAX"]
 
 
-def test_documents_that_are_read_within_a_bound_are_shorter(tmp_path: Path) -> None:
+def test_bounded_documents_are_shorter_than_their_limits(tmp_path: Path) -> None:
     create_store(RealFiles(), tmp_path / "store")
     bounds = [one.value for one in _limits("codebatch") if one.name == "_STORE_FILE_BYTES_MAX"]
     assert len(bounds) == 2, "for who opens a store, and for who leaves it out of a snapshot"
     assert 4 * (tmp_path / "store" / "store.json").stat().st_size < min(bounds)
 
 
-def test_bounds_of_one_thing_agree(limit: dict[str, float]) -> None:
+def test_related_limits_are_consistent(limit: dict[str, float]) -> None:
     assert limit["MEMORY_BYTES_MIN"] < limit["MEMORY_BYTES_MAX"]
     assert limit["CRASHES_IN_A_ROW_PER_JOB_MAX"] < limit["CRASHES_IN_A_ROW_MAX"]
     assert limit["PATH_BYTES_MAX"] >= PATH_BYTES_OF_LINUX
@@ -168,7 +168,7 @@ def test_bounds_of_one_thing_agree(limit: dict[str, float]) -> None:
     assert limit["IGNORE_FILE_BYTES_MAX"] < limit["MEMORY_BYTES_MIN"]
 
 
-def test_bounds_of_what_tasks_read_agree(limit: dict[str, float]) -> None:
+def test_related_limits_of_tasks_are_consistent(limit: dict[str, float]) -> None:
     assert limit["FINGERPRINTED_BYTES_MAX"] < limit["HUGE_BYTES_MIN"]
     assert limit["_TRIED_BYTES_MAX"] < limit["HUGE_BYTES_MIN"] < limit["_MACROS_BYTES_MAX"] < limit["MEMORY_BYTES_MIN"]
     assert limit["NAME_BYTES_MAX"] < limit["_QUALIFIED_CHARS_MAX"]

@@ -24,12 +24,12 @@ def _names(wheel: Path) -> list[str]:
         return sorted(name for name in archive.namelist() if ".dist-info/" not in name)
 
 
-def test_the_wheel_holds_exactly_the_pinned_files(tmp_path: Path) -> None:
+def test_wheel_contains_exactly_the_pinned_files(tmp_path: Path) -> None:
     """After a deliberate change: python tests/test_packaging.py > tests/golden/wheel-files.txt"""
     assert _names(_build("wheel", ROOT, tmp_path)) == GOLDEN.read_text(encoding="utf-8").splitlines()
 
 
-def test_the_wheel_built_from_the_sdist_is_the_same(tmp_path: Path) -> None:
+def test_wheel_built_from_the_sdist_is_identical(tmp_path: Path) -> None:
     sdist = _build("sdist", ROOT, tmp_path)
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path / "unpacked")

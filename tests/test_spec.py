@@ -39,7 +39,7 @@ def _texts() -> Iterator[tuple[Path, str]]:
             yield path, path.read_text(encoding="utf-8", errors="replace").replace('\\"', '"')
 
 
-def test_every_section_that_is_cited_exists() -> None:
+def test_every_cited_section_exists() -> None:
     known = {name: set(list_sections(path)) for name, path in SPECIFICATIONS.items()}
     cited = [
         (str(path.relative_to(ROOT)), f"{match[1]}.md", section)
@@ -51,7 +51,7 @@ def test_every_section_that_is_cited_exists() -> None:
     assert [one for one in cited if one[2] not in known[one[1]]] == []
 
 
-def test_all_that_a_worker_has_of_an_environment_is_told() -> None:
+def test_worker_environment_is_documented() -> None:
     text = SPECIFICATIONS["TASKS.md"].read_text(encoding="utf-8")
     told = re.search(r"A worker's environment has .*? No other", text, re.DOTALL)
     assert told is not None
@@ -60,7 +60,7 @@ def test_all_that_a_worker_has_of_an_environment_is_told() -> None:
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_document_cites_itself_rightly_and_lists_its_sections(path: Path) -> None:
+def test_document_lists_its_sections_and_cites_existing_sections(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     sections = list_sections(path)
     contents = re.search(r"^Contents(.*?)\n\n## ", text, re.MULTILINE | re.DOTALL)
@@ -73,7 +73,7 @@ def test_a_document_cites_itself_rightly_and_lists_its_sections(path: Path) -> N
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_files_that_a_document_names_exist(path: Path) -> None:
+def test_files_named_in_documents_exist(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     named = re.findall(r"\b((?:codebatch|codebatch_workers|tests|schemas|workers)/[\w/.]+\.(?:py|json|md))\b", text)
     assert [name for name in named if not any((ROOT / below / name).is_file() for below in ("", "workers"))] == []
@@ -94,7 +94,7 @@ DOCUMENT_TYPES: dict[str, type[Document]] = {
 }
 
 
-def test_every_document_has_the_format_and_the_members_that_the_table_says(tmp_path: Path) -> None:
+def test_document_table_matches_formats_and_members(tmp_path: Path) -> None:
     told = {row[0]: (row[1], re.sub(r" [{(].*?[)}]", "", row[2])) for row in read_rows("Documents")}
     for name, type_ in DOCUMENT_TYPES.items():
         fields = msgspec.structs.fields(type_)
@@ -105,7 +105,7 @@ def test_every_document_has_the_format_and_the_members_that_the_table_says(tmp_p
     assert {"document", *DOCUMENT_TYPES, "line of a journal", "line of events", "store.json"} == told.keys()
 
 
-def _error_rows() -> list[list[str]]:
+def _rows_of_error_classes() -> list[list[str]]:
     """Code, status and meaning of every error that has a code of its own, by status."""
     kinds: list[type[CodebatchError]] = list(CodebatchError.__subclasses__())
     for kind in kinds:
@@ -117,12 +117,12 @@ def _error_rows() -> list[list[str]]:
     ]
 
 
-def test_the_errors_are_those_of_the_classes() -> None:
-    assert [row for row in read_rows("Exit statuses") if row[0].startswith("`")] == _error_rows()
+def test_error_table_matches_the_classes() -> None:
+    assert [row for row in read_rows("Exit statuses") if row[0].startswith("`")] == _rows_of_error_classes()
     statuses = {status for row in read_rows("Exit statuses") if len(row) == 2 for status in row[0].split(", ")}
-    assert {row[1] for row in _error_rows()} < statuses
+    assert {row[1] for row in _rows_of_error_classes()} < statuses
 
 
 if __name__ == "__main__":
     print("| code | status | meaning |\n|---|---|---|")
-    print("\n".join(f"| {' | '.join(row)} |" for row in _error_rows()))
+    print("\n".join(f"| {' | '.join(row)} |" for row in _rows_of_error_classes()))

@@ -259,13 +259,13 @@ def _json(name: str) -> bytes:
     return match[1].encode()
 
 
-def test_the_worked_example_is_what_we_write() -> None:
+def test_worked_example_matches_the_implementation() -> None:
     pack, segment = _hex(layout.PACK_SUFFIX), _hex(".seg")
     (frame,) = msgspec.json.decode(_json(layout.SNAPSHOT_FILE))["frames"]
     assert _block() == example(pack, segment[:-36], frame["length"])
 
 
-def test_the_worked_example_is_read_by_its_text(tmp_path: Path) -> None:
+def test_worked_example_is_readable_by_the_specification(tmp_path: Path) -> None:
     (tmp_path / layout.OBJECTS).mkdir()
     pack = _hex(layout.PACK_SUFFIX)
     for suffix in (layout.PACK_SUFFIX, layout.INDEX_SUFFIX):

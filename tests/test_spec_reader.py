@@ -40,14 +40,14 @@ from tests.proof.plans import make_batch
 RUN = ("run", "many", "--store", "store", "-j", "2", "-q")
 
 
-def test_the_reader_imports_nothing_of_ours() -> None:
+def test_spec_reader_imports_only_standard_modules() -> None:
     tree = ast.parse(Path(spec_reader.__file__).read_text(encoding="utf-8"))
     imported = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
     imported |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert {name.partition(".")[0] for name in imported} <= sys.stdlib_module_names | {"zstandard"}
 
 
-class _Hand:
+class _ManualCommitter:
     """Commits by hand in a batch of three shards of two files."""
 
     def __init__(self, root: Path) -> None:
@@ -78,8 +78,8 @@ class _Hand:
             committer.close()
 
 
-def test_races_rounds_holes_damage_and_stale_inputs_are_read_as_by_us(tmp_path: Path) -> None:
-    hand = _Hand(tmp_path)
+def test_spec_reader_agrees_on_races_rounds_holes_and_damage(tmp_path: Path) -> None:
+    hand = _ManualCommitter(tmp_path)
     read = partial(spec_reader.Batch, tmp_path / "store", hand.batch.id)
 
     def tally() -> dict[str, tuple[int, int, int]]:
@@ -110,7 +110,7 @@ def test_races_rounds_holes_damage_and_stale_inputs_are_read_as_by_us(tmp_path: 
 
 
 @pytest.mark.slow
-def test_a_killed_run_and_the_finished_one_are_read_as_by_us(tmp_path: Path) -> None:
+def test_spec_reader_agrees_on_a_killed_and_a_finished_run(tmp_path: Path) -> None:
     make_project(make_many(tmp_path / "many", 40))
     rule = "[shard]\nfiles_average = 4\nfiles_min = 2\nfiles_max = 6\n[tasks.parse]\nemit_ast = true\n"
     (tmp_path / "codebatch.toml").write_text(rule, encoding="utf-8")

@@ -37,7 +37,7 @@ TOP_LEVEL = {
 }  # fmt: skip
 
 
-def test_files_and_functions_are_short_and_named_for_what_they_hold() -> None:
+def test_files_and_functions_are_short_and_not_named_generically() -> None:
     wrong: list[str] = []
     for path, text, tree in _read(OURS):
         wrong += [str(path)] if path.name in BANNED_NAMES or text.count("\n") > FILE_LINES_MAX else []
@@ -49,12 +49,12 @@ def test_files_and_functions_are_short_and_named_for_what_they_hold() -> None:
     assert wrong == []
 
 
-def test_shipped_modules_say_what_they_are_and_leave_nothing_unfinished() -> None:
+def test_shipped_modules_have_docstrings_and_no_unfinished_code() -> None:
     unfinished = re.compile(r"#.*\b(FIXME|XXX|HACK)\b|NotImplementedError")
     assert [path for path, text, tree in _read(SHIPPED) if not ast.get_docstring(tree) or unfinished.search(text)] == []
 
 
-def test_what_is_longer_than_others_says_why() -> None:
+def test_long_modules_and_large_classes_state_a_reason() -> None:
     wrong: list[str] = []
     for path, text, tree in _read(SHIPPED):
         about = ast.get_docstring(tree) or ""
@@ -82,7 +82,7 @@ def _read(paths: Sequence[Path]) -> Iterator[tuple[Path, str, ast.Module]]:
         yield path.relative_to(ROOT), text, ast.parse(text)
 
 
-def test_fragments_of_the_changelog_begin_as_readers_of_it_expect() -> None:
+def test_changelog_fragments_have_the_expected_form() -> None:
     changelog = ROOT / ".github" / "changelog"
     for path in {*changelog.iterdir()} - {changelog / "README.md"}:
         title, nothing, text = path.read_text(encoding="utf-8").split("\n", 2)
@@ -90,7 +90,7 @@ def test_fragments_of_the_changelog_begin_as_readers_of_it_expect() -> None:
         assert (nothing, bool(text.strip())) == ("", True), path.name
 
 
-def test_the_top_level_is_as_the_owner_fixed_it() -> None:
+def test_top_level_contains_only_expected_entries() -> None:
     tracked = {path.name for path in ROOT.iterdir()} - _ignored()
     assert tracked <= TOP_LEVEL
 
@@ -101,7 +101,7 @@ def _ignored() -> set[str]:
     return names | {path.name for path in ROOT.glob("*.egg-info")}
 
 
-def test_a_class_name_is_defined_once_except_in_wire_formats() -> None:
+def test_class_names_are_unique_except_in_wire_formats() -> None:
     modules: dict[str, list[str]] = {}
     for path, _, tree in _read(SHIPPED):
         for node in _iter_statements(tree):
@@ -110,12 +110,12 @@ def test_a_class_name_is_defined_once_except_in_wire_formats() -> None:
     assert {name: paths for name, paths in modules.items() if len(paths) > 1} == {}
 
 
-def test_folders_are_small_enough_to_be_read_at_once() -> None:
+def test_folders_have_a_limited_number_of_files() -> None:
     counts = Counter(path.parent.relative_to(ROOT) for path in OURS)
     assert {str(folder): count for folder, count in counts.items() if count > FOLDER_FILES_MAX} == {}
 
 
-def test_no_text_names_a_module_that_was_moved() -> None:
+def test_texts_name_no_moved_module() -> None:
     """`moved-modules.txt` lists the former names of modules, by package, as paths and as dotted names."""
     former = (ROOT / "tests" / "moved-modules.txt").read_text(encoding="utf-8").split()
     pattern = re.compile(rf"(?<![\w./])(?:{'|'.join(map(re.escape, former))})(?!\w)")

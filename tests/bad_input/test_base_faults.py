@@ -23,12 +23,12 @@ TRIALS = int(os.environ.get("CODEBATCH_BASE_FAULTS", "4"))
 """Of each test; 0: at each call that there is."""
 
 
-def at_some(count: int) -> list[int]:
+def sample_calls(count: int) -> list[int]:
     """Which calls of so many."""
     return sorted(random.Random(count).sample(range(count), min(count, TRIALS) if TRIALS else count))
 
 
-def calls_of(bases: Bases, store: Path, is_meant: Meant) -> int:
+def count_calls(bases: Bases, store: Path, is_meant: Meant) -> int:
     """How many calls of a run are meant."""
     count = 0
 
@@ -41,18 +41,18 @@ def calls_of(bases: Bases, store: Path, is_meant: Meant) -> int:
     return count
 
 
-def is_of_a_base(store: Path, names: list[str]) -> Meant:
+def is_in_a_base(store: Path, names: list[str]) -> Meant:
     roots = [store / "batches" / name for name in names]
     return lambda operation: any(root == operation.path or root in operation.path.parents for root in roots)
 
 
-def test_base_that_is_removed_while_it_is_read_is_misses(bases: Bases, tmp_path: Path) -> None:
+def test_base_removed_during_a_read_is_a_cache_miss(bases: Bases, tmp_path: Path) -> None:
     store = tmp_path / "store"
     names = sorted(os.listdir(bases.store / "batches"))
     wrong = []
     for name in names:
-        is_meant = is_of_a_base(store, [name])
-        for at in at_some(calls_of(bases, store, is_meant)):
+        is_meant = is_in_a_base(store, [name])
+        for at in sample_calls(count_calls(bases, store, is_meant)):
             is_late = from_call(at, is_meant)
 
             def watch(operation: Operation, name: str = name, is_late: Meant = is_late) -> None:
@@ -67,12 +67,12 @@ def test_base_that_is_removed_while_it_is_read_is_misses(bases: Bases, tmp_path:
 
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.EACCES], ids=errno.errorcode.get)
-def test_what_of_a_base_cannot_be_read_is_misses_or_told(bases: Bases, tmp_path: Path, number: int) -> None:
+def test_unreadable_base_is_a_cache_miss_or_reported(bases: Bases, tmp_path: Path, number: int) -> None:
     """Told is a batch.json that may be that of the batch to go on with, and what cannot be written as a batch goes."""
     store = tmp_path / "store"
-    is_meant = is_of_a_base(store, os.listdir(bases.store / "batches"))
+    is_meant = is_in_a_base(store, os.listdir(bases.store / "batches"))
     wrong = []
-    for at in at_some(calls_of(bases, store, is_meant)):
+    for at in sample_calls(count_calls(bases, store, is_meant)):
         bases.copied(store)
         with inline(WatchedCalls(RealCalls(), refused_from(at, number, is_meant))), ending():
             answer = bases.run(store)
@@ -88,12 +88,12 @@ def test_what_of_a_base_cannot_be_read_is_misses_or_told(bases: Bases, tmp_path:
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO], ids=errno.errorcode.get)
 @pytest.mark.parametrize("is_lasting", [False, True], ids=["once", "from then on"])
-def test_write_that_is_refused_ends_a_run_that_takes_over_and_the_next_completes_it(
+def test_refused_write_ends_a_reusing_run_and_the_next_run_completes(
     bases: Bases, tmp_path: Path, number: int, is_lasting: bool
 ) -> None:
     store = tmp_path / "store"
     wrong = []
-    for at in at_some(calls_of(bases, store, is_write)):
+    for at in sample_calls(count_calls(bases, store, is_write)):
         is_late = from_call(at)
         is_past = False
 
@@ -115,7 +115,7 @@ def test_write_that_is_refused_ends_a_run_that_takes_over_and_the_next_completes
     assert not wrong, "\n".join(wrong)
 
 
-class _FewNames(RealCalls):
+class _LimitedLinks(RealCalls):
     """A file gets so many names and no more."""
 
     def __init__(self, names_max: int) -> None:
@@ -131,12 +131,12 @@ class _FewNames(RealCalls):
 
 
 @pytest.mark.parametrize("names_max", [2, 3, 7])
-def test_file_that_gets_no_further_name_is_copied(bases: Bases, tmp_path: Path, names_max: int) -> None:
+def test_shard_file_beyond_the_link_limit_is_copied(bases: Bases, tmp_path: Path, names_max: int) -> None:
     """ext4 gives a file 65,000 names, others 1,023 or fewer: what is shared, what is committed, what is leased."""
     store = bases.copied(tmp_path / "store")
     with inline():
         executed = json.loads(bases.run(bases.copied(tmp_path / "other")).stdout)["executed"]
-    few = _FewNames(names_max)
+    few = _LimitedLinks(names_max)
     with inline(few):
         answer = bases.run(store)
         assert not bases.problem_of(answer)
@@ -144,13 +144,13 @@ def test_file_that_gets_no_further_name_is_copied(bases: Bases, tmp_path: Path, 
         assert few.refused["results"] > 0, "of what is taken over"
         assert few.refused["outcomes"] > 0 or names_max > 5, "of commits"
         assert json.loads(bases.run(store).stdout)["action"] == "up to date"
-    with inline(_FewNames(names_max)):
+    with inline(_LimitedLinks(names_max)):
         assert not bases.problem_of(bases.run(store, "--again"))
         assert bases.run(store, "--pipeline", "parse").status == 0
 
 
 @permissions_bind
-def test_base_that_cannot_be_written_is_read(bases: Bases, tmp_path: Path) -> None:
+def test_read_only_base_is_reused(bases: Bases, tmp_path: Path) -> None:
     """As in a store of which the older part lies on a disk that is read-only, or is another user's."""
     store = bases.copied(tmp_path / "store")
     for path in [*store.glob("batches/*/**"), *store.glob("batches/batch-*")]:

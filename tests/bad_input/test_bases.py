@@ -97,7 +97,7 @@ OF_DIRECTORIES: tuple[Damage, ...] = (delete, make_directory, make_file, make_fi
 PLANTED = (make_directory, make_file, make_fifo, make_link)
 
 
-def part_from_the_others(store: Path, name: Path) -> None:
+def unlink_from_other_stores(store: Path, name: Path) -> None:
     """Have a file, under all its names here, be another one than that in the store that this one was linked from."""
     if (store / name).is_dir():
         return
@@ -129,12 +129,12 @@ def may_say(name: Path, damage: Damage) -> tuple[str, ...]:
     return ("batch_incomplete",) if layout.OBJECTS in name.parts else ()
 
 
-def test_damaged_bases_make_no_wrong_result(bases: Bases, tmp_path: Path) -> None:
+def test_damaged_bases_yield_no_wrong_result(bases: Bases, tmp_path: Path) -> None:
     wrong = []
     tried = 0
     for name, damage, chance in trials(bases.store):
         store = bases.copied(tmp_path / "store")
-        part_from_the_others(store, name)
+        unlink_from_other_stores(store, name)
         damage(store / name, chance)
         tried += 1
         tree = chance.choice(["tree", "tree", "elsewhere"])

@@ -16,7 +16,7 @@ from tests.execution.harness import live_worker_pids
 KEEP_ONE = "[store]\nkeep = 1\n"
 
 
-def _run_thrice(codebatch: CommandLine) -> list[str]:
+def _run_three_times(codebatch: CommandLine) -> list[str]:
     """Runs of three versions of a tree; what each says on standard error."""
     write(codebatch.directory / "tree" / "same.py", "y = 1\n")
     notes = []
@@ -26,9 +26,9 @@ def _run_thrice(codebatch: CommandLine) -> list[str]:
     return notes
 
 
-def test_run_keeps_as_many_as_are_configured_and_names_what_goes(codebatch: CommandLine) -> None:
+def test_run_retains_the_configured_number_of_batches_and_names_removed_batches(codebatch: CommandLine) -> None:
     write(codebatch.directory / "codebatch.toml", KEEP_ONE)
-    notes = _run_thrice(codebatch)
+    notes = _run_three_times(codebatch)
     (left,) = codebatch("batch", "list", "--json").json
     assert "collected" not in notes[0]
     said = [line for each in notes[1:] for line in each.splitlines() if line.startswith("collected 1 batch")]
@@ -39,8 +39,8 @@ def test_run_keeps_as_many_as_are_configured_and_names_what_goes(codebatch: Comm
     assert codebatch("config", "show", "--json").json["store"]["value"] == {"keep": 1}
 
 
-def test_gc_keeps_what_is_pinned_and_answers_from_what_is_left(codebatch: CommandLine) -> None:
-    _run_thrice(codebatch)
+def test_gc_retains_pinned_batches_and_answers_from_the_rest(codebatch: CommandLine) -> None:
+    _run_three_times(codebatch)
     first, second, third = (row["batch_id"] for row in codebatch("batch", "list", "--json").json)
     codebatch("pin", first)
     assert codebatch("store-stats", "--json").json["pinned"] == [first]
@@ -68,16 +68,14 @@ def test_gc_keeps_what_is_pinned_and_answers_from_what_is_left(codebatch: Comman
         ("pin", 2, "usage"),
     ],
 )
-def test_what_cannot_be_collected_or_pinned_is_told(
-    codebatch: CommandLine, arguments: str, status: int, code: str
-) -> None:
+def test_invalid_gc_or_pin_is_reported(codebatch: CommandLine, arguments: str, status: int, code: str) -> None:
     write(codebatch.directory / "tree" / "a.py", "x = 1\n")
     codebatch("run", "tree", "--pipeline", "parse", "-q")
     assert codebatch(*arguments.split(), "--json", status=status).error["code"] == code
 
 
 @pytest.mark.parametrize("wrong", ["keep = 0", 'keep = "all"', "keeps = 1"])
-def test_configuration_that_cannot_be_is_refused(codebatch: CommandLine, wrong: str) -> None:
+def test_invalid_store_configuration_is_rejected(codebatch: CommandLine, wrong: str) -> None:
     write(codebatch.directory / "codebatch.toml", f"[store]\n{wrong}\n")
     assert codebatch("config", "show", "--json", status=2).error["code"] == "invalid_configuration"
 
@@ -88,7 +86,7 @@ def _family(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
 
 
 @pytest.mark.slow
-def test_gc_leaves_alone_what_a_run_that_is_stopped_needs(codebatch: CommandLine, digest_of_many: str) -> None:
+def test_gc_does_not_affect_a_stopped_run(codebatch: CommandLine, digest_of_many: str) -> None:
     make_many(codebatch.directory / "many", 40)
     process = codebatch.start("run", "many", "-j", "2", "--json")
     wait_until(lambda: len(live_worker_pids(codebatch.directory / ".codebatch")) > 0, "a worker is at work")
@@ -105,7 +103,7 @@ def test_gc_leaves_alone_what_a_run_that_is_stopped_needs(codebatch: CommandLine
 
 
 @pytest.mark.slow
-def test_worker_that_is_stopped_holds_the_store_no_longer_than_its_coordinator_lives(
+def test_stopped_worker_locks_the_store_only_while_its_coordinator_lives(
     codebatch: CommandLine, digest_of_many: str
 ) -> None:
     """The batch is not over, so nothing of it goes, nor of its bases."""
@@ -125,8 +123,8 @@ def test_worker_that_is_stopped_holds_the_store_no_longer_than_its_coordinator_l
 
 
 @permissions_bind
-def test_store_that_cannot_be_written_is_looked_at_and_left(codebatch: CommandLine) -> None:
-    _run_thrice(codebatch)
+def test_read_only_store_is_not_collected(codebatch: CommandLine) -> None:
+    _run_three_times(codebatch)
     store = codebatch.directory / ".codebatch"
     directories = [Path(root) for root, _, _ in os.walk(store)]
     files = [path for path in store.rglob("*") if path.is_file() and not path.is_symlink()]
@@ -145,8 +143,8 @@ def test_store_that_cannot_be_written_is_looked_at_and_left(codebatch: CommandLi
     assert len(codebatch("batch", "list", "--json").json) == 3
 
 
-def test_batches_before_the_latest_are_settled_and_answer_all_the_same(codebatch: CommandLine) -> None:
-    _run_thrice(codebatch)
+def test_older_batches_are_settled_and_still_answer(codebatch: CommandLine) -> None:
+    _run_three_times(codebatch)
     ids = [row["batch_id"] for row in codebatch("batch", "list", "--json").json]
     batches = codebatch.directory / ".codebatch" / "batches"
     assert [(batches / each / "settled.json").exists() for each in ids] == [True, True, False]
@@ -176,7 +174,7 @@ def _answers(codebatch: CommandLine, batch: str) -> list[object]:
 
 
 @pytest.mark.slow
-def test_runs_collections_and_questions_beside_one_another_all_come_to_a_true_end(codebatch: CommandLine) -> None:
+def test_concurrent_runs_collections_and_queries_succeed(codebatch: CommandLine) -> None:
     write(codebatch.directory / "codebatch.toml", KEEP_ONE)
     tree = codebatch.directory / "tree"
     make_many(tree, 10)

@@ -16,7 +16,7 @@ from tests.cli.process import CommandLine, copy_project, make_project, write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
+class DamagedProject:
     """A project, and its store with one batch in it."""
 
     codebatch: CommandLine
@@ -54,14 +54,14 @@ class Stored:
 
 
 @pytest.fixture(scope="module")
-def pristine(tmp_path_factory: pytest.TempPathFactory) -> Stored:
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> DamagedProject:
     """Copied by every test that damages it."""
     root = tmp_path_factory.mktemp("pristine")
     codebatch = CommandLine(root)
     make_project(root)
     answer = codebatch("run", ".", "--json").json
     assert answer["status"] == "COMPLETED"
-    return Stored(
+    return DamagedProject(
         codebatch=codebatch,
         store=root / ".codebatch",
         batch_id=answer["batch_id"],
@@ -70,10 +70,10 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Stored:
 
 
 @pytest.fixture
-def stored(pristine: Stored, tmp_path: Path) -> Stored:
+def stored(pristine: DamagedProject, tmp_path: Path) -> DamagedProject:
     """A copy to damage, and to name: a copy that is found is not believed."""
     copy_project(pristine.codebatch.directory, tmp_path)
-    return Stored(
+    return DamagedProject(
         codebatch=CommandLine(tmp_path, {"CODEBATCH_STORE": str(tmp_path / ".codebatch")}),
         store=tmp_path / ".codebatch",
         batch_id=pristine.batch_id,
@@ -112,8 +112,8 @@ every_damage = pytest.mark.parametrize(
 
 
 @every_damage
-def test_a_damaged_pack_is_told_and_the_next_run_from_the_tree_repairs_it(
-    stored: Stored, damage: Callable[[Path], None]
+def test_damaged_pack_is_reported_and_repaired_by_the_next_run(
+    stored: DamagedProject, damage: Callable[[Path], None]
 ) -> None:
     damage(stored.one("objects/*.pack"))
     codebatch = stored.codebatch
@@ -128,15 +128,15 @@ def test_a_damaged_pack_is_told_and_the_next_run_from_the_tree_repairs_it(
     assert (repaired["status"], repaired["result_digest"]) == ("COMPLETED", stored.digest)
 
 
-def test_a_deleted_pack_index_is_made_again(stored: Stored) -> None:
+def test_deleted_pack_index_is_rebuilt(stored: DamagedProject) -> None:
     stored.one("objects/*.idx").unlink()
     assert stored.codebatch("run", ".", "--again", "--json").json["result_digest"] == stored.digest
 
 
 @every_damage
 @pytest.mark.parametrize("name", ["snapshot.json", "files.index.jsonl.zst"])
-def test_a_damaged_snapshot_is_told_and_the_next_snapshot_of_the_tree_repairs_it(
-    stored: Stored, damage: Callable[[Path], None], name: str
+def test_damaged_snapshot_is_reported_and_repaired_by_the_next_snapshot(
+    stored: DamagedProject, damage: Callable[[Path], None], name: str
 ) -> None:
     damage(stored.one(f"snapshots/*/{name}"))
     for reference in (stored.snapshot_id, "latest"):
@@ -148,7 +148,9 @@ def test_a_damaged_snapshot_is_told_and_the_next_snapshot_of_the_tree_repairs_it
 
 
 @every_damage
-def test_a_damaged_snapshot_document_hurts_no_other_snapshot(stored: Stored, damage: Callable[[Path], None]) -> None:
+def test_damaged_snapshot_document_affects_no_other_snapshot(
+    stored: DamagedProject, damage: Callable[[Path], None]
+) -> None:
     codebatch = stored.codebatch
     sound = codebatch("snapshot", "src", "--json").json["snapshot_id"]
     document = stored.store / "snapshots" / stored.snapshot_of_batch / "snapshot.json"
@@ -168,7 +170,7 @@ def test_a_damaged_snapshot_document_hurts_no_other_snapshot(stored: Stored, dam
 
 
 @every_damage
-def test_a_damaged_outcome_is_done_again(stored: Stored, damage: Callable[[Path], None]) -> None:
+def test_damaged_outcome_is_executed_again(stored: DamagedProject, damage: Callable[[Path], None]) -> None:
     stored.unmerge()
     damage(stored.one("batches/*/outcomes/*.parse.r1"))
     ended = stored.codebatch("run", ".", "--json").json
@@ -176,8 +178,8 @@ def test_a_damaged_outcome_is_done_again(stored: Stored, damage: Callable[[Path]
 
 
 @pytest.mark.parametrize("damage", [cut, empty, delete], ids=lambda damage: str(damage.__name__))
-def test_a_damaged_segment_is_told_and_a_new_batch_has_the_same_result(
-    stored: Stored, damage: Callable[[Path], None]
+def test_damaged_segment_is_reported_and_a_new_batch_has_the_same_result(
+    stored: DamagedProject, damage: Callable[[Path], None]
 ) -> None:
     stored.unmerge()
     damage(stored.largest_segment())
@@ -188,7 +190,7 @@ def test_a_damaged_segment_is_told_and_a_new_batch_has_the_same_result(
     assert ended["result_digest"] == stored.digest
 
 
-def test_a_flipped_byte_in_a_segment_never_becomes_an_answer(stored: Stored) -> None:
+def test_flipped_byte_in_a_segment_is_never_returned(stored: DamagedProject) -> None:
     """An item table is checked by the merge; records are copied, and checked whenever they are read.
 
     What says nothing of any file is not read for an answer: then that is as it was.
@@ -209,7 +211,7 @@ def test_a_flipped_byte_in_a_segment_never_becomes_an_answer(stored: Stored) -> 
 
 
 @every_damage
-def test_a_damaged_plan_costs_its_batch_alone(stored: Stored, damage: Callable[[Path], None]) -> None:
+def test_damaged_plan_affects_only_its_batch(stored: DamagedProject, damage: Callable[[Path], None]) -> None:
     stored.unmerge()
     damage(stored.batch / "plan.json")
     for command in ("status", "run --batch latest", "summary"):
@@ -225,7 +227,7 @@ def test_a_damaged_plan_costs_its_batch_alone(stored: Stored, damage: Callable[[
 
 
 @every_damage
-def test_a_damaged_batch_file_hides_no_other_batch(stored: Stored, damage: Callable[[Path], None]) -> None:
+def test_a_damaged_batch_file_hides_no_other_batch(stored: DamagedProject, damage: Callable[[Path], None]) -> None:
     damage(stored.batch / "batch.json")
     ended = stored.codebatch("run", ".", "--json").json
     assert ended["result_digest"] == stored.digest
@@ -238,7 +240,7 @@ def test_a_damaged_batch_file_hides_no_other_batch(stored: Stored, damage: Calla
 
 
 @every_damage
-def test_latest_is_the_latest_batch_that_can_be_read(stored: Stored, damage: Callable[[Path], None]) -> None:
+def test_latest_is_the_latest_readable_batch(stored: DamagedProject, damage: Callable[[Path], None]) -> None:
     codebatch = stored.codebatch
     latest = codebatch("run", ".", "--again", "--json").json["batch_id"]
     other = codebatch("run", ".", "--again", "--json").json["batch_id"]
@@ -256,7 +258,7 @@ def test_latest_is_the_latest_batch_that_can_be_read(stored: Stored, damage: Cal
     assert codebatch("status", "--batch", other, "--json", status=4).error["code"] == "store_corrupt"
 
 
-def test_a_store_of_which_no_batch_can_be_read_says_which_one_to_remove(stored: Stored) -> None:
+def test_store_without_a_readable_batch_names_the_batch_to_remove(stored: DamagedProject) -> None:
     empty(stored.batch / "batch.json")
     told = stored.codebatch("status", "--json", status=4).error
     assert told["code"] == "store_corrupt"
@@ -266,7 +268,7 @@ def test_a_store_of_which_no_batch_can_be_read_says_which_one_to_remove(stored: 
 
 
 @every_damage
-def test_damaged_journals_cost_evidence_alone(stored: Stored, damage: Callable[[Path], None]) -> None:
+def test_damaged_journals_lose_only_evidence(stored: DamagedProject, damage: Callable[[Path], None]) -> None:
     for path in stored.batch.glob("journal/*"):
         damage(path)
     for command in ("status", "errors", "tasks", "summary"):
@@ -276,7 +278,7 @@ def test_damaged_journals_cost_evidence_alone(stored: Stored, damage: Callable[[
 
 
 @every_damage
-def test_damaged_holders_and_leases_cost_nothing(stored: Stored, damage: Callable[[Path], None]) -> None:
+def test_damaged_holders_and_leases_have_no_effect(stored: DamagedProject, damage: Callable[[Path], None]) -> None:
     for path in (*stored.batch.glob("holders/*"), *stored.batch.glob("leases/*")):
         damage(path)
     for path in stored.batch.glob("outcomes/*.lint.*"):
@@ -287,7 +289,9 @@ def test_damaged_holders_and_leases_cost_nothing(stored: Stored, damage: Callabl
 
 
 @every_damage
-def test_a_damaged_manifest_is_told_and_can_be_merged_again(stored: Stored, damage: Callable[[Path], None]) -> None:
+def test_damaged_manifest_is_reported_and_can_be_merged_again(
+    stored: DamagedProject, damage: Callable[[Path], None]
+) -> None:
     """As the hint says: remove the directory, resume."""
     damage(stored.one("batches/*/outputs/*/manifest.json"))
     told = stored.codebatch("summary", "--json", status=4).error
@@ -304,8 +308,8 @@ def test_a_damaged_manifest_is_told_and_can_be_merged_again(stored: Stored, dama
 
 @every_damage
 @pytest.mark.parametrize("task", ["lint", "symbols"])
-def test_damaged_outputs_are_told_and_mended_as_the_hint_says(
-    stored: Stored, damage: Callable[[Path], None], task: str
+def test_damaged_outputs_are_reported_and_repaired_as_the_hint_says(
+    stored: DamagedProject, damage: Callable[[Path], None], task: str
 ) -> None:
     path = stored.one(f"batches/*/outputs/*/{task}/*.jsonl.zst")
     sound = path.read_bytes()
@@ -317,7 +321,7 @@ def test_damaged_outputs_are_told_and_mended_as_the_hint_says(
     stored.codebatch("inspect", "native/main.c")
 
 
-def test_files_that_nobody_knows_disturb_nothing(stored: Stored) -> None:
+def test_unknown_files_in_a_store_are_ignored(stored: DamagedProject) -> None:
     for directory in (stored.store, *(path for path in stored.store.rglob("*") if path.is_dir())):
         (directory / "README").write_text("left here by a person\n")
         (directory / ".DS_Store").write_bytes(b"\0")
@@ -330,7 +334,7 @@ def test_files_that_nobody_knows_disturb_nothing(stored: Stored) -> None:
     assert stored.codebatch("run", ".", "--again", "--json").json["result_digest"] == stored.digest
 
 
-def test_what_can_be_rebuilt_may_be_deleted(stored: Stored) -> None:
+def test_rebuildable_directories_may_be_deleted(stored: DamagedProject) -> None:
     for name in ("indexes", "cache", "locks"):
         shutil.rmtree(stored.store / name)
     for command in ("status", "errors", "query outputs", "files"):
@@ -344,7 +348,7 @@ def longer(outcome: Outcome) -> Outcome:
 
 
 @pytest.mark.parametrize("task", ["parse", "dependencies"])
-def test_an_outcome_that_cannot_be_true_is_done_again(stored: Stored, task: str) -> None:
+def test_inconsistent_outcome_is_executed_again(stored: DamagedProject, task: str) -> None:
     register = stored.one(f"batches/*/outcomes/*.{task}.r1")
     commit = decode_commit(register.read_bytes())
     outcomes = tuple(
@@ -359,7 +363,9 @@ def test_an_outcome_that_cannot_be_true_is_done_again(stored: Stored, task: str)
 
 
 @every_damage
-def test_references_says_which_files_it_could_not_search(stored: Stored, damage: Callable[[Path], None]) -> None:
+def test_references_reports_files_that_it_could_not_search(
+    stored: DamagedProject, damage: Callable[[Path], None]
+) -> None:
     whole = stored.codebatch("references", "main", "--json").records
     assert len(whole) == 1
     damage(stored.one("objects/*.pack"))
@@ -372,7 +378,7 @@ def test_references_says_which_files_it_could_not_search(stored: Stored, damage:
     assert stored.codebatch("references", "main", "--json").records == whole
 
 
-def test_shards_of_a_finished_batch_are_told_by_its_manifest(stored: Stored) -> None:
+def test_shards_of_a_finished_batch_come_from_its_manifest(stored: DamagedProject) -> None:
     """The registers are what it was made of, and no longer what it rests on."""
     for project in ("parse", "lint"):
         whole = stored.codebatch("shards", "--task", project, "--json").json
@@ -382,7 +388,7 @@ def test_shards_of_a_finished_batch_are_told_by_its_manifest(stored: Stored) -> 
         assert stored.codebatch("shards", "--task", project, "--json").json == whole
 
 
-def test_outputs_of_another_batch_are_not_taken_for_this_ones(stored: Stored) -> None:
+def test_outputs_of_another_batch_are_rejected(stored: DamagedProject) -> None:
     other = stored.codebatch("run", "src", "--json").json
     theirs = stored.store / "batches" / other["batch_id"] / "outputs"
     stored.unmerge()
@@ -392,7 +398,7 @@ def test_outputs_of_another_batch_are_not_taken_for_this_ones(stored: Stored) ->
     assert "belongs to another batch" in told["message"]
 
 
-def test_a_batch_whose_snapshot_is_gone_is_damaged(stored: Stored) -> None:
+def test_batch_with_a_missing_snapshot_is_damaged(stored: DamagedProject) -> None:
     shutil.rmtree(stored.one("snapshots/snap-*"))
     for asked in ("inspect native/main.c", "files"):
         told = stored.codebatch(*asked.split(), "--json", status=4).error

@@ -89,7 +89,7 @@ def _make(root: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_work_is_the_same(here: CommandLine, digest: str, name: str) -> None:
+def test_results_are_the_same_in_odd_environments(here: CommandLine, digest: str, name: str) -> None:
     ended = here.shell(SAME[name].replace("{0}", str(here.directory)))
     assert (ended.json["status"], ended.json["result_digest"]) == ("COMPLETED", digest)
     journals = [path.read_bytes() for path in (here.directory / "store" / "batches").glob("*/journal/*")]
@@ -98,7 +98,9 @@ def test_work_is_the_same(here: CommandLine, digest: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("limit", [20, 24, 40, 63])
-def test_too_few_descriptors_are_told_before_a_worker_starts(here: CommandLine, digest: str, limit: int) -> None:
+def test_insufficient_descriptors_are_reported_before_a_worker_starts(
+    here: CommandLine, digest: str, limit: int
+) -> None:
     ended = here.shell(f"ulimit -n {limit}; {RUN}", status=4)
     assert ended.error["message"] == f"cannot start {WORKERS}: 64 open files are needed, and the limit is {limit}"
     assert "ulimit -n 1024" in ended.error["hint"]
@@ -108,12 +110,12 @@ def test_too_few_descriptors_are_told_before_a_worker_starts(here: CommandLine, 
     assert here(*RUN.split()[1:]).json["result_digest"] == digest
 
 
-def test_a_soft_limit_of_descriptors_is_raised(here: CommandLine, digest: str) -> None:
+def test_soft_descriptor_limit_is_raised(here: CommandLine, digest: str) -> None:
     assert here.shell(f"ulimit -S -n 30; {RUN}").json["result_digest"] == digest
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_done_is_said(here: CommandLine, name: str) -> None:
+def test_impossible_command_is_reported(here: CommandLine, name: str) -> None:
     line, status, problem = REFUSED[name]
     process = subprocess.run(
         ["bash", "-c", line], cwd=here.directory, env=here.environment, stdin=subprocess.DEVNULL, capture_output=True,
@@ -125,7 +127,7 @@ def test_what_cannot_be_done_is_said(here: CommandLine, name: str) -> None:
     assert problem in ended.notes
 
 
-def test_path_of_a_store_may_be_no_utf8(here: CommandLine, digest: str) -> None:
+def test_store_path_may_be_non_utf8(here: CommandLine, digest: str) -> None:
     store = os.fsdecode(b"st\xffore")
     assert here("--store", store, "run", "tree", "--json").json["result_digest"] == digest
     assert here("--store", store, "errors", "--json").records == []
@@ -133,13 +135,13 @@ def test_path_of_a_store_may_be_no_utf8(here: CommandLine, digest: str) -> None:
 
 
 @pytest.mark.skipif(UNSHARE is None, reason="only root can hide /proc")
-def test_machine_may_have_no_proc(here: CommandLine, digest: str) -> None:
+def test_run_works_without_proc(here: CommandLine, digest: str) -> None:
     ended = here.shell(f"{UNSHARE} --mount sh -c 'mount -t tmpfs none /proc || exit 99; exec {RUN}' || exit $?")
     assert ended.json["result_digest"] == digest
 
 
 @pytest.mark.parametrize("module", ["codebatch.cli.framework.exit", "click", "msgspec"])
-def test_ctrl_c_while_the_program_is_imported_is_no_traceback(here: CommandLine, module: str) -> None:
+def test_ctrl_c_during_imports_prints_no_traceback(here: CommandLine, module: str) -> None:
     """The signal comes as soon as a module is looked for."""
     write(
         here.directory / "site" / "sitecustomize.py",
@@ -154,14 +156,14 @@ def test_ctrl_c_while_the_program_is_imported_is_no_traceback(here: CommandLine,
     assert ended.error["code"] == "interrupted"
 
 
-def test_nothing_that_takes_long_is_imported_before_ctrl_c_is_heard() -> None:
+def test_slow_modules_are_not_imported_before_signal_handling() -> None:
     """`typing` alone takes as long as all the rest does."""
     code = "import codebatch.__main__, sys; print(*sys.modules)"
     told = subprocess.run([sys.executable, "-I", "-c", code], check=True, capture_output=True, encoding="utf-8").stdout
     assert {"typing", "click", "msgspec"}.isdisjoint(told.split())
 
 
-def test_tools_that_tasks_start_hear_ctrl_c(here: CommandLine) -> None:
+def test_tools_started_by_tasks_receive_ctrl_c(here: CommandLine) -> None:
     code = (
         "import json, subprocess, sys\n"
         "from codebatch.model.record import Metric\n"
@@ -178,7 +180,7 @@ def test_tools_that_tasks_start_hear_ctrl_c(here: CommandLine) -> None:
     assert said == {"True True True"}
 
 
-def test_ctrl_c_is_not_heard_where_it_is_ignored(here: CommandLine, digest: str) -> None:
+def test_ignored_ctrl_c_remains_ignored(here: CommandLine, digest: str) -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         ended = here(*RUN.split()[1:])
@@ -187,7 +189,7 @@ def test_ctrl_c_is_not_heard_where_it_is_ignored(here: CommandLine, digest: str)
     assert ended.json["result_digest"] == digest
 
 
-def test_modules_of_the_current_directory_are_run_by_python_alone(codebatch: CommandLine) -> None:
+def test_modules_of_the_current_directory_are_imported_only_by_python_m(codebatch: CommandLine) -> None:
     """Python's rule for `-m`, which SECURITY.md names with the ways around it."""
     write(codebatch.directory / "codebatch.py", "print('theirs')\n")
     module = f"{sys.executable} %s -m codebatch --version"

@@ -44,7 +44,7 @@ def used_pages(disk: Path) -> int:
     return (about.f_blocks - about.f_bfree) * about.f_frsize // PAGE_BYTES
 
 
-def test_a_full_disk_ends_each_run_with_4_and_one_page_more_gets_further(
+def test_full_disk_ends_each_run_with_4_and_more_pages_make_progress(
     small_disk: Path, digest_of_many: str, tmp_path: Path
 ) -> None:
     """Each run may write one page more than the one before it. The last one completes what all of them began."""
@@ -70,7 +70,7 @@ def test_a_full_disk_ends_each_run_with_4_and_one_page_more_gets_further(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, 60, 3))
-def test_a_disk_of_any_size_leaves_a_store_that_more_space_completes(
+def test_full_disk_of_any_size_leaves_a_store_that_can_be_completed(
     small_disk: Path, digest_of_many: str, tmp_path: Path, start: int
 ) -> None:
     codebatch = CommandLine(tmp_path)
@@ -84,16 +84,14 @@ def test_a_disk_of_any_size_leaves_a_store_that_more_space_completes(
     assert (again["status"], again["result_digest"]) == ("COMPLETED", digest_of_many)
 
 
-def test_standard_output_on_a_full_disk_is_told(codebatch: CommandLine) -> None:
+def test_full_disk_behind_standard_output_is_reported(codebatch: CommandLine) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full here")
     ended = codebatch.shell("codebatch pipelines > /dev/full", status=4)
     assert ended.notes.startswith("error: ")
 
 
-def test_whoever_waits_for_commands_is_told_that_the_disk_is_full_and_it_goes_on_once_it_is_not(
-    small_disk: Path, tmp_path: Path
-) -> None:
+def test_work_run_reports_a_full_disk_and_continues_after_space_is_freed(small_disk: Path, tmp_path: Path) -> None:
     codebatch = CommandLine(tmp_path)
     fills = f"dd if=/dev/zero of={small_disk}/big bs=4096 2> /dev/null; true"
     (tmp_path / "work.toml").write_text(

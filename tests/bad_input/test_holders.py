@@ -47,7 +47,7 @@ def rename_holder(path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [cut, empty, make_foreign, rename_holder], ids=lambda damage: str(damage.__name__))
-def test_a_damaged_holder_is_alive_as_long_as_its_lock_is_held(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+def test_damaged_holder_is_alive_while_its_lock_is_held(tmp_path: Path, damage: Callable[[Path], None]) -> None:
     holder = _holder(tmp_path)
     assert holder.try_lease(SHARD, 0, 3)
     damage(tmp_path / "holders" / ID)
@@ -66,7 +66,7 @@ def test_a_damaged_holder_is_alive_as_long_as_its_lock_is_held(tmp_path: Path, d
     assert [is_live for _, is_live in reader.holders()] == [False]
 
 
-def test_a_damaged_lease_of_which_no_holder_is_known_is_of_nobody(tmp_path: Path) -> None:
+def test_damaged_lease_without_a_known_holder_is_dead(tmp_path: Path) -> None:
     holder = _holder(tmp_path)
     assert holder.try_lease(SHARD, 7, 2)
     (tmp_path / "holders" / ID).unlink()

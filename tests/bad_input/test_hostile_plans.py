@@ -44,7 +44,7 @@ def _forge_plan(batch: Path, forged_contexts: dict[str, bytes]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["absolute", "upwards", "packages"])
-def test_a_plan_that_was_planted_writes_nothing_outside(codebatch: CommandLine, kind: str) -> None:
+def test_hostile_plan_writes_nothing_outside_the_store(codebatch: CommandLine, kind: str) -> None:
     outside = codebatch.directory / "outside"
     write(outside / "__init__.py", "do not lose me\n")
     write(codebatch.directory / "tree" / "a.py", "x = 1\n")

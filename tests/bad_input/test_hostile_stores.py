@@ -64,7 +64,7 @@ def finished(codebatch: CommandLine) -> Path:
 
 @with_git
 @pytest.mark.parametrize("name", [".gitignore", "CACHEDIR.TAG", "store.json", "made-here", "objects", "locks"])
-def test_a_clone_whose_store_has_links_writes_nothing_outside(codebatch: CommandLine, name: str) -> None:
+def test_cloned_store_with_links_writes_nothing_outside(codebatch: CommandLine, name: str) -> None:
     precious = write(codebatch.directory / "home" / "precious", "SECRET\n")
     (codebatch.directory / "home" / "directory").mkdir()
     evil = codebatch.directory / "home" / "evil"
@@ -83,7 +83,7 @@ def test_a_clone_whose_store_has_links_writes_nothing_outside(codebatch: Command
 
 
 @with_git
-def test_a_clone_whose_store_is_a_link_makes_none_where_it_leads(codebatch: CommandLine) -> None:
+def test_store_link_in_a_clone_creates_no_store(codebatch: CommandLine) -> None:
     evil = codebatch.directory / "evil"
     for target in ("../empty", "nowhere", ".codebatch"):
         shutil.rmtree(evil, ignore_errors=True)
@@ -124,7 +124,7 @@ def _by_archive(_: CommandLine, project: Path, target: Path) -> None:
 
 @with_git
 @pytest.mark.parametrize("deliver", [_by_clone, _by_copy, _by_hard_links, _by_archive])
-def test_a_store_that_was_delivered_is_not_believed_until_it_is_named(
+def test_delivered_store_is_untrusted_unless_named(
     codebatch: CommandLine, finished: Path, deliver: Callable[[CommandLine, Path, Path], None]
 ) -> None:
     target = codebatch.directory / "target"
@@ -140,9 +140,7 @@ def test_a_store_that_was_delivered_is_not_believed_until_it_is_named(
     assert "syntax-error" in variable("errors", *batch, cwd=target).text
 
 
-def test_a_store_moves_with_its_project_and_outlives_changes_of_permission(
-    codebatch: CommandLine, finished: Path
-) -> None:
+def test_store_moves_with_its_project_and_survives_permission_changes(codebatch: CommandLine, finished: Path) -> None:
     moved = codebatch.directory / "moved"
     finished.parent.parent.rename(moved)
     subprocess.run(["chmod", "-R", "go-rwx", moved], check=True)
@@ -156,7 +154,7 @@ def test_a_store_moves_with_its_project_and_outlives_changes_of_permission(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 @pytest.mark.parametrize("name", ["", "store.json"])
-def test_a_store_of_another_user_is_not_believed(codebatch: CommandLine, finished: Path, name: str) -> None:
+def test_store_of_another_user_is_untrusted(codebatch: CommandLine, finished: Path, name: str) -> None:
     os.chown(finished / name, 4242, -1)
     told = codebatch("errors", "--json", cwd=finished.parent, status=4).error
     assert told["code"] == "store_foreign"
@@ -166,7 +164,7 @@ def test_a_store_of_another_user_is_not_believed(codebatch: CommandLine, finishe
 
 @with_git
 @pytest.mark.parametrize("kind", ["plain", "version 4", "split", "linked work tree", "no git at hand", "sha256"])
-def test_a_store_that_git_wrote_into_is_not_believed(codebatch: CommandLine, kind: str) -> None:
+def test_store_tracked_by_git_is_untrusted(codebatch: CommandLine, kind: str) -> None:
     """git overwrites ignored files without a word, so a pull may put a forged batch into a store that is ours."""
     top = codebatch.directory / "top"
     write(top / ".clang-format", "x")
@@ -206,7 +204,7 @@ def test_a_store_that_git_wrote_into_is_not_believed(codebatch: CommandLine, kin
 
 @with_git
 @pytest.mark.parametrize("kind", ["a gitfile that leads nowhere", "no index", "a broken index", "not a repository"])
-def test_a_store_below_what_git_cannot_read_is_believed(codebatch: CommandLine, kind: str) -> None:
+def test_store_below_an_unreadable_git_repository_is_trusted(codebatch: CommandLine, kind: str) -> None:
     write(codebatch.directory / "bad.py", BROKEN)
     if kind == "a gitfile that leads nowhere":  # As in a submodule that is mounted alone.
         write(codebatch.directory / ".git", "gitdir: ../.git/modules/x\n")
@@ -222,7 +220,7 @@ def test_a_store_below_what_git_cannot_read_is_believed(codebatch: CommandLine, 
 
 @with_git
 @pytest.mark.parametrize("seed", range(8))
-def test_no_path_of_an_index_is_overlooked(codebatch: CommandLine, seed: int) -> None:
+def test_git_index_search_finds_every_store_path(codebatch: CommandLine, seed: int) -> None:
     """Against what git was told, on names around the store's; that git is asked once too often is no fault."""
     chance = random.Random(seed)
     around = (".a", ".codebatch-", ".codebatch.", ".codebatc", ".codebatchignore", "sub/.codebatch-", "sub/a", "!", "z")
@@ -244,7 +242,7 @@ def test_no_path_of_an_index_is_overlooked(codebatch: CommandLine, seed: int) ->
             assert is_in_index(codebatch.directory / ".git", path.encode()) is False
 
 
-def test_makers_of_one_store_that_meet_all_find_it_their_own(codebatch: CommandLine) -> None:
+def test_concurrent_store_creators_all_own_the_store(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "x = 1\n")
     for number in range(5):
         place = codebatch.directory / str(number)
@@ -292,7 +290,7 @@ def _status(codebatch: CommandLine, *arguments: str) -> int:
 
 
 @pytest.mark.slow
-def test_no_file_and_no_directory_of_a_store_is_reached_through_a_link(
+def test_linked_store_entries_are_rejected_or_ignored(
     codebatch: CommandLine, finished: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever is replaced by a link to itself, elsewhere: it is refused or not looked at, and nothing is written."""
@@ -316,7 +314,7 @@ def test_no_file_and_no_directory_of_a_store_is_reached_through_a_link(
 
 
 @pytest.mark.parametrize("place", ["objects", "snapshots", "batches", "cache", "locks"])
-def test_what_a_run_makes_is_not_made_through_a_link(codebatch: CommandLine, place: str) -> None:
+def test_run_creates_nothing_through_a_link(codebatch: CommandLine, place: str) -> None:
     codebatch("init", "store")
     write(codebatch.directory / "tree" / "a.py", "x = 1\n")
     (codebatch.directory / "outside").mkdir()
@@ -328,7 +326,7 @@ def test_what_a_run_makes_is_not_made_through_a_link(codebatch: CommandLine, pla
 
 
 @pytest.mark.parametrize("place", ["scratch", "holders", "journal", "leases", "results", "outcomes", "outputs"])
-def test_a_batch_that_was_planted_removes_and_writes_nothing_outside(codebatch: CommandLine, place: str) -> None:
+def test_planted_batch_removes_and_writes_nothing_outside(codebatch: CommandLine, place: str) -> None:
     """The planter knows the id of a dead worker, for he wrote its file, and names a directory of his victim's so."""
     write(codebatch.directory / "outside" / HEX / "precious", "do not lose me\n")
     write(codebatch.directory / "tree" / "a.py", "x = 1\n")
@@ -378,7 +376,7 @@ def _directory(path: Path) -> None:
 
 @pytest.mark.parametrize("make", [_fifo, _socket, _endless, _directory])
 @pytest.mark.parametrize("place", ["store.json", ".gitignore", "CACHEDIR.TAG"])
-def test_what_is_no_plain_file_is_an_error_at_once(
+def test_special_file_in_a_store_is_an_immediate_error(
     codebatch: CommandLine, place: str, make: Callable[[Path], None]
 ) -> None:
     (codebatch.directory / ".codebatch").mkdir()
@@ -391,7 +389,9 @@ def test_what_is_no_plain_file_is_an_error_at_once(
 
 
 @pytest.mark.parametrize("make", [_fifo, _socket, _endless, _directory])
-def test_no_file_of_a_batch_is_waited_for(codebatch: CommandLine, finished: Path, make: Callable[[Path], None]) -> None:
+def test_special_file_in_a_batch_is_never_waited_for(
+    codebatch: CommandLine, finished: Path, make: Callable[[Path], None]
+) -> None:
     store = open_store(RealFiles(), finished)
     batch = resolve_batch(store, None).root
     snapshot = next((finished / "snapshots").iterdir())
@@ -413,7 +413,7 @@ def test_no_file_of_a_batch_is_waited_for(codebatch: CommandLine, finished: Path
 # --- A store that was begun ----------------------------------------------------------------------------------------
 
 
-def test_only_what_we_leave_behind_ourselves_is_taken_for_a_store_that_was_begun(codebatch: CommandLine) -> None:
+def test_only_known_leftovers_count_as_an_unfinished_store(codebatch: CommandLine) -> None:
     tag = "Signature: 8a477f597d28d172789f06886806bc55\n# This directory is a codebatch store.\n"
     leftovers = {".gitignore": "*", "CACHEDIR.TAG": tag[:20] + "\0" * 9, f".store.json.{HEX}.tmp": "torn"}
     foreign = {
@@ -442,7 +442,7 @@ def test_only_what_we_leave_behind_ourselves_is_taken_for_a_store_that_was_begun
 
 
 @permissions_bind
-def test_a_store_that_refuses_to_be_read_says_so(tmp_path: Path) -> None:
+def test_unreadable_store_is_reported(tmp_path: Path) -> None:
     codebatch = CommandLine(tmp_path, prefix=UNPRIVILEGED)
     write(tmp_path / "a.py", "x = 1\n")
     codebatch("run", ".", "-q")
@@ -457,7 +457,7 @@ def test_a_store_that_refuses_to_be_read_says_so(tmp_path: Path) -> None:
 
 
 @permissions_bind
-def test_a_batch_that_may_not_be_read_hides_no_other(tmp_path: Path) -> None:
+def test_unreadable_batch_hides_no_other_batch(tmp_path: Path) -> None:
     codebatch = CommandLine(tmp_path, prefix=UNPRIVILEGED)
     for tree in ("one", "other"):
         write(tmp_path / tree / "a.py", f"import os  # {tree}\n")

@@ -20,7 +20,9 @@ STARS = "*a" * 12 + "*b"
 LONG_NAME = "a" * 60
 
 
-def within_bound(codebatch: CommandLine, *arguments: str | Path, status: int = 0, cwd: Path | None = None) -> Ended:
+def run_within_the_time_limit(
+    codebatch: CommandLine, *arguments: str | Path, status: int = 0, cwd: Path | None = None
+) -> Ended:
     """A command, which ends as expected and long before anybody would call it hung."""
     ended = subprocess.run(
         [SCRIPT, *arguments],
@@ -40,12 +42,12 @@ def git(tree: Path, *arguments: str) -> None:
 
 def taken(codebatch: CommandLine) -> list[str]:
     """The paths of the latest snapshot, sorted."""
-    place = beside_store(codebatch)
+    place = directory_of_store(codebatch)
     (snapshot,) = codebatch("snapshot", "list", "--json", cwd=place).json
     return [row["path"] for row in codebatch("files", "--snapshot", snapshot["snapshot_id"], "--json", cwd=place).json]
 
 
-def beside_store(codebatch: CommandLine) -> Path:
+def directory_of_store(codebatch: CommandLine) -> Path:
     """The directory that has the store: the tree if it is a git work tree that was run."""
     tree = codebatch.directory / "tree"
     return tree if (tree / ".codebatch").is_dir() else codebatch.directory
@@ -228,17 +230,17 @@ def tree(codebatch: CommandLine) -> Iterator[Path]:
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] if row.is_slow else []) for name, row in ROWS.items()]
 )
-def test_hostile_tree_is_taken_or_refused_soon(codebatch: CommandLine, tree: Path, name: str) -> None:
+def test_hostile_tree_is_accepted_or_rejected_in_time(codebatch: CommandLine, tree: Path, name: str) -> None:
     row = ROWS[name]
     row.make(tree)
-    ended = within_bound(codebatch, row.command, "tree", status=row.status)
+    ended = run_within_the_time_limit(codebatch, row.command, "tree", status=row.status)
     assert row.said in ended.notes
     if not row.status:
-        assert codebatch("snapshot", "list", "--json", cwd=beside_store(codebatch)).json
+        assert codebatch("snapshot", "list", "--json", cwd=directory_of_store(codebatch)).json
     if row.entries is not None:
         assert taken(codebatch) == sorted((*row.entries, "a.py"))
     if row.status == 0:
-        within_bound(codebatch, row.command, "tree")
+        run_within_the_time_limit(codebatch, row.command, "tree")
 
 
 SPECIAL_ROWS: dict[str, Callable[[Path], object]] = {
@@ -266,38 +268,38 @@ OTHERS_ROWS: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("file", ["codebatch.toml", "pyproject.toml"])
 @pytest.mark.parametrize("name", CONFIGURATION_ROWS)
-def test_hostile_configuration_is_refused_soon(codebatch: CommandLine, name: str, file: str) -> None:
+def test_hostile_configuration_is_rejected_in_time(codebatch: CommandLine, name: str, file: str) -> None:
     make, said = CONFIGURATION_ROWS[name]
     make(codebatch.directory / file)
-    _is_refused(codebatch, file, said)
+    _check_rejected(codebatch, file, said)
 
 
 @pytest.mark.parametrize("name", SPECIAL_ROWS)
-def test_configuration_that_is_no_regular_file_is_refused_soon(codebatch: CommandLine, name: str) -> None:
+def test_configuration_that_is_not_a_regular_file_is_rejected_in_time(codebatch: CommandLine, name: str) -> None:
     SPECIAL_ROWS[name](codebatch.directory / "codebatch.toml")
-    _is_refused(codebatch, "codebatch.toml", "it is not a regular file")
+    _check_rejected(codebatch, "codebatch.toml", "it is not a regular file")
 
 
-def _is_refused(codebatch: CommandLine, file: str, said: str) -> None:
-    refused = within_bound(codebatch, "config", "show", "--json", status=2).error
+def _check_rejected(codebatch: CommandLine, file: str, said: str) -> None:
+    refused = run_within_the_time_limit(codebatch, "config", "show", "--json", status=2).error
     assert refused["code"] == "invalid_configuration"
     assert said in refused["message"]
     assert file in refused["message"]
 
 
 @pytest.mark.parametrize("name", OTHERS_ROWS)
-def test_an_unsound_pyproject_that_does_not_speak_of_us_is_passed_over(codebatch: CommandLine, name: str) -> None:
+def test_invalid_pyproject_without_codebatch_settings_is_ignored(codebatch: CommandLine, name: str) -> None:
     OTHERS_ROWS[name](codebatch.directory / "pyproject.toml")
-    within_bound(codebatch, "config", "show")
+    run_within_the_time_limit(codebatch, "config", "show")
 
 
 @pytest.mark.parametrize("command", ["ast", "rules test"])
-def test_a_file_that_is_asked_about_and_is_a_fifo_is_refused(codebatch: CommandLine, command: str) -> None:
+def test_fifo_as_an_argument_is_rejected(codebatch: CommandLine, command: str) -> None:
     os.mkfifo(codebatch.directory / "a.py")
-    assert "not a regular file" in within_bound(codebatch, *command.split(), "a.py", status=4).notes
+    assert "not a regular file" in run_within_the_time_limit(codebatch, *command.split(), "a.py", status=4).notes
 
 
-def test_how_git_ended_is_known_where_whoever_started_us_ignores_sigchld(codebatch: CommandLine) -> None:
+def test_git_exit_status_is_known_although_sigchld_is_ignored(codebatch: CommandLine) -> None:
     """Then the kernel forgets how children end, and wait(2) says nothing: what git refused would be an empty list."""
     write(codebatch.directory / "tree" / "a.py", "x = 1\n")
     write(codebatch.directory / "tree" / "inner" / "b.py", "x = 1\n")
@@ -318,7 +320,7 @@ def test_how_git_ended_is_known_where_whoever_started_us_ignores_sigchld(codebat
 
 
 @pytest.mark.parametrize("content", ["nothing", "empty directories", "links", "fifos", "ignored files"])
-def test_a_tree_without_a_file_leaves_no_store_behind(codebatch: CommandLine, content: str) -> None:
+def test_tree_without_files_creates_no_store(codebatch: CommandLine, content: str) -> None:
     tree = codebatch.directory / "tree"
     tree.mkdir()
     match content:
@@ -335,34 +337,43 @@ def test_a_tree_without_a_file_leaves_no_store_behind(codebatch: CommandLine, co
         case _:
             pass
     before = sorted(tree.iterdir())
-    assert within_bound(codebatch, "run", ".", "--json", status=5, cwd=tree).error["code"] == "nothing_to_do"
+    assert (
+        run_within_the_time_limit(codebatch, "run", ".", "--json", status=5, cwd=tree).error["code"] == "nothing_to_do"
+    )
     assert sorted(tree.iterdir()) == before
-    answer = within_bound(codebatch, "snapshot", ".", "--json", cwd=tree).json
+    answer = run_within_the_time_limit(codebatch, "snapshot", ".", "--json", cwd=tree).json
     assert (answer["files"], answer["entries"]) == (0, 2 if content == "links" else 0)
 
 
-def test_a_file_that_is_ignored_and_tracked_is_something_to_take(codebatch: CommandLine) -> None:
+def test_ignored_but_tracked_file_is_included(codebatch: CommandLine) -> None:
     write(codebatch.directory / "tree" / ".gitignore", "*\n")
     write(codebatch.directory / "tree" / "a.py", "x = 1\n")
     git(codebatch.directory / "tree", "init", "-q")
     git(codebatch.directory / "tree", "add", "-f", "a.py")
-    assert within_bound(codebatch, "run", "tree", "--json").json["files"] == 1
+    assert run_within_the_time_limit(codebatch, "run", "tree", "--json").json["files"] == 1
 
 
-def test_why_is_asked_of_the_tree_here_and_of_nothing_else(codebatch: CommandLine) -> None:
+def test_why_accepts_only_paths_within_the_tree(codebatch: CommandLine) -> None:
     tree = codebatch.directory / "tree"
     write(tree / ".gitignore", "build/\n*.log\n")
     for path in ("src/a.py", "build/b.py", "c.log"):
         write(tree / path, "x = 1\n")
     for path in ("/etc", "/etc/passwd", "..", "../other", "/", "/nowhere"):
-        assert within_bound(codebatch, "files", "--why", path, "--json", status=2, cwd=tree).error["message"]
+        assert run_within_the_time_limit(codebatch, "files", "--why", path, "--json", status=2, cwd=tree).error[
+            "message"
+        ]
     for is_repository in (False, True):
         if is_repository:
             git(tree, "init", "-q")
         mode = "git" if is_repository else "walk"
         for path, rule in (("build/b.py", ".gitignore:1:build/"), ("c.log", ".gitignore:2:*.log")):
-            (line,) = within_bound(codebatch, "files", "--why", path, cwd=tree).lines
+            (line,) = run_within_the_time_limit(codebatch, "files", "--why", path, cwd=tree).lines
             assert line == f"{path}: excluded: {rule} (listing: {mode})"
-    assert within_bound(codebatch, "files", "--why", "../src/a.py", "--json", cwd=tree / "src").json["included"]
-    assert "directory" in within_bound(codebatch, "files", "--why", "..", "--json", cwd=tree / "src").json["rule"]
-    within_bound(codebatch, "files", "--why", "../..", status=2, cwd=tree / "src")
+    assert run_within_the_time_limit(codebatch, "files", "--why", "../src/a.py", "--json", cwd=tree / "src").json[
+        "included"
+    ]
+    assert (
+        "directory"
+        in run_within_the_time_limit(codebatch, "files", "--why", "..", "--json", cwd=tree / "src").json["rule"]
+    )
+    run_within_the_time_limit(codebatch, "files", "--why", "../..", status=2, cwd=tree / "src")

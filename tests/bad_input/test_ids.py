@@ -38,14 +38,14 @@ def codebatch(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
-def test_what_is_no_id_is_refused_as_such(codebatch: CommandLine, hostile: str) -> None:
+def test_invalid_id_is_rejected(codebatch: CommandLine, hostile: str) -> None:
     option = ("--batch", "--snapshot")[HOSTILE.index(hostile) % 2]
     ended = codebatch("files", f"{option}={hostile}", "--json", status=2)
     assert ended.error["code"] == "invalid_id", ended.notes
 
 
 @pytest.mark.parametrize("option", ["--batch", "--snapshot"])
-def test_an_unknown_id_is_told_with_the_way_to_see_the_known_ones(codebatch: CommandLine, option: str) -> None:
+def test_unknown_id_is_reported_with_a_hint(codebatch: CommandLine, option: str) -> None:
     for unknown in ("batch-19990101", "snap-ffff", "nope", "latest~7", "latest~99999"):
         ended = codebatch("files", option, unknown, "--json", status=2)
         assert ended.error["code"] == "unknown_id"
@@ -53,7 +53,7 @@ def test_an_unknown_id_is_told_with_the_way_to_see_the_known_ones(codebatch: Com
 
 
 @pytest.mark.parametrize("kind", ["batch", "snap"])
-def test_an_ambiguous_prefix_is_told_with_its_candidates(codebatch: CommandLine, kind: str) -> None:
+def test_ambiguous_prefix_is_reported_with_its_candidates(codebatch: CommandLine, kind: str) -> None:
     option = {"batch": "--batch", "snap": "--snapshot"}[kind]
     noun = {"batch": "batch", "snap": "snapshot"}[kind]
     ended = codebatch("files", option, f"{kind}-", "--json", status=2)
@@ -79,14 +79,14 @@ def test_a_unique_prefix_and_latest_name_a_batch(codebatch: CommandLine) -> None
 
 
 @pytest.mark.parametrize("hostile", ["../x", "/", "*", "zz"])
-def test_a_shard_or_task_that_there_is_not_touches_nothing(codebatch: CommandLine, hostile: str) -> None:
+def test_unknown_shard_or_task_changes_nothing(codebatch: CommandLine, hostile: str) -> None:
     ended = codebatch("run-shard", "--task", "parse", "--shard", hostile, "--json", status=5)
     assert (ended.stdout, ended.error["code"]) == (b"", "nothing_to_do")
     codebatch("run-shard", "--task", hostile, "--shard", "a", status=2)
     codebatch("shards", "--task", hostile, status=2)
 
 
-def test_a_hostile_file_name_is_merely_not_there(codebatch: CommandLine) -> None:
+def test_hostile_file_name_is_reported_as_missing(codebatch: CommandLine) -> None:
     for hostile in ("../../etc/passwd", "/etc/passwd", "", ".", "a" * 5000, "x\n"):
         ended = codebatch("inspect", hostile, "--json", status=2)
         assert ended.error["code"] == "invalid_input"

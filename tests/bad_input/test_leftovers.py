@@ -24,7 +24,7 @@ TMP = f".{'ab' * 16}.tmp"
 DIRECTORIES = ("", "locks", "objects", "snapshots", "batches", "indexes", "indexes/terms", "cache")
 
 
-def left_in(store: Path) -> list[str]:
+def find_leftovers(store: Path) -> list[str]:
     """Everything unfinished in a store, and every working directory."""
     found = [path for path in store.rglob("*") if path.name.endswith((".tmp", ".part"))]
     return sorted(str(path.relative_to(store)) for path in [*found, *store.glob("batches/batch-*/scratch/*")])
@@ -46,7 +46,7 @@ def plant(store: StoreDir) -> list[Path]:
     return [*planted, store.root / "objects" / f"{'cd' * 16}.part"]
 
 
-def test_who_writes_alone_sweeps(store: StoreDir) -> None:
+def test_exclusive_writer_removes_leftovers(store: StoreDir) -> None:
     planted = plant(store)
     write(store.root / "snapshots" / ".DS_Store", "not ours")
     with store.writing():
@@ -54,7 +54,7 @@ def test_who_writes_alone_sweeps(store: StoreDir) -> None:
     assert (store.root / "snapshots" / ".DS_Store").exists()
 
 
-def test_a_directory_is_swept_where_unlink_refuses_it_as_it_does_a_file(tmp_path: Path) -> None:
+def test_leftover_directory_is_removed_if_unlink_returns_eperm(tmp_path: Path) -> None:
     """macOS says EPERM and not EISDIR."""
 
     def watch(operation: Operation) -> Fate | None:
@@ -67,7 +67,7 @@ def test_a_directory_is_swept_where_unlink_refuses_it_as_it_does_a_file(tmp_path
         assert not [path for path in planted if path.exists()]
 
 
-def test_beside_another_writer_only_parts_that_nobody_holds_are_swept(store: StoreDir) -> None:
+def test_concurrent_writer_removes_only_unlocked_parts(store: StoreDir) -> None:
     with store.writing():
         planted = plant(store)
         held = RealFiles().try_lock(planted[-1])
@@ -91,7 +91,7 @@ def test_writers_share_the_store_after_the_sweep(store: StoreDir) -> None:
     lock.release()
 
 
-def test_a_link_in_the_place_of_what_is_unfinished_is_removed_and_not_followed(store: StoreDir, tmp_path: Path) -> None:
+def test_link_in_place_of_a_leftover_is_removed_and_not_followed(store: StoreDir, tmp_path: Path) -> None:
     write(tmp_path / "outside" / "precious", "x")
     (store.root / "batches" / TMP).symlink_to(tmp_path / "outside")
     with store.writing():
@@ -127,7 +127,7 @@ def _sweep(root: Path, own: HolderId) -> None:
     left.sweep(LeaseReader(RealFiles(), root).holders(), own)
 
 
-def test_in_a_batch_what_the_living_made_stays_and_what_the_dead_made_goes(tmp_path: Path) -> None:
+def test_sweep_removes_leftovers_of_dead_holders_only(tmp_path: Path) -> None:
     own, dead, live = _hold(tmp_path, "coordinator"), _hold(tmp_path, "worker"), _hold(tmp_path, "worker")
     dead.close()
     of_dead, of_live = _plant_batch(tmp_path, dead.id), _plant_batch(tmp_path, live.id)
@@ -148,7 +148,7 @@ def test_in_a_batch_what_the_living_made_stays_and_what_the_dead_made_goes(tmp_p
         each.close()
 
 
-class _SweptFiles(RealFiles):
+class _ConcurrentlySweptFiles(RealFiles):
     """Someone sweeps at each step of becoming a holder, as often as is said."""
 
     def __init__(self, root: Path, times: int) -> None:
@@ -166,9 +166,9 @@ class _SweptFiles(RealFiles):
         self._sweep()
 
 
-def test_one_that_is_swept_while_it_becomes_a_holder_becomes_one_all_the_same(tmp_path: Path) -> None:
+def test_holder_registration_survives_a_concurrent_sweep(tmp_path: Path) -> None:
     about = HolderFile(holder=new_holder_id(), role="worker", pid=1, host=this_host(), since_ns=1)
-    holder = Holder(_SweptFiles(tmp_path, 5), tmp_path, about)
+    holder = Holder(_ConcurrentlySweptFiles(tmp_path, 5), tmp_path, about)
     assert LeaseReader(RealFiles(), tmp_path).holders() == [(about, True)]
     assert os.listdir(tmp_path / "holders") == [about.holder]
     holder.close()
@@ -182,7 +182,7 @@ def _kill_when(codebatch: CommandLine, arguments: tuple[str, ...], condition: Ca
     assert process.returncode == -signal.SIGKILL, "it was too fast for the test"
 
 
-def test_what_a_killed_snapshot_left_goes_with_the_next_one(codebatch: CommandLine) -> None:
+def test_leftovers_of_a_killed_snapshot_are_removed_by_the_next_snapshot(codebatch: CommandLine) -> None:
     tree, objects = codebatch.directory / "tree", codebatch.directory / ".codebatch" / "objects"
     tree.mkdir()
     for number in range(300):
@@ -200,10 +200,10 @@ def test_what_a_killed_snapshot_left_goes_with_the_next_one(codebatch: CommandLi
         assert not parts & before
     taken = codebatch("snapshot", "tree", "--json").json
     assert taken["files"] == 300
-    assert left_in(codebatch.directory / ".codebatch") == []
+    assert find_leftovers(codebatch.directory / ".codebatch") == []
 
 
-def test_what_a_killed_run_left_goes_with_the_next_one(codebatch: CommandLine, digest_of_many: str) -> None:
+def test_leftovers_of_a_killed_run_are_removed_by_the_next_run(codebatch: CommandLine, digest_of_many: str) -> None:
     make_many(codebatch.directory / "many", 40)
     store = codebatch.directory / ".codebatch"
     for count in (1, 2, 3):
@@ -211,6 +211,6 @@ def test_what_a_killed_run_left_goes_with_the_next_one(codebatch: CommandLine, d
         batch = min(store.glob("batches/batch-*"))
         write(batch / "outputs" / TMP / "lint.jsonl.zst", "as if it had been merging")
         write(batch / "scratch" / f"{count:032}" / "file", "as if its worker had been killed while Python started")
-    assert left_in(store)
+    assert find_leftovers(store)
     assert codebatch("run", "many", "--json").json["result_digest"] == digest_of_many
-    assert left_in(store) == []
+    assert find_leftovers(store) == []

@@ -48,7 +48,7 @@ def unfinished(ran: tuple[Path, str], tmp_path: Path) -> CommandLine:
 
 
 @pytest.mark.parametrize("missing", [*((name,) for name in EMPTY_AT_FIRST if name != "results"), EMPTY_AT_FIRST])
-def test_an_unfinished_batch_goes_on_without(
+def test_unfinished_batch_continues_without_empty_directories(
     unfinished: CommandLine, ran: tuple[Path, str], missing: tuple[str, ...]
 ) -> None:
     for name in missing:
@@ -58,7 +58,7 @@ def test_an_unfinished_batch_goes_on_without(
     assert (ended["status"], ended["result_digest"]) == ("COMPLETED", ran[1])
 
 
-def test_a_batch_without_results_that_others_rest_on_is_told_and_can_be_made_anew(
+def test_batch_with_missing_results_is_reported_and_can_be_rerun(
     unfinished: CommandLine, ran: tuple[Path, str]
 ) -> None:
     shutil.rmtree(the_batch(unfinished) / "results")
@@ -67,7 +67,7 @@ def test_a_batch_without_results_that_others_rest_on_is_told_and_can_be_made_ane
     assert unfinished("run", "project", "--again", "--json").json["result_digest"] == ran[1]
 
 
-def test_a_batch_that_was_made_and_copied_without_empty_directories_runs(codebatch: CommandLine) -> None:
+def test_new_batch_copied_without_empty_directories_runs(codebatch: CommandLine) -> None:
     make_project(codebatch.directory / "project")
     codebatch("snapshot", "project")
     codebatch("batch", "init")
@@ -84,7 +84,7 @@ def test_a_batch_that_was_made_and_copied_without_empty_directories_runs(codebat
         for name in EMPTY_AT_FIRST
     ],
 )
-def test_a_directory_that_is_removed_while_running_is_made_again_or_told(
+def test_directory_removed_during_a_run_is_recreated_or_reported(
     codebatch: CommandLine, digest_of_many: str, name: str
 ) -> None:
     make_many(codebatch.directory / "many", 40)
@@ -107,7 +107,7 @@ def test_a_directory_that_is_removed_while_running_is_made_again_or_told(
     assert codebatch(*arguments).json["result_digest"] == digest_of_many
 
 
-def test_what_a_project_task_cannot_read_is_no_failure_of_it(unfinished: CommandLine, ran: tuple[Path, str]) -> None:
+def test_unreadable_input_is_no_failure_of_a_project_task(unfinished: CommandLine, ran: tuple[Path, str]) -> None:
     batch = the_batch(unfinished)
     segment = max(batch.glob("results/*.seg"), key=lambda path: path.stat().st_size)
     sound = segment.read_bytes()

@@ -41,13 +41,13 @@ def _only_empty(tree: Path) -> None:
     write(tree / "a" / "empty", "")
 
 
-def _only_links(tree: Path) -> None:
+def _only_symlinks(tree: Path) -> None:
     tree.mkdir()
     (tree / "link").symlink_to("nowhere")
 
 
 @pytest.mark.parametrize("contents", [[b""], [b"", b""], [b"", b"x"]])
-def test_objects_without_a_byte_are_stored_like_any_other(tmp_path: Path, contents: list[bytes]) -> None:
+def test_empty_objects_are_stored(tmp_path: Path, contents: list[bytes]) -> None:
     objects = ObjectStore(RealFiles(), tmp_path / "objects")
     with PackWriter(objects) as writer:
         digests = [writer.add(content) for content in contents]
@@ -55,7 +55,7 @@ def test_objects_without_a_byte_are_stored_like_any_other(tmp_path: Path, conten
     assert [again.read(digest, len(content)) for digest, content in zip(digests, contents, strict=True)] == contents
 
 
-def test_empty_file_may_be_all_that_is_new(codebatch: CommandLine) -> None:
+def test_empty_file_may_be_the_only_change(codebatch: CommandLine) -> None:
     write(codebatch.directory / "tree" / "a.py", "x = 1\n")
     codebatch("run", "tree")
     write(codebatch.directory / "tree" / "__init__.py", "")
@@ -65,9 +65,9 @@ def test_empty_file_may_be_all_that_is_new(codebatch: CommandLine) -> None:
 
 @pytest.mark.parametrize(
     "make",
-    [_nothing, pytest.param(_only_empty, marks=pytest.mark.slow), pytest.param(_only_links, marks=pytest.mark.slow)],
+    [_nothing, pytest.param(_only_empty, marks=pytest.mark.slow), pytest.param(_only_symlinks, marks=pytest.mark.slow)],
 )
-def test_every_command_answers_where_there_is_nothing(codebatch: CommandLine, make: Callable[[Path], None]) -> None:
+def test_every_command_answers_for_an_empty_tree(codebatch: CommandLine, make: Callable[[Path], None]) -> None:
     make(codebatch.directory / "tree")
     answer = codebatch("run", "tree", "--allow-empty", "--json").json
     assert (answer["status"], answer["failures"]) == ("COMPLETED", 0)
@@ -80,7 +80,7 @@ def test_every_command_answers_where_there_is_nothing(codebatch: CommandLine, ma
     assert (again["action"], again["result_digest"]) == ("up to date", answer["result_digest"])
 
 
-def test_output_without_records_is_one_that_tools_can_read(codebatch: CommandLine) -> None:
+def test_output_without_records_is_readable_by_tools(codebatch: CommandLine) -> None:
     write(codebatch.directory / "tree" / "a.bin", bytes(range(256)))
     codebatch("run", "tree")
     one = finished(open_latest(codebatch.directory / ".codebatch"))
@@ -92,7 +92,7 @@ def test_output_without_records_is_one_that_tools_can_read(codebatch: CommandLin
         subprocess.run([zstdcat, *empty], check=True, capture_output=True)
 
 
-def test_project_task_that_fails_over_no_file_is_no_success(codebatch: CommandLine) -> None:
+def test_failed_project_task_without_files_is_reported(codebatch: CommandLine) -> None:
     code = "import os\ndef task(project):\n    if os.path.exists({!r}): raise ValueError('no')\n    return []\n"
     trouble = write(codebatch.directory / "trouble", "")
     write_own_task(codebatch.directory, "layers", code.format(str(trouble)))

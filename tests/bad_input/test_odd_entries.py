@@ -41,7 +41,7 @@ TOUCHED = ("batch list", "snapshot list", "gc --dry-run", "diagnose", "check")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shop:
+class SampleStore:
     """A store, and the names of its three batches. What is tried is tried in a copy."""
 
     root: Path
@@ -55,7 +55,7 @@ class Shop:
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
+def shop(tmp_path_factory: pytest.TempPathFactory) -> SampleStore:
     root = tmp_path_factory.mktemp("shop")
     for tree in ("old", "new"):
         write(root / tree / "codebatch.toml", SHARD)
@@ -69,10 +69,10 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     codebatch("work", "run", "-q", status=3)
     codebatch("run", root / "new", "-q")
     old, work, latest = sorted(path.name for path in (root / "store" / "batches").iterdir())
-    return Shop(root=root, old=old, work=work, latest=latest)
+    return SampleStore(root=root, old=old, work=work, latest=latest)
 
 
-def asked(shop: Shop, store: Path, question: str) -> Answer:
+def asked(shop: SampleStore, store: Path, question: str) -> Answer:
     """Ask a question about the new tree."""
     with pytest.MonkeyPatch.context() as patch, inline(), ending():
         patch.chdir(shop.root / "new")
@@ -138,7 +138,7 @@ KINDS: tuple[Callable[[Path], None], ...] = (
 )  # fmt: skip
 
 
-def places(shop: Shop) -> list[str]:
+def places(shop: SampleStore) -> list[str]:
     """Every entry that is of an older batch alone, and names that such a one could have."""
     store = shop.root / "store"
     snapshots = [
@@ -188,7 +188,7 @@ def sampled(every: list[Any]) -> list[tuple[int, Any]]:
     return list(enumerate(every * ROUNDS if ROUNDS else random.Random(1).sample(every, min(SAMPLE, len(every)))))
 
 
-def test_entry_of_another_type_hurts_no_other_batch(shop: Shop, tmp_path: Path) -> None:
+def test_entry_of_another_type_affects_no_other_batch(shop: SampleStore, tmp_path: Path) -> None:
     by_kind = {kind_of(place): place for place in places(shop)}
     trials = [(place, kind) for place in by_kind.values() for kind in KINDS]
     wrong = _tried(shop, tmp_path, sampled(trials), replaced)
@@ -218,7 +218,7 @@ def fields_of(value: object, above: tuple[str | int, ...] = ()) -> Iterator[tupl
             yield from fields_of(below, (*above, key))
 
 
-def documents(shop: Shop) -> dict[str, str]:
+def documents(shop: SampleStore) -> dict[str, str]:
     """A document of each kind, of an older batch."""
     found = {}
     for place in places(shop):
@@ -244,7 +244,7 @@ def forged(store: Path, place: str, change: tuple[tuple[str | int, ...], object]
     return True
 
 
-def test_document_that_says_what_none_does_hurts_no_other_batch(shop: Shop, tmp_path: Path) -> None:
+def test_document_with_invalid_values_affects_no_other_batch(shop: SampleStore, tmp_path: Path) -> None:
     trials = [
         (place, (field, value))
         for place in documents(shop).values()
@@ -257,7 +257,7 @@ def test_document_that_says_what_none_does_hurts_no_other_batch(shop: Shop, tmp_
 
 
 def _tried(
-    shop: Shop,
+    shop: SampleStore,
     tmp_path: Path,
     trials: Sequence[tuple[int, tuple[str, Any]]],
     damage: Callable[[Path, str, Any], bool],
@@ -295,8 +295,8 @@ def _tried(
 
 
 @pytest.mark.parametrize("kind", [fifo, loop, plain])
-def test_what_stands_in_the_place_of_the_latest_batch_is_passed_over(
-    shop: Shop, tmp_path: Path, kind: Callable[[Path], None]
+def test_foreign_entry_in_place_of_the_latest_batch_is_skipped(
+    shop: SampleStore, tmp_path: Path, kind: Callable[[Path], None]
 ) -> None:
     store = shop.copied(tmp_path / "store")
     before = {question: asked(shop, store, question) for question in UNTOUCHED}
@@ -313,7 +313,7 @@ def test_what_stands_in_the_place_of_the_latest_batch_is_passed_over(
 @pytest.mark.parametrize(
     ("member", "value"), [("created_at_ns", 2**200), ("created_at_ns", -(2**200)), ("snapshot_id", "snap-../../../x")]
 )
-def test_batch_that_says_what_none_does_is_damaged(shop: Shop, tmp_path: Path, member: str, value: object) -> None:
+def test_batch_with_invalid_values_is_damaged(shop: SampleStore, tmp_path: Path, member: str, value: object) -> None:
     store = shop.copied(tmp_path / "store")
     forged(store, f"batches/{shop.old}/batch.json", ((member,), value))
     rows = {row["batch_id"]: row["status"] for row in json.loads(asked(shop, store, "batch list").stdout)}

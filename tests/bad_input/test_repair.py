@@ -71,7 +71,7 @@ def _leftovers(codebatch: CommandLine) -> list[Path]:
     return [*codebatch.directory.glob(".codebatch/batches/.*"), *codebatch.directory.glob(".codebatch/**/*.tmp")]
 
 
-def test_damage_is_told_once_with_all_its_names_and_mended_under_each(shared: CommandLine) -> None:
+def test_damage_is_reported_once_with_all_names_and_repaired(shared: CommandLine) -> None:
     sound = _contents(shared)
     first = shard_files(shared, "symbols")[0]
     assert os.stat(first).st_nlink == 3, "two outputs, and what the latest took over"
@@ -96,9 +96,7 @@ def test_damage_is_told_once_with_all_its_names_and_mended_under_each(shared: Co
 
 
 @pytest.mark.parametrize("damage", [flip, cut, Path.unlink, plant])
-def test_run_mends_what_it_meets_in_a_batch_that_is_complete(
-    shared: CommandLine, damage: Callable[[Path], None]
-) -> None:
+def test_run_repairs_damage_in_a_complete_batch(shared: CommandLine, damage: Callable[[Path], None]) -> None:
     """Of file tasks and of a project task at once; both batches are as before. What it answers first it may know."""
     sound = _contents(shared)
     for kept in shared.directory.glob(".codebatch/cache/headline-*"):
@@ -113,7 +111,7 @@ def test_run_mends_what_it_meets_in_a_batch_that_is_complete(
     assert "executed again" not in shared("run", "tree").notes
 
 
-def test_run_mends_what_an_unfinished_batch_took_over(shared: CommandLine) -> None:
+def test_run_repairs_damage_in_results_reused_by_an_unfinished_batch(shared: CommandLine) -> None:
     """From the older batch, which has it too: nothing is executed."""
     (outputs,) = {path.parent.parent for path in shard_files(shared, "lint")}
     sound = _contents(shared)
@@ -135,7 +133,7 @@ def test_run_mends_what_an_unfinished_batch_took_over(shared: CommandLine) -> No
     assert _contents(shared) == sound
 
 
-def test_failures_are_had_again_too(codebatch: CommandLine) -> None:
+def test_damaged_failures_are_repaired(codebatch: CommandLine) -> None:
     """Of a task that fails at a file, and of one that needs it and so fails there."""
     failing = "def task(file):\n    if file.path == b'b.py':\n        raise ValueError\n    return []\n"
     write_own_task(codebatch.directory, "one", failing)
@@ -150,7 +148,7 @@ def test_failures_are_had_again_too(codebatch: CommandLine) -> None:
     assert _contents(codebatch) == sound
 
 
-def test_an_empty_batch_is_mended(codebatch: CommandLine) -> None:
+def test_empty_batch_is_repaired(codebatch: CommandLine) -> None:
     (codebatch.directory / "empty").mkdir()
     codebatch("run", "empty", "--allow-empty")
     sound = _contents(codebatch)
@@ -161,7 +159,7 @@ def test_an_empty_batch_is_mended(codebatch: CommandLine) -> None:
 
 
 @pytest.mark.parametrize("name", ["pins", "cache", "locks"])
-def test_a_link_where_a_directory_is_meant_is_damage_and_is_not_followed(
+def test_link_in_place_of_a_directory_is_damage_and_not_followed(
     codebatch: CommandLine, tmp_path: Path, name: str
 ) -> None:
     write(codebatch.directory / "a.py", "x = 1\n")
@@ -175,7 +173,7 @@ def test_a_link_where_a_directory_is_meant_is_damage_and_is_not_followed(
     assert not [*(tmp_path / "elsewhere").iterdir()]
 
 
-def test_what_is_told_otherwise_is_beyond_repair_and_stays_as_it_is(codebatch: CommandLine) -> None:
+def test_nondeterministic_result_is_not_repaired(codebatch: CommandLine) -> None:
     root = codebatch.directory
     mood = write(root / "mood", "fine")
     write_own_task(root, "fickle", FICKLE.format(mood=str(mood)))
@@ -201,7 +199,7 @@ def test_what_is_told_otherwise_is_beyond_repair_and_stays_as_it_is(codebatch: C
     assert path.read_bytes() == sound
 
 
-def test_what_another_installation_made_is_beyond_repair_here(codebatch: CommandLine) -> None:
+def test_result_of_another_installation_is_not_repaired(codebatch: CommandLine) -> None:
     root = codebatch.directory
     own = "from codebatch_workers.api import Metric\n"
     own += "def task(file):\n    yield Metric(path=file.path.decode(), metric='m', value=1)\n"
@@ -215,7 +213,7 @@ def test_what_another_installation_made_is_beyond_repair_here(codebatch: Command
     assert "planned with another version of one (different implementation_digest)" in told.json["damaged"][0]["problem"]
 
 
-def test_documents_are_looked_at_and_other_files_are_mended_all_the_same(shared: CommandLine) -> None:
+def test_damaged_documents_do_not_prevent_repair_of_other_files(shared: CommandLine) -> None:
     write(shared.directory / ".codebatch" / "untrusted.json", "{}\n")
     first, latest = sorted(shared.directory.glob(".codebatch/batches/batch-*"))
     flip(latest / "plan.json")
@@ -233,7 +231,7 @@ def test_documents_are_looked_at_and_other_files_are_mended_all_the_same(shared:
     assert named == {"untrusted.json", first.name, latest.name, snapshot.name}
 
 
-def test_beside_who_writes_it_mends_and_beside_who_collects_it_waits(shared: CommandLine) -> None:
+def test_repair_runs_beside_a_writer(shared: CommandLine) -> None:
     make_many(shared.directory / "many", 40)
     set_apart(shared, "many")
     process = shared.start("run", "many", "-j", "1", "--json")
@@ -245,13 +243,13 @@ def test_beside_who_writes_it_mends_and_beside_who_collects_it_waits(shared: Com
 
 
 @pytest.mark.slow
-def test_who_is_killed_mending_leaves_it_to_the_next(shared: CommandLine) -> None:
+def test_killed_repair_is_completed_by_the_next_repair(shared: CommandLine) -> None:
     sound = _contents(shared)
     for _ in range(3):
         for task in ("lint", "symbols"):
             flip(shard_files(shared, task)[0])
         process = shared.start("diagnose", "--repair")
-        wait_until(lambda: _has_done(shared), "it is at work")
+        wait_until(lambda: _has_executed_hidden_work(shared), "it is at work")
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
         wait_until(lambda: not _is_held(shared.directory), "its workers have noticed")
@@ -269,19 +267,19 @@ def _is_held(directory: Path) -> bool:
     return lock is None
 
 
-def _has_done(codebatch: CommandLine) -> bool:
+def _has_executed_hidden_work(codebatch: CommandLine) -> bool:
     """Whether something that nobody shall see has been executed."""
-    return _is_there(codebatch.directory, ".codebatch/batches/.*.tmp/outcomes/*.r1")
+    return _matches_any(codebatch.directory, ".codebatch/batches/.*.tmp/outcomes/*.r1")
 
 
-def _is_there(directory: Path, pattern: str) -> bool:
+def _matches_any(directory: Path, pattern: str) -> bool:
     """Whether something fits a pattern, of which any directory may go while it is looked at."""
     with contextlib.suppress(FileNotFoundError):
         return any(directory.glob(pattern))
     return False
 
 
-def test_who_is_interrupted_before_damage_is_met_mends_nothing(codebatch: CommandLine) -> None:
+def test_interrupted_resume_repairs_nothing(codebatch: CommandLine) -> None:
     """What `resume` would settle is open still, so it would tell of the outputs that there were."""
     root = codebatch.directory
     gate = write(root / "gate", "fails")
@@ -327,7 +325,7 @@ def _heeding_hangup() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_heeding_hangup")
-def test_who_is_interrupted_mending_says_so_and_the_next_goes_on(codebatch: CommandLine) -> None:
+def test_interrupted_repair_is_reported_and_the_next_repair_continues(codebatch: CommandLine) -> None:
     root = codebatch.directory
     gate = write(root / "gate", "open")
     write_own_task(root, "gated", GATED.format(gate=str(gate)))
@@ -344,10 +342,10 @@ def test_who_is_interrupted_mending_says_so_and_the_next_goes_on(codebatch: Comm
         cut(path)
         gate.unlink()
         process = codebatch.start(*arguments, "--json")
-        wait_until(lambda: _is_there(root, ".codebatch/batches/.*.tmp/leases/*"), "it is at work")
+        wait_until(lambda: _matches_any(root, ".codebatch/batches/.*.tmp/leases/*"), "it is at work")
         for number in (first, signal.SIGTERM):  # The second one waits for no item.
             process.send_signal(number)
-            wait_until(partial(_has_taken, process.pid, number), "the signal is taken")
+            wait_until(partial(_has_received_signal, process.pid, number), "the signal is taken")
         stdout, stderr = process.communicate(timeout=60)
         assert process.returncode == 128 + first, stderr
         assert b"the repair was stopped" in stdout or b"stopped while repairing damage" in stderr
@@ -356,7 +354,7 @@ def test_who_is_interrupted_mending_says_so_and_the_next_goes_on(codebatch: Comm
     assert _contents(codebatch) == sound
 
 
-def _has_taken(pid: int, number: int) -> bool:
+def _has_received_signal(pid: int, number: int) -> bool:
     """Whether a signal waits no more: of two that wait the handler of the second begins first."""
     try:
         status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
@@ -366,7 +364,7 @@ def _has_taken(pid: int, number: int) -> bool:
 
 
 @permissions_bind
-def test_a_store_that_cannot_be_written_is_diagnosed_and_not_mended(shared: CommandLine) -> None:
+def test_read_only_store_is_diagnosed_but_not_repaired(shared: CommandLine) -> None:
     flip(shard_files(shared, "lint")[0])
     before = _contents(shared)
     store = shared.directory / ".codebatch"

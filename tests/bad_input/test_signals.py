@@ -60,7 +60,7 @@ def children_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_ctrl_c_ends_the_run_with_130_and_the_next_one_completes_it(
+def test_ctrl_c_ends_the_run_with_130_and_the_next_run_completes(
     codebatch: CommandLine, digest_of_many: str, moment: str
 ) -> None:
     """The moment may have passed by when the signal arrives: then the run ends well, which is no less correct."""
@@ -87,7 +87,7 @@ def test_ctrl_c_ends_the_run_with_130_and_the_next_one_completes_it(
     assert (whole["status"], whole["result_digest"]) == ("COMPLETED", digest_of_many)
 
 
-def test_ctrl_c_commits_what_is_finished_and_says_how_to_go_on(codebatch: CommandLine, digest_of_many: str) -> None:
+def test_ctrl_c_commits_finished_work_and_prints_a_resume_hint(codebatch: CommandLine, digest_of_many: str) -> None:
     store = codebatch.directory / ".codebatch"
     process = codebatch.start("run", "many", "-j", "1")
     wait_until(lambda: journal_says("began")(store), "a unit has begun")
@@ -109,7 +109,7 @@ def test_sigterm_ends_the_run_with_143(codebatch: CommandLine, digest_of_many: s
     assert codebatch("resume", "--json").json["result_digest"] == digest_of_many
 
 
-def test_a_killed_run_is_stalled_and_the_next_one_takes_over_at_once(
+def test_killed_run_is_stalled_and_the_next_run_takes_over_immediately(
     codebatch: CommandLine, digest_of_many: str
 ) -> None:
     store = codebatch.directory / ".codebatch"
@@ -131,7 +131,7 @@ def test_a_killed_run_is_stalled_and_the_next_one_takes_over_at_once(
     assert (whole["status"], whole["result_digest"]) == ("COMPLETED", digest_of_many)
 
 
-def test_a_second_run_helps_the_first_and_both_end_well(codebatch: CommandLine, digest_of_many: str) -> None:
+def test_second_run_helps_the_first_and_both_succeed(codebatch: CommandLine, digest_of_many: str) -> None:
     store = codebatch.directory / ".codebatch"
     first = codebatch.start("run", "many", "--json", "-j", "1")
     wait_until(lambda: journal_says("began")(store), "a unit has begun")

@@ -228,7 +228,7 @@ def unfinish(root: Path) -> Path:
     return store
 
 
-def test_no_damage_of_a_finished_store_becomes_an_answer(here: Path) -> None:
+def test_damage_of_a_finished_store_never_becomes_an_answer(here: Path) -> None:
     store = Store(here / ".codebatch")
     sound = {form: ask(form) for form in FORMS}
     assert {answer.status for answer in sound.values()} == {0, 3}, "a task failed, and where that matters it is said"
@@ -246,7 +246,7 @@ def test_no_damage_of_a_finished_store_becomes_an_answer(here: Path) -> None:
     assert store.is_sound()
 
 
-def test_no_damage_of_an_unfinished_store_becomes_a_record(here: Path) -> None:
+def test_damage_of_an_unfinished_store_never_becomes_a_record(here: Path) -> None:
     """What is lost is open again, which nobody can tell from what was never done. What is answered is right."""
     store = Store(unfinish(here))
     sound = {form: ask(form) for form in FORMS}
@@ -273,7 +273,7 @@ def records(answer: bytes) -> set[str]:
     return {json.dumps(record) for record in (document["records"] if isinstance(document, dict) else document)}
 
 
-def test_an_unfinished_store_comes_to_the_same_result_whatever_was_damaged(
+def test_damaged_unfinished_store_yields_the_same_result(
     here: Path, project: tuple[CommandLine, str], tmp_path: Path
 ) -> None:
     store = Store(unfinish(here))

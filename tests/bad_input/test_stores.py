@@ -22,7 +22,7 @@ WRITING = (
 
 
 @pytest.mark.parametrize("command", ["status", "batch init", "run --batch latest"])
-def test_a_missing_store_is_named_with_the_way_to_make_one(codebatch: CommandLine, command: str) -> None:
+def test_missing_store_is_reported_with_a_hint_to_create_it(codebatch: CommandLine, command: str) -> None:
     named = codebatch(*command.split(), "--store", "nowhere", "--json", status=4)
     assert named.error["code"] == "store_not_found"
     assert str(codebatch.directory / "nowhere") in named.error["message"]
@@ -33,14 +33,14 @@ def test_a_missing_store_is_named_with_the_way_to_make_one(codebatch: CommandLin
 
 
 @pytest.mark.parametrize("command", ["status", "run .", "snapshot .", "init"])
-def test_a_directory_of_something_else_is_no_store_and_is_left_alone(codebatch: CommandLine, command: str) -> None:
+def test_foreign_directory_is_rejected_as_a_store_and_unchanged(codebatch: CommandLine, command: str) -> None:
     write(codebatch.directory / "thesis" / "chapter1.txt", "It was a dark and stormy night.\n")
     ended = codebatch(*command.split(), "--store", "thesis", "--json", status=4)
     assert ended.error["code"] == "store_foreign"
     assert [path.name for path in (codebatch.directory / "thesis").iterdir()] == ["chapter1.txt"]
 
 
-def test_a_file_is_no_store(codebatch: CommandLine) -> None:
+def test_file_is_rejected_as_a_store(codebatch: CommandLine) -> None:
     write(codebatch.directory / "file", "x")
     for command in ("status", "run .", "init"):
         told = codebatch(*command.split(), "--store", "file", "--json", status=4).error
@@ -51,7 +51,7 @@ def test_a_file_is_no_store(codebatch: CommandLine) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="there is no /proc here")
-def test_a_place_where_no_directory_can_be_made_is_told(codebatch: CommandLine) -> None:
+def test_uncreatable_store_directory_is_reported(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "x = 1\n")
     for command in (("init", "/proc/codebatch"), ("run", ".", "--store", "/proc/codebatch")):
         told = codebatch(*command, "--json", status=4).error
@@ -78,7 +78,7 @@ def test_a_place_where_no_directory_can_be_made_is_told(codebatch: CommandLine) 
         ("\x00\xff", "store_corrupt", ""),
     ],
 )
-def test_a_store_of_another_format_is_told_and_left_alone(
+def test_store_of_another_format_is_reported_and_unchanged(
     codebatch: CommandLine, document: str, code: str, said: str
 ) -> None:
     codebatch("init", "store")
@@ -92,7 +92,7 @@ def test_a_store_of_another_format_is_told_and_left_alone(
     assert (codebatch.directory / "store" / "store.json").read_text() == document
 
 
-def test_the_store_is_found_upwards_and_the_nearest_one_wins(codebatch: CommandLine) -> None:
+def test_store_is_searched_upwards_and_the_nearest_applies(codebatch: CommandLine) -> None:
     make_project(codebatch.directory / "project")
     outer = codebatch("run", ".", "--json").json["batch_id"]
     below = codebatch.directory / "project" / "src"
@@ -103,7 +103,7 @@ def test_the_store_is_found_upwards_and_the_nearest_one_wins(codebatch: CommandL
     assert codebatch("status", "--json", *named, cwd=below).json["batch_id"] == outer
 
 
-def test_the_variable_names_a_store_and_the_option_overrules_it(codebatch: CommandLine, tmp_path: Path) -> None:
+def test_store_option_overrides_the_environment_variable(codebatch: CommandLine, tmp_path: Path) -> None:
     make_project(codebatch.directory / "project")
     variable = CommandLine(tmp_path, {"CODEBATCH_STORE": str(tmp_path / "named")})
     ran = variable("run", "project", "--json")
@@ -123,7 +123,7 @@ def test_the_variable_names_a_store_and_the_option_overrules_it(codebatch: Comma
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_a_new_store_lies_at_the_top_of_the_work_tree_and_is_never_part_of_a_snapshot(codebatch: CommandLine) -> None:
+def test_new_store_is_at_the_top_of_the_work_tree_and_in_no_snapshot(codebatch: CommandLine) -> None:
     make_project(codebatch.directory / "project")
     subprocess.run(["git", "init", "-q", "project"], cwd=codebatch.directory, env=codebatch.environment, check=True)
     below = codebatch.directory / "project" / "src"
@@ -145,14 +145,14 @@ def test_a_new_store_lies_at_the_top_of_the_work_tree_and_is_never_part_of_a_sna
     assert "is in the store" in refused.notes
 
 
-def test_init_over_a_store_changes_nothing(codebatch: CommandLine) -> None:
+def test_init_of_an_existing_store_changes_nothing(codebatch: CommandLine) -> None:
     first = codebatch("init", "store", "--json").json
     assert first["created"]
     again = codebatch("init", "store", "--json").json
     assert again == first | {"created": False}
 
 
-def test_init_of_a_project_makes_the_store_in_it(codebatch: CommandLine) -> None:
+def test_init_of_a_project_creates_its_store(codebatch: CommandLine) -> None:
     make_project(codebatch.directory / "project")
     (codebatch.directory / "empty").mkdir()
     for words, where in (((".",), "project"), (("../project",), "empty"), ((".",), "empty")):
@@ -169,7 +169,7 @@ def test_init_of_a_project_makes_the_store_in_it(codebatch: CommandLine) -> None
 
 @pytest.mark.parametrize("command", ["init --store project", "status --store project", "run . --store project"])
 @pytest.mark.parametrize("content", ["", "no JSON", '{"format": 1}', '{"format": 0}', "{}"])
-def test_nobody_is_told_to_remove_what_is_no_store(codebatch: CommandLine, command: str, content: str) -> None:
+def test_hint_never_suggests_removing_a_foreign_directory(codebatch: CommandLine, command: str, content: str) -> None:
     make_project(codebatch.directory / "project")
     if content:
         write(codebatch.directory / "project" / "store.json", content)
@@ -182,7 +182,7 @@ def test_nobody_is_told_to_remove_what_is_no_store(codebatch: CommandLine, comma
 
 
 @permissions_bind
-def test_a_store_that_cannot_be_written_is_read_and_refuses_work(tmp_path: Path) -> None:
+def test_read_only_store_answers_queries_and_refuses_work(tmp_path: Path) -> None:
     codebatch = CommandLine(tmp_path, prefix=UNPRIVILEGED)
     make_project(tmp_path / "project")
     ran = codebatch("run", "project", "--json").json

@@ -22,7 +22,7 @@ def test_an_empty_directory_is_nothing_to_do(codebatch: CommandLine) -> None:
         codebatch(*command.split(), "--json")
 
 
-def test_a_tree_of_which_nothing_is_taken_is_nothing_to_do(codebatch: CommandLine) -> None:
+def test_tree_without_selected_files_is_nothing_to_do(codebatch: CommandLine) -> None:
     make_project(codebatch.directory / "project")
     assert codebatch("run", "project", "--include", "*.zig", status=5).notes.count("error:") == 1
     codebatch("run", "project", "--exclude", "*", status=5)
@@ -31,7 +31,7 @@ def test_a_tree_of_which_nothing_is_taken_is_nothing_to_do(codebatch: CommandLin
 
 @permissions_bind
 @pytest.mark.parametrize("what", ["src/main.py", "src"])
-def test_what_cannot_be_read_is_named_and_may_be_left_out(tmp_path: Path, what: str) -> None:
+def test_unreadable_file_is_named_and_may_be_excluded(tmp_path: Path, what: str) -> None:
     codebatch = CommandLine(tmp_path, prefix=UNPRIVILEGED)
     make_project(tmp_path / "project")
     (tmp_path / "project" / what).chmod(0)
@@ -46,7 +46,7 @@ def test_what_cannot_be_read_is_named_and_may_be_left_out(tmp_path: Path, what: 
 
 
 @permissions_bind
-def test_a_tree_that_cannot_be_written_is_run_and_left_as_it_was(tmp_path: Path) -> None:
+def test_read_only_tree_is_analysed_and_unchanged(tmp_path: Path) -> None:
     codebatch = CommandLine(tmp_path, prefix=UNPRIVILEGED)
     project = make_project(tmp_path / "project")
     for path in (*project.rglob("*"), project):
@@ -65,7 +65,7 @@ def test_a_tree_that_cannot_be_written_is_run_and_left_as_it_was(tmp_path: Path)
     }
 
 
-def test_a_hundred_thousand_nested_brackets_are_a_result_or_a_failure_record(codebatch: CommandLine) -> None:
+def test_deeply_nested_brackets_yield_a_result_or_a_failure(codebatch: CommandLine) -> None:
     deep = 100_000
     for name, text in (
         ("deep.json", "[" * deep + "]" * deep),
@@ -87,7 +87,7 @@ def test_a_hundred_thousand_nested_brackets_are_a_result_or_a_failure_record(cod
     assert "fine.py" not in failed
 
 
-def test_five_hundred_levels_of_directories_are_walked(codebatch: CommandLine) -> None:
+def test_deeply_nested_directories_are_analysed(codebatch: CommandLine) -> None:
     levels = 500
     fd = os.open(codebatch.directory, os.O_RDONLY)
     for name in ("deep", *["dir"] * levels):
@@ -117,7 +117,7 @@ def test_a_file_of_100_megabytes_is_stored_and_classified(codebatch: CommandLine
     assert about["class"] != "text"
 
 
-def test_a_file_that_keeps_changing_fails_the_snapshot_and_one_that_stops_does_not(codebatch: CommandLine) -> None:
+def test_constantly_changing_file_fails_the_snapshot_until_it_stops(codebatch: CommandLine) -> None:
     """A writer replaces the file without pause while codebatch reads it: either it fell between two writes, or it says
     so. Whatever was stored is one whole version."""
     versions = {bytes([65 + n]) * 3_000_000 for n in range(4)}
@@ -148,7 +148,7 @@ def test_a_file_that_keeps_changing_fails_the_snapshot_and_one_that_stops_does_n
     assert codebatch("snapshot", "source", "--json").json["bytes"] == 3_000_000
 
 
-def test_special_files_are_skipped_and_told(codebatch: CommandLine) -> None:
+def test_special_files_are_skipped_and_reported(codebatch: CommandLine) -> None:
     make_project(codebatch.directory / "project")
     os.mkfifo(codebatch.directory / "project" / "pipe")
     os.symlink("nowhere", codebatch.directory / "project" / "dangling")
@@ -160,14 +160,14 @@ def test_special_files_are_skipped_and_told(codebatch: CommandLine) -> None:
     assert codebatch("files", "--why", "project/pipe", "--json").json["included"] is False
 
 
-def test_a_named_file_that_is_neither_file_nor_directory_is_refused(codebatch: CommandLine) -> None:
+def test_named_special_file_is_rejected(codebatch: CommandLine) -> None:
     os.mkfifo(codebatch.directory / "pipe")
     for path in ("pipe", "/dev/null", "nowhere", "\udcff", "x" * 300, "", "a\x01b"):
         codebatch("run", path, "--json", status=2)
     assert not (codebatch.directory / ".codebatch").exists()
 
 
-def test_a_file_that_kills_its_worker_is_a_failure_with_evidence_and_resume_settles_it(codebatch: CommandLine) -> None:
+def test_file_that_kills_its_worker_is_a_failure_that_resume_retries(codebatch: CommandLine) -> None:
     """The limit of time is what kills here: it is set far below what the file takes."""
     make_project(codebatch.directory / "project")
     write(codebatch.directory / "project" / "long.py", "x = [" + "[1, 'a'], " * 40_000 + "]\n")
@@ -186,7 +186,7 @@ def test_a_file_that_kills_its_worker_is_a_failure_with_evidence_and_resume_sett
     assert [row for row in codebatch("errors", "--json").records if row["kind"] == "failure"] == []
 
 
-def test_a_run_that_is_hung_up_on_ends(codebatch: CommandLine) -> None:
+def test_run_ends_on_hangup(codebatch: CommandLine) -> None:
     make_project(codebatch.directory / "project")
     process = codebatch.start("run", "project")
     process.send_signal(signal.SIGHUP)

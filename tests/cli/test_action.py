@@ -95,7 +95,7 @@ class Runner:
             name, condition = step.members["name"], step.members.get("if", "")
             outcome = "skipped"
             if _holds(condition, inputs, outcomes) and (is_well or "always()" in condition):
-                own = {key: _filled(value, inputs) for key, value in step.environment.items()}
+                own = {key: _expand_inputs(value, inputs) for key, value in step.environment.items()}
                 outcome = self._do(step, name, {**environment, **own}, inputs["store"])
             is_well &= outcome != "failure"
             outcomes[step.members.get("id", name)] = outcome
@@ -122,7 +122,7 @@ class Runner:
         return "success"
 
 
-def _filled(text: str, inputs: dict[str, str]) -> str:
+def _expand_inputs(text: str, inputs: dict[str, str]) -> str:
     return _EXPRESSION.sub(lambda found: inputs[found[1].removeprefix("inputs.")], text)
 
 
@@ -159,7 +159,7 @@ def _pull_request(origin: Path, path: str, text: str) -> str:
     return git(origin, "rev-parse", "HEAD")
 
 
-def test_a_request_fails_for_what_it_adds_and_for_nothing_else(runner: Runner) -> None:
+def test_pull_request_fails_only_for_findings_that_it_adds(runner: Runner) -> None:
     main = git(runner.origin, "rev-parse", "main")
     done = ["success"] * 6
     first = runner.job(main, "refs/heads/main")
@@ -183,7 +183,7 @@ def test_a_request_fails_for_what_it_adds_and_for_nothing_else(runner: Runner) -
     assert (worse["Check"], worse["Write SARIF"], worse["Upload SARIF"]) == ("failure", "skipped", "skipped")
 
 
-def test_what_to_fetch_is_said_where_the_clone_has_too_little(runner: Runner) -> None:
+def test_shallow_clone_without_base_gets_a_fetch_depth_hint(runner: Runner) -> None:
     """The store knows another commit alone, and the one that the request begins at is not in a clone of depth 1."""
     runner.job(git(runner.origin, "rev-parse", "main~1"), "refs/heads/main")
     outcomes = runner.job(_pull_request(runner.origin, "b.py", "def f(:\n"), "refs/pull/1/merge", "main")

@@ -48,7 +48,7 @@ READING = {
 
 
 @pytest.mark.parametrize("command", READING)
-def test_standard_output_is_one_json_document_under_json(ran: Ran, command: str) -> None:
+def test_json_option_prints_one_json_document(ran: Ran, command: str) -> None:
     answer = ran.codebatch(*command.split(), "--store", ran.store, "--json").json
     assert len(answer["records"] if isinstance(answer, dict) and "records" in answer else answer) >= READING[command]
     words = itertools.takewhile(lambda word: not word.startswith("-"), command.split())
@@ -62,7 +62,7 @@ def test_standard_output_is_one_json_document_under_json(ran: Ran, command: str)
 
 
 @pytest.mark.parametrize("command", READING)
-def test_a_reader_that_leaves_after_one_line_is_no_error(ran: Ran, command: str) -> None:
+def test_closed_pipe_after_one_line_is_no_error(ran: Ran, command: str) -> None:
     ended = ran.codebatch.shell(f"codebatch {command} --store '{ran.store}' | head -1")
     (line,) = ended.lines
     assert line == line.rstrip() != ""
@@ -70,7 +70,7 @@ def test_a_reader_that_leaves_after_one_line_is_no_error(ran: Ran, command: str)
     assert ended.stderr == b"" or "--explain" in command, "which tells there what was read"
 
 
-def test_options_may_stand_before_a_group_within_it_and_after_it(ran: Ran) -> None:
+def test_common_options_are_accepted_before_and_after_subcommands(ran: Ran) -> None:
     whole = ran.codebatch("batch", "list", "--store", "store", "--json").stdout
     assert ran.codebatch("--store", "store", "--json", "batch", "list").stdout == whole
     assert ran.codebatch("batch", "--store", "store", "--json", "list").stdout == whole
@@ -85,7 +85,7 @@ def test_quiet_leaves_standard_error_empty(codebatch: CommandLine) -> None:
     assert codebatch("batch", "init", "-q").stderr == b""
 
 
-def test_verbose_says_which_store_and_how_much_of_it_was_read(ran: Ran) -> None:
+def test_verbose_reports_the_store_and_the_files_read(ran: Ran) -> None:
     asked = ran.codebatch("query", "outputs", "--store", "store", "-v")
     assert asked.stdout == ran.codebatch("query", "outputs", "--store", "store").stdout
     store, read = asked.notes.splitlines()[-2:]
@@ -98,7 +98,7 @@ def test_verbose_says_which_store_and_how_much_of_it_was_read(ran: Ran) -> None:
     assert ran.codebatch("pipelines", "-v", "-q").notes == ""
 
 
-def test_the_worst_findings_are_by_severity_then_path_whatever_task_tells_them(codebatch: CommandLine) -> None:
+def test_worst_findings_are_sorted_by_severity_then_path(codebatch: CommandLine) -> None:
     write(codebatch.directory / "tree" / "a.py", "def f():\n    return g\n")
     write(codebatch.directory / "tree" / "b.py", "x = (\n")
     codebatch("run", "tree", "-q")
@@ -107,7 +107,7 @@ def test_the_worst_findings_are_by_severity_then_path_whatever_task_tells_them(c
     assert [path.strip() for path, _ in worst] == ["a.py:2:12", "b.py:2:1"]
 
 
-def test_a_snapshot_is_shown_by_any_name_with_its_entries_where_they_are_asked_for(ran: Ran) -> None:
+def test_snapshot_show_accepts_any_reference_and_lists_files(ran: Ran) -> None:
     shown = ran.codebatch("snapshot", "show", ran.snapshot_id[:8], "--store", "store", "--json").json
     assert (shown["snapshot_id"], shown["files"]) == (ran.snapshot_id, 9)
     assert shown["source"]["roots"] == [str(ran.project)]
@@ -118,7 +118,7 @@ def test_a_snapshot_is_shown_by_any_name_with_its_entries_where_they_are_asked_f
     assert "src/main.py" in lines
 
 
-def test_an_object_is_the_bytes_of_its_file(ran: Ran) -> None:
+def test_cat_object_prints_the_bytes_of_a_file(ran: Ran) -> None:
     content = (ran.project / "logo.bin").read_bytes()
     digest = hashlib.sha256(content).hexdigest()
     assert ran.codebatch("cat-object", digest, "--store", "store").stdout == content
@@ -129,7 +129,7 @@ def test_an_object_is_the_bytes_of_its_file(ran: Ran) -> None:
         assert ran.codebatch("cat-object", wrong, "--store", "store", "--json", status=2).error["code"] == code
 
 
-def test_a_rule_is_shown_with_its_reason_and_how_often_it_was_found(ran: Ran) -> None:
+def test_rules_show_has_the_explanation_and_the_findings_count(ran: Ran) -> None:
     rule = ran.codebatch("rules", "show", "F401", "--store", "store", "--json").json
     found = ran.codebatch("query", "diagnostics", "--code", "F401", "--store", "store", "--json").records
     assert (rule["name"], rule["severity"], rule["findings"]) == ("unused-import", "warning", len(found))
@@ -139,7 +139,7 @@ def test_a_rule_is_shown_with_its_reason_and_how_often_it_was_found(ran: Ran) ->
     assert f"2 findings in batch {ran.batch_id}" in ran.codebatch("rules", "show", "F401", "--store", "store").lines
 
 
-def test_a_rule_is_shown_without_a_count_where_none_is_known(codebatch: CommandLine) -> None:
+def test_rules_show_omits_the_count_without_lint_results(codebatch: CommandLine) -> None:
     assert codebatch("rules", "show", "todo-comment", "--json").json["summary"]
     write(codebatch.directory / "a.py", "import os\n")
     codebatch("run", ".", "--pipeline", "parse", "-q")
@@ -150,18 +150,18 @@ def test_a_rule_is_shown_without_a_count_where_none_is_known(codebatch: CommandL
     assert "codebatch rules list" in codebatch("rules", "show", "zzz", status=2).notes
 
 
-def test_every_rule_of_ruff_can_be_shown(codebatch: CommandLine) -> None:
+def test_every_listed_ruff_rule_is_known_to_ruff(codebatch: CommandLine) -> None:
     known = {row["code"] for row in json.loads(codebatch.shell("ruff rule --all --output-format json").stdout)}
     listed = codebatch("rules", "list", "--json").json
     assert [row["code"] for row in listed if row["tool"] == "ruff" and row["code"] not in known] == []
 
 
-def test_a_batch_is_shown_by_its_id_as_by_the_option(ran: Ran) -> None:
+def test_batch_show_accepts_the_id_as_argument_or_option(ran: Ran) -> None:
     by_id = ran.codebatch("batch", "show", ran.batch_id, "--store", "store", "--json")
     assert by_id.stdout == ran.codebatch("batch", "show", "--batch", ran.batch_id, "--store", "store", "--json").stdout
 
 
-def test_shards_that_are_ready_are_those_that_are_open(codebatch: CommandLine) -> None:
+def test_shards_status_ready_equals_open(codebatch: CommandLine) -> None:
     make_project(codebatch.directory / "project")
     codebatch("snapshot", "project", "-q")
     codebatch("batch", "init", "-q")
@@ -169,7 +169,7 @@ def test_shards_that_are_ready_are_those_that_are_open(codebatch: CommandLine) -
     assert len(codebatch(*asked, "ready").json) == len(codebatch(*asked, "open").json) == 1
 
 
-def test_a_name_that_is_no_utf8_is_found_by_every_reading_command(ran: Ran) -> None:
+def test_path_that_is_not_utf8_is_found_by_every_reading_command(ran: Ran) -> None:
     name = b"caf\xe9.py"
     encoded = base64.b64encode(name).decode()
     found = {row.get("path_b64") for row in ran.codebatch("files", "--store", "store", "--json").records}
@@ -187,7 +187,7 @@ def test_a_name_that_is_no_utf8_is_found_by_every_reading_command(ran: Ran) -> N
     assert missing.error["code"] == "invalid_input"
 
 
-def test_names_and_messages_of_a_tree_cannot_steer_a_terminal(codebatch: CommandLine) -> None:
+def test_control_characters_in_names_and_messages_are_escaped(codebatch: CommandLine) -> None:
     """Each is one line and holds no escape sequence, whatever a file is called; in JSON it is called what it is."""
     name = "\x1b]0;mine\x07\x1b[2J\na\u202eb\x9b.py"
     write(codebatch.directory / "project" / name, "def f(:\n")
@@ -211,7 +211,7 @@ def test_names_and_messages_of_a_tree_cannot_steer_a_terminal(codebatch: Command
     assert {record["path"] for record in codebatch("errors", "--json").records} == {name}
 
 
-def test_a_directory_whose_name_is_no_utf8_can_be_run(codebatch: CommandLine) -> None:
+def test_directory_whose_name_is_not_utf8_can_be_run(codebatch: CommandLine) -> None:
     root = os.fsencode(codebatch.directory) + b"/d\xe9p\xf4t"
     os.mkdir(root)
     with open(root + b"/a.py", "wb") as file:
@@ -222,21 +222,21 @@ def test_a_directory_whose_name_is_no_utf8_can_be_run(codebatch: CommandLine) ->
         codebatch(*command.split(), "--json")
 
 
-def test_output_survives_a_terminal_that_knows_ascii_only(ran: Ran) -> None:
+def test_commands_work_in_an_ascii_locale(ran: Ran) -> None:
     ascii_only = CommandLine(ran.codebatch.directory, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"})
     assert len(ascii_only("files", "--store", "store").lines) == 9
     assert len(ascii_only("files", "--store", "store", "--json").records) == 9
     ascii_only("inspect", "Grüße, Welt.py", "--store", "store")
 
 
-def test_inspect_takes_a_path_as_seen_from_where_one_stands(ran: Ran) -> None:
+def test_inspect_accepts_paths_relative_to_the_current_directory(ran: Ran) -> None:
     expected = ran.codebatch("inspect", "src/main.py", "--store", "store").stdout
     for path, cwd in (("main.py", "src"), ("../src/main.py", "web"), ("./src/main.py", ""), ("src/../src/main.py", "")):
         assert ran.codebatch("inspect", path, "--store", ran.store, cwd=ran.project / cwd).stdout == expected
     assert ran.codebatch("inspect", ran.project / "src" / "main.py", "--store", "store").stdout == expected
 
 
-def test_a_path_that_stands_for_two_files_is_said_to(codebatch: CommandLine) -> None:
+def test_ambiguous_path_is_noted(codebatch: CommandLine) -> None:
     below = codebatch.directory / "below"
     for place in (below.parent, below, below / "below"):
         write(place / "a.py", "x = 1\n")
@@ -253,7 +253,7 @@ def test_a_path_that_stands_for_two_files_is_said_to(codebatch: CommandLine) -> 
         assert (f", ignoring {other}\n" in asked.notes) if other else ("ignoring" not in asked.notes)
 
 
-def test_that_there_is_nothing_is_a_note_and_no_data(codebatch: CommandLine) -> None:
+def test_empty_answer_prints_a_note_and_no_data(codebatch: CommandLine) -> None:
     codebatch("init")
     assert codebatch("snapshot", "list").stdout == codebatch("batch", "list").stdout == b""
     write(codebatch.directory / "a.txt", "a\n")
@@ -267,7 +267,7 @@ def test_that_there_is_nothing_is_a_note_and_no_data(codebatch: CommandLine) -> 
         assert (ended.stdout, ended.notes) == (b"", said), command
 
 
-def test_filters_narrow_what_is_queried(ran: Ran) -> None:
+def test_filters_select_matching_records(ran: Ran) -> None:
     def query(*arguments: str) -> list[dict[str, object]]:
         found = ran.codebatch("query", *arguments, "--store", "store", "--json").records
         assert isinstance(found, list)
@@ -297,7 +297,7 @@ def test_filters_narrow_what_is_queried(ran: Ran) -> None:
     assert paths == sorted(paths), "by path"
 
 
-def test_an_option_of_other_nouns_is_refused_with_their_names(ran: Ran) -> None:
+def test_option_of_other_record_kinds_is_rejected_with_a_hint(ran: Ran) -> None:
     error = ran.codebatch("query", "edges", "--severity=x", "--store", "store", "--json", status=2).error
     assert error["message"] == "--severity cannot be used with edges"
     assert error["hint"] == "available in: query outputs, query diagnostics, query stats"
@@ -307,7 +307,7 @@ def test_an_option_of_other_nouns_is_refused_with_their_names(ran: Ran) -> None:
     assert ran.codebatch(*asked, status=2).error["message"] == "no record can match all filters"
 
 
-def test_a_language_that_no_file_is_of_is_said(ran: Ran) -> None:
+def test_language_without_files_is_noted(ran: Ran) -> None:
     ended = ran.codebatch("query", "files", "--lang", "Python", "--store", "store")
     assert (ended.lines, ended.notes.startswith("no Python files in the batch; its languages: ")) == ([], True)
 
@@ -333,13 +333,13 @@ def test_counts_agree_between_commands(ran: Ran) -> None:
     }
 
 
-def test_numbers_stand_to_the_right_and_words_to_the_left(ran: Ran) -> None:
+def test_table_numbers_are_right_aligned_and_words_left_aligned(ran: Ran) -> None:
     header, *rows = ran.codebatch("tasks", "--store", "store").lines
     assert len({len(line) for line in (header, *rows)}) == 1, "the last column holds numbers: all lines end together"
     assert all(row.split()[0] == row[: len(row.split()[0])] for row in rows)
 
 
-def test_a_batch_is_answered_for_before_it_is_merged_as_after(codebatch: CommandLine) -> None:
+def test_answers_are_the_same_before_and_after_the_merge(codebatch: CommandLine) -> None:
     make_project(codebatch.directory / "project")
     codebatch("run", "project")
     asked = ("query outputs", "summary", "errors", "files", "top", "inspect src/main.py", "tasks", "shards --task lint")
@@ -350,7 +350,7 @@ def test_a_batch_is_answered_for_before_it_is_merged_as_after(codebatch: Command
 
 
 @pytest.mark.parametrize("content", ["words\n", None], ids=["one file of text", "no file"])
-def test_an_output_without_records_is_a_sound_file_of_nothing(codebatch: CommandLine, content: str | None) -> None:
+def test_output_without_records_is_a_valid_empty_file(codebatch: CommandLine, content: str | None) -> None:
     (codebatch.directory / "tree").mkdir()
     if content is not None:
         write(codebatch.directory / "tree" / "notes.txt", content)
@@ -379,5 +379,5 @@ def test_an_output_without_records_is_a_sound_file_of_nothing(codebatch: Command
         ("hotspots --limit 1001", "invalid value for '--limit': 1001 is not in the range 1<=x<=1000"),
     ],
 )
-def test_the_messages_of_click_are_kept(codebatch: CommandLine, words: str, told: str) -> None:
+def test_range_errors_use_the_messages_of_click(codebatch: CommandLine, words: str, told: str) -> None:
     assert codebatch(*words.split(), "--json", status=2).error["message"] == told

@@ -28,7 +28,7 @@ _A = b"import os\n"
 _ERROR = b"def f(:\n"
 
 
-class Told:
+class CommandOutput:
     """The answer of a command, and what it wrote to standard error."""
 
     def __init__(self, answer: str, notes: str) -> None:
@@ -49,12 +49,12 @@ class Commands:
         self.project = project
         self._capfd = capfd
 
-    def __call__(self, *words: str, status: int = 0) -> Told:
+    def __call__(self, *words: str, status: int = 0) -> CommandOutput:
         self._capfd.readouterr()
         returned = run_to_exit_status(cli, [*words[:1], "--store", str(self.project.store), *words[1:]])
         answer, notes = self._capfd.readouterr()
         assert returned == status, notes
-        return Told(answer, notes)
+        return CommandOutput(answer, notes)
 
     def batches(self) -> list[str]:
         return sorted(path.name for path in (self.project.store / "batches").glob("batch-*"))
@@ -78,11 +78,11 @@ def commands(project: Project, capfd: pytest.CaptureFixture[str]) -> Commands:
     return Commands(project, capfd)
 
 
-def _added(told: Told) -> list[tuple[str, str]]:
+def _added(told: CommandOutput) -> list[tuple[str, str]]:
     return [(row["path"], row["code"]) for row in told.json["added"]]
 
 
-def test_base_without_a_batch_is_run_once_and_the_work_tree_stays(project: Project, commands: Commands) -> None:
+def test_base_without_batch_is_analysed_once_outside_the_worktree(project: Project, commands: Commands) -> None:
     (head,) = commands.batches()
     (project.tree / "a.py").write_bytes(b"edited = 1\n")
     parent = git(project.tree, "rev-parse", "HEAD~1")
@@ -99,7 +99,7 @@ def test_base_without_a_batch_is_run_once_and_the_work_tree_stays(project: Proje
     assert "is run" not in again.notes
 
 
-def test_both_sides_of_a_diff_are_run(project: Project, commands: Commands) -> None:
+def test_diff_analyses_both_commits(project: Project, commands: Commands) -> None:
     told = commands("diff", "HEAD~3", "HEAD~1", "--json")
     assert _added(told) == [("a.py", "F401"), ("c.py", "F401")]
     assert told.json["complete"]
@@ -120,12 +120,12 @@ def test_both_sides_of_a_diff_are_run(project: Project, commands: Commands) -> N
         (("check", "HEAD", "HEAD~1"), "new-error      0      0  passed"),
     ],
 )
-def test_every_command_that_takes_a_side_runs_a_commit(words: tuple[str, ...], told: str, commands: Commands) -> None:
+def test_every_comparing_command_analyses_a_given_commit(words: tuple[str, ...], told: str, commands: Commands) -> None:
     assert told in commands(*words).answer
     assert len(commands.batches()) > 1
 
 
-def test_batches_of_commits_are_neither_the_latest_nor_the_one_before(project: Project, commands: Commands) -> None:
+def test_batches_of_commits_are_neither_latest_nor_its_predecessor(project: Project, commands: Commands) -> None:
     (first,) = commands.batches()
     project.write({"d.py": b"y = 1\n"})
     second = project.run().id
@@ -134,7 +134,7 @@ def test_batches_of_commits_are_neither_the_latest_nor_the_one_before(project: P
     assert (answer["old_batch_id"], answer["new_batch_id"]) == (first, second)
 
 
-def test_tree_of_a_base_that_is_run_itself_is_one_before(project: Project, commands: Commands) -> None:
+def test_checked_out_commit_that_is_run_becomes_a_predecessor(project: Project, commands: Commands) -> None:
     commands("check", "HEAD~1", status=1)
     for name in ("HEAD~1", "main"):
         git(project.tree, "checkout", "-q", name)
@@ -146,7 +146,7 @@ def test_tree_of_a_base_that_is_run_itself_is_one_before(project: Project, comma
         )
 
 
-def test_batch_under_the_same_tasks_is_preferred_to_a_later_one(project: Project, commands: Commands) -> None:
+def test_batch_with_the_same_tasks_is_preferred_to_a_later_batch(project: Project, commands: Commands) -> None:
     (head,) = commands.batches()
     git(project.tree, "checkout", "-q", "HEAD~1")
     same = project.run().id
@@ -156,7 +156,7 @@ def test_batch_under_the_same_tasks_is_preferred_to_a_later_one(project: Project
     assert answer["old_batch_id"] == same
 
 
-def test_batch_of_a_commit_does_not_answer_for_the_project(
+def test_batch_of_a_commit_is_not_the_default_of_the_project(
     project: Project, commands: Commands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not even if the run of the project was stopped, and only a part of it was run since."""
@@ -174,7 +174,7 @@ def test_batch_of_a_commit_does_not_answer_for_the_project(
 @pytest.mark.parametrize(
     "name", ["HEAD~1", "HEAD^", "@~1", "other", "v1-ü", "refs/tags/v1-ü", "HEAD", "@", "HEAD^{/m}"]
 )
-def test_commit_has_many_names(name: str, project: Project, commands: Commands) -> None:
+def test_commit_can_be_given_by_any_git_name(name: str, project: Project, commands: Commands) -> None:
     git(project.tree, "branch", "other", "HEAD~1")
     git(project.tree, "tag", "-a", "-m", "m", "v1-ü", "HEAD~2")
     wanted = git(project.tree, "rev-parse", f"{name}^{{commit}}")
@@ -202,7 +202,7 @@ def test_commit_has_many_names(name: str, project: Project, commands: Commands) 
         ("x" * 5000, "invalid_id"),
     ],
 )
-def test_name_that_is_no_commit_is_refused(name: str, code: str, project: Project, commands: Commands) -> None:
+def test_unknown_commit_name_is_rejected(name: str, code: str, project: Project, commands: Commands) -> None:
     for words in (("check", "--json", "--", name), ("diff", "--json", "--", name, "HEAD")):
         error = json.loads(commands(*words, status=2).notes)["error"]
         assert (error["code"], "no batch or commit" in error["message"]) == (code, True)
@@ -211,12 +211,12 @@ def test_name_that_is_no_commit_is_refused(name: str, code: str, project: Projec
     assert not (project.tree / "hit").exists()
 
 
-def test_range_gets_a_hint_to_name_its_ends(commands: Commands) -> None:
+def test_commit_range_gets_a_hint_to_give_both_ends(commands: Commands) -> None:
     assert "give both ends as arguments: HEAD~1 HEAD\n" in commands("diff", "HEAD~1...HEAD", status=2).notes
 
 
 @pytest.mark.parametrize("name", ["latest", "batch-", "2"])
-def test_name_of_a_batch_and_of_a_commit_is_the_batch_and_a_note_says_so(
+def test_name_of_a_batch_and_a_commit_resolves_to_the_batch_with_a_note(
     name: str, project: Project, commands: Commands
 ) -> None:
     (batch,) = commands.batches()
@@ -230,7 +230,7 @@ def test_name_of_a_batch_and_of_a_commit_is_the_batch_and_a_note_says_so(
     assert "and to a git commit" not in commands("diff", batch, batch).notes
 
 
-def test_name_of_several_batches_and_of_a_commit_is_the_commit(project: Project, commands: Commands) -> None:
+def test_name_of_several_batches_and_a_commit_resolves_to_the_commit(project: Project, commands: Commands) -> None:
     project.write({"d.py": b"y = 1\n"})
     project.run()
     git(project.tree, "branch", "batch", "HEAD~2")
@@ -239,9 +239,7 @@ def test_name_of_several_batches_and_of_a_commit_is_the_commit(project: Project,
     assert told.json["base"]["commit"] == git(project.tree, "rev-parse", "HEAD~2")
 
 
-def test_base_that_was_stopped_is_run_to_its_end(
-    commands: Commands, project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupted_base_is_resumed(commands: Commands, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """A killed run leaves a batch of the commit without results. It must not answer for the commit."""
     with monkeypatch.context() as patch:
         patch.setattr(ExecutionSettings, "execute", lambda *_: RunOutcome(130, 0, 0))
@@ -252,7 +250,7 @@ def test_base_that_was_stopped_is_run_to_its_end(
     assert len(commands.batches()) == 2
 
 
-def test_batch_of_a_changed_tree_does_not_stand_for_its_commit(project: Project, commands: Commands) -> None:
+def test_batch_of_a_dirty_worktree_is_not_used_for_its_commit(project: Project, commands: Commands) -> None:
     git(project.tree, "checkout", "-q", "HEAD~1")
     project.write({"z.py": _ERROR})
     dirty = project.run().id
@@ -265,7 +263,9 @@ def test_batch_of_a_changed_tree_does_not_stand_for_its_commit(project: Project,
     assert ("b.py", "syntax-error") in _added(told)
 
 
-def test_commit_is_restricted_as_the_other_side_is(tmp_path: Path, project: Project, commands: Commands) -> None:
+def test_commit_has_the_path_restriction_of_the_other_batch(
+    tmp_path: Path, project: Project, commands: Commands
+) -> None:
     project.commit({"src/a.py": b"import os\n", "lib/b.py": b"import re\n"})
     project.commit({"src/a.py": b"import sys\n", "lib/b.py": b"import json\n"})
     whole = project.run().id
@@ -276,7 +276,7 @@ def test_commit_is_restricted_as_the_other_side_is(tmp_path: Path, project: Proj
     assert ("lib/b.py", "F401") in _added(commands("diff", "HEAD~1", whole, "--json"))
 
 
-def test_files_of_a_commit_are_chosen_by_the_patterns_of_the_other_side(project: Project, commands: Commands) -> None:
+def test_files_of_a_commit_are_selected_by_patterns_of_the_other_batch(project: Project, commands: Commands) -> None:
     """Also those of a side that was itself run for a comparison: only the batch of the work tree knows the patterns."""
     shutil.rmtree(project.store)
     commands("run", str(project.tree), "--exclude", "a.py", "-q")
@@ -287,7 +287,7 @@ def test_files_of_a_commit_are_chosen_by_the_patterns_of_the_other_side(project:
     assert ("a.py", "F401") in _added(commands("diff", "HEAD~3", whole, "--json"))
 
 
-def test_odd_commits_are_run(project: Project, commands: Commands) -> None:
+def test_root_and_empty_commits_are_analysed(project: Project, commands: Commands) -> None:
     """The first one, one that changes nothing, and one without a file."""
     root = git(project.tree, "rev-list", "--max-parents=0", "HEAD")
     assert commands("check", root, "--json", status=1).json["counts"]["new"] == 3
@@ -297,7 +297,7 @@ def test_odd_commits_are_run(project: Project, commands: Commands) -> None:
     assert commands("check", empty, "--json", status=1).json["counts"]["new"] == 3
 
 
-def test_commit_that_cannot_be_run_is_an_error_unless_there_is_any_batch_of_it(
+def test_commit_that_cannot_be_analysed_needs_an_existing_batch(
     project: Project, commands: Commands, tmp_path: Path
 ) -> None:
     git(project.tree, "update-index", "--add", "--cacheinfo", f"160000,{git(project.tree, 'rev-parse', 'HEAD')},sub")
@@ -322,7 +322,7 @@ def test_commit_that_cannot_be_run_is_an_error_unless_there_is_any_batch_of_it(
     assert f"comparing with {other.id}, an existing batch of this commit" in told.notes
 
 
-def test_own_tasks_that_changed_are_not_run_under_older_ones(project: Project, commands: Commands) -> None:
+def test_commit_is_not_analysed_if_custom_tasks_have_changed(project: Project, commands: Commands) -> None:
     project.write(
         {
             "codebatch.toml": b"[tasks.own]\npython = 'own.py:task'\n",
@@ -337,7 +337,7 @@ def test_own_tasks_that_changed_are_not_run_under_older_ones(project: Project, c
     assert "hint: analyse the files again first: codebatch run ." in notes
 
 
-def test_shallow_clone_says_how_to_fetch_more(
+def test_unknown_commit_in_a_shallow_clone_gets_a_fetch_hint(
     project: Project, commands: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     git(tmp_path, "clone", "-q", "--depth=1", f"file://{project.tree}", "shallow")
@@ -348,7 +348,7 @@ def test_shallow_clone_says_how_to_fetch_more(
     assert "git fetch --unshallow" in notes
 
 
-def test_outside_of_a_work_tree_only_batches_are_sides(
+def test_diff_outside_of_a_worktree_accepts_only_batches(
     project: Project, commands: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bare, unborn, nowhere = (tmp_path / name for name in ("bare", "unborn", "nowhere"))
@@ -365,7 +365,7 @@ def test_outside_of_a_work_tree_only_batches_are_sides(
     commands("diff", batch, batch)
 
 
-def test_commit_of_another_repository_is_not_run_in_the_tree_of_the_batch(
+def test_commit_of_another_repository_is_rejected(
     project: Project, commands: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (batch,) = commands.batches()
@@ -376,7 +376,7 @@ def test_commit_of_another_repository_is_not_run_in_the_tree_of_the_batch(
     assert f"the commit is not in the git repository of {project.tree}" in notes
 
 
-def test_commit_is_not_run_in_another_store(project: Project, commands: Commands, tmp_path: Path) -> None:
+def test_commit_is_not_analysed_in_the_base_store(project: Project, commands: Commands, tmp_path: Path) -> None:
     shutil.copytree(project.store, tmp_path / "base-store")
     base = ("--base-store", str(tmp_path / "base-store"))
     assert "no batch of HEAD~1" in commands("diff", "HEAD~1", "latest", *base, status=2).notes
@@ -390,16 +390,14 @@ def test_commit_is_not_run_in_another_store(project: Project, commands: Commands
         assert store.side("HEAD~2").question.batch.about.pipeline == "full"
 
 
-def test_commit_beside_a_snapshot_without_a_batch_is_run_under_the_tasks_of_the_latest(
-    project: Project, commands: Commands
-) -> None:
+def test_commit_compared_with_a_snapshot_uses_the_tasks_of_latest(project: Project, commands: Commands) -> None:
     project.write({"d.py": b"y = 1\n"})
     snapshot = commands("snapshot", str(project.tree), "--json").json["snapshot_id"]
     answer = commands("diff", "HEAD~1", snapshot, "--kind", "file", "--json").json
     assert [row["path"] for row in answer["added"]] == ["b.py", "d.py"]
 
 
-def test_from_python_a_side_is_found_and_check_runs_it(project: Project, commands: Commands) -> None:
+def test_python_side_finds_a_batch_and_check_analyses_the_commit(project: Project, commands: Commands) -> None:
     with (
         codebatch.open(project.store, project=project.tree) as store,
         pytest.raises(codebatch.UnknownId, match="no batch of HEAD~1"),
@@ -410,7 +408,7 @@ def test_from_python_a_side_is_found_and_check_runs_it(project: Project, command
         assert store.side("HEAD~1").question.batch.about.commit == git(project.tree, "rev-parse", "HEAD~1")
 
 
-def test_two_processes_that_run_one_base_share_it(codebatch: CommandLine, tmp_path: Path) -> None:
+def test_concurrent_checks_share_the_batch_of_the_base(codebatch: CommandLine, tmp_path: Path) -> None:
     project = Project(codebatch.directory, [{b"a.py": b"x = 1\n"}, {b"a.py": _A}])
     command = CommandLine(project.tree)
     command("run", ".", "-q", "--store", project.store)

@@ -51,11 +51,13 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
         ("app/db/models.py/", []),
     ],
 )
-def test_files_are_offered_up_to_where_their_paths_part(named: CommandLine, word: str, found: list[str]) -> None:
+def test_completion_offers_paths_up_to_their_first_difference(named: CommandLine, word: str, found: list[str]) -> None:
     assert files_beginning(open_store(named.directory / "store"), "@main", word) == found
 
 
-def test_files_are_offered_as_seen_from_here(named: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_completion_offers_paths_relative_to_the_current_directory(
+    named: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = open_store(named.directory / "store")
     monkeypatch.chdir(named.directory / "tree" / "app")
     assert files_beginning(store, "@main", "d") == ["db/model_fields.py", "db/models.py"]
@@ -63,7 +65,7 @@ def test_files_are_offered_as_seen_from_here(named: CommandLine, monkeypatch: py
     assert files_beginning(store, "@web", "") == ["web/view.py"]
 
 
-def test_batches_are_offered_by_their_names_and_ids(named: CommandLine) -> None:
+def test_completion_offers_batches_by_name_and_id(named: CommandLine) -> None:
     store = open_store(named.directory / "store")
     latest, at_main, at_web, *ids = batches_beginning(store, "")
     assert (latest, at_main, at_web) == ("latest", "@main", "@web")
@@ -85,7 +87,7 @@ def test_batches_are_offered_by_their_names_and_ids(named: CommandLine) -> None:
         ("inspect a", "tree", ""),
     ],
 )
-def test_what_a_shell_could_take_for_more_is_not_offered_and_no_error_told(
+def test_completion_omits_unsafe_names_and_ignores_errors(
     named: CommandLine, words: str, store: str, offered: str
 ) -> None:
     given = ["codebatch", *words.split(" ")]
@@ -99,7 +101,7 @@ def test_what_a_shell_could_take_for_more_is_not_offered_and_no_error_told(
     assert (ended.text.split(), ended.stderr) == (offered.split(), b"")
 
 
-def test_a_name_is_one_word_though_bash_makes_two_of_it() -> None:
+def test_batch_name_split_by_bash_is_joined() -> None:
     words = {"COMP_WORDS": "codebatch\ninspect\n--batch\n@\nmain\na", "COMP_CWORD": "5"}
     environment = {"_CODEBATCH_COMPLETE": "bash_complete", **words}
     join_names(environment)
@@ -109,7 +111,7 @@ def test_a_name_is_one_word_though_bash_makes_two_of_it() -> None:
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 @pytest.mark.parametrize(("words", "replies"), [("--batch @ m", ["@main"]), ("--batch @ main app/d", None)])
-def test_bash_is_offered_what_it_asked_for(named: CommandLine, words: str, replies: list[str] | None) -> None:
+def test_completion_works_in_bash(named: CommandLine, words: str, replies: list[str] | None) -> None:
     """Its words as bash itself takes a line apart: `@` is one."""
     given = ["codebatch", "inspect", *words.split()]
     script = f"""eval "$(codebatch completion bash)"

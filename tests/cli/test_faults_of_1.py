@@ -40,7 +40,7 @@ def made(codebatch: CommandLine) -> CommandLine:
 
 
 @pytest.mark.parametrize("files", [0, 1])
-def test_a_finished_batch_is_complete_however_few_its_files(codebatch: CommandLine, files: int) -> None:
+def test_finished_batch_with_few_files_is_completed(codebatch: CommandLine, files: int) -> None:
     (codebatch.directory / "tree").mkdir()
     for number in range(files):
         write(codebatch.directory / "tree" / f"{number}.py", "x = 1\n")
@@ -51,7 +51,7 @@ def test_a_finished_batch_is_complete_however_few_its_files(codebatch: CommandLi
     assert [row["status"] for row in codebatch("batch", "list", "--json").json] == ["COMPLETED"]
 
 
-def test_shards_that_run_are_told(codebatch: CommandLine) -> None:
+def test_shards_lists_running_shards(codebatch: CommandLine) -> None:
     write(codebatch.directory / "tree" / "a.py", "x = 1\n")
     wait = codebatch.directory / "go"
     write_own_task(codebatch.directory, "wait", _WAIT % str(wait))
@@ -66,7 +66,7 @@ def test_shards_that_run_are_told(codebatch: CommandLine) -> None:
     assert len(codebatch(*asked, "done").json) == 1
 
 
-def test_only_a_diagnostic_counts_as_one(ran: Ran) -> None:
+def test_counts_of_diagnostics_include_only_diagnostics(ran: Ran) -> None:
     diagnostics = ran.codebatch("query", "diagnostics", "--store", "store", "--json").records
     summary = ran.codebatch("summary", "--store", "store", "--json").json
     assert sum(summary["severities"].values()) == summary["totals"]["diagnostics"] == len(diagnostics)
@@ -74,7 +74,7 @@ def test_only_a_diagnostic_counts_as_one(ran: Ran) -> None:
     assert "none" not in ran.codebatch("top", "--by", "code", "--store", "store").text
 
 
-def test_inspect_shows_all_there_is_with_names(codebatch: CommandLine) -> None:
+def test_inspect_with_all_names_every_symbol(codebatch: CommandLine) -> None:
     write(codebatch.directory / "tree" / ".a.py", "".join(f"def f{n}():\n    pass\n" for n in range(120)))
     codebatch("run", "tree", "-q")
     shown = codebatch("inspect", ".a.py", "--all").text
@@ -84,11 +84,11 @@ def test_inspect_shows_all_there_is_with_names(codebatch: CommandLine) -> None:
 
 
 @pytest.mark.parametrize("command", ["run", "resume"])
-def test_under_json_standard_output_is_json_alone(made: CommandLine, command: str) -> None:
+def test_run_and_resume_print_only_json_with_json_option(made: CommandLine, command: str) -> None:
     assert made(command, "--json").json["success"] is True
 
 
-def test_what_cannot_be_done_is_no_success(codebatch: CommandLine) -> None:
+def test_run_of_an_unknown_task_fails(codebatch: CommandLine) -> None:
     make_project(codebatch.directory / "tree")
     codebatch("snapshot", "tree", "-q")
     codebatch("batch", "init", "-q")
@@ -96,7 +96,7 @@ def test_what_cannot_be_done_is_no_success(codebatch: CommandLine) -> None:
     assert codebatch("status", "--json").json["status"] == "PENDING"
 
 
-def test_a_task_that_is_run_alone_says_what_it_says_beside_all_others(codebatch: CommandLine) -> None:
+def test_task_run_alone_has_the_same_result_as_in_the_pipeline(codebatch: CommandLine) -> None:
     make_project(codebatch.directory / "tree")
     codebatch("snapshot", "tree", "-q")
     codebatch("batch", "init", "-q")
@@ -107,7 +107,7 @@ def test_a_task_that_is_run_alone_says_what_it_says_beside_all_others(codebatch:
     assert codebatch(*asked).json == alone != []
 
 
-def test_what_failed_and_was_done_again_has_failed_no_longer(codebatch: CommandLine) -> None:
+def test_shard_that_succeeds_on_retry_is_not_failed(codebatch: CommandLine) -> None:
     write(codebatch.directory / "tree" / "a.py", "x = 1\n")
     fine = codebatch.directory / "fine"
     write_own_task(codebatch.directory, "once", _FAIL % str(fine))
@@ -122,14 +122,14 @@ def test_what_failed_and_was_done_again_has_failed_no_longer(codebatch: CommandL
 
 
 @pytest.mark.parametrize("wrong", ["--batch nope", "--task nope", "--kind sym"])
-def test_a_question_for_what_is_not_there_is_an_error(made: CommandLine, wrong: str) -> None:
+def test_query_for_unknown_values_is_an_error(made: CommandLine, wrong: str) -> None:
     assert made("query", "outputs", *wrong.split(), "--json", status=2).error["message"]
 
 
 # -- The cache, here the index ----------------------------------------------------------------------------------------
 
 
-def test_an_index_changes_no_answer_and_hides_no_damage(made: CommandLine) -> None:
+def test_index_changes_no_answer_and_hides_no_damage(made: CommandLine) -> None:
     asked: list[tuple[str, ...]] = [
         ("query", noun, "--json") for noun in ("outputs", "diagnostics", "symbols", "edges", "stats")
     ]
@@ -147,7 +147,7 @@ def test_an_index_changes_no_answer_and_hides_no_damage(made: CommandLine) -> No
         assert made(*each, status=4).error["code"] == "store_corrupt"
 
 
-def test_each_batch_has_an_index_of_its_own(made: CommandLine) -> None:
+def test_each_batch_has_its_own_index(made: CommandLine) -> None:
     write(made.directory / "tree" / "b.py", "def g():\n    pass\n")
     made("run", "tree", "-q")
     made("index-build", "-q")
@@ -159,7 +159,7 @@ def test_each_batch_has_an_index_of_its_own(made: CommandLine) -> None:
         assert made("index-build", "--batch", batch, "--verify", "-q").status == 0
 
 
-def test_a_path_of_any_length_is_in_the_index(codebatch: CommandLine) -> None:
+def test_index_contains_long_paths_and_names(codebatch: CommandLine) -> None:
     deep = "/".join(["d" * 200] * 4)
     write(codebatch.directory / "tree" / deep / "a.py", f"class {'C' * 450}:\n    pass\n")
     codebatch("run", "tree", "-q")
@@ -171,14 +171,14 @@ def test_a_path_of_any_length_is_in_the_index(codebatch: CommandLine) -> None:
 # -- Gates, api, errors -----------------------------------------------------------------------------------------------
 
 
-def test_every_gate_is_listed_explained_and_run_by_its_old_id(made: CommandLine) -> None:
+def test_every_self_test_accepts_its_old_id(made: CommandLine) -> None:
     for gate in made("gate", "list", "--json").json:
         for alias in gate["aliases"]:
             assert made("gate", "explain", alias, "--json").json["gate_id"] == gate["gate_id"]
     assert made("gate", "run", "P2-G1", "--json").json["passed"] is True
 
 
-def test_a_batch_that_never_ran_passes_no_gate_about_what_was_done(codebatch: CommandLine) -> None:
+def test_batch_that_never_ran_fails_the_plan_covered_self_test(codebatch: CommandLine) -> None:
     write(codebatch.directory / "tree" / "a.py", "x = 1\n")
     codebatch("snapshot", "tree", "-q")
     codebatch("batch", "init", "-q")
@@ -205,24 +205,24 @@ def test_a_batch_that_never_ran_passes_no_gate_about_what_was_done(codebatch: Co
         "diagnose",
     ],
 )
-def test_every_error_is_json_and_a_store_that_is_not_there_is_not_made(codebatch: CommandLine, command: str) -> None:
+def test_missing_store_is_a_json_error_and_is_not_created(codebatch: CommandLine, command: str) -> None:
     asked = codebatch(*command.split(), "--store", "typo", "--json", status=4)
     assert asked.error["code"] == "store_not_found"
     assert list(codebatch.directory.iterdir()) == []
 
 
-def test_an_unknown_pipeline_is_an_error_as_json(codebatch: CommandLine) -> None:
+def test_unknown_pipeline_is_a_json_error(codebatch: CommandLine) -> None:
     assert codebatch("pipeline", "nope", "--json", status=2).error["message"]
 
 
-def test_a_store_is_made_of_nothing_but_an_empty_directory(codebatch: CommandLine) -> None:
+def test_store_is_not_created_in_a_directory_with_files(codebatch: CommandLine) -> None:
     write(codebatch.directory / "full" / "kept", "kept")
     assert "not empty" in codebatch("snapshot", "full", "--store", "full", "--json", status=4).error["message"]
     assert [path.name for path in (codebatch.directory / "full").iterdir()] == ["kept"]
 
 
 @pytest.mark.parametrize("chosen", ["../../escaped", "has space/slash", ""])
-def test_nobody_chooses_an_id(codebatch: CommandLine, chosen: str) -> None:
+def test_id_option_is_rejected(codebatch: CommandLine, chosen: str) -> None:
     write(codebatch.directory / "tree" / "a.py", "x = 1\n")
     assert codebatch("snapshot", "tree", "--id", chosen, "--json", status=2).error["hint"].startswith("ids cannot")
     codebatch("snapshot", "tree", "-q")
@@ -230,7 +230,7 @@ def test_nobody_chooses_an_id(codebatch: CommandLine, chosen: str) -> None:
     assert not (codebatch.directory.parent / "escaped").exists()
 
 
-def test_all_that_is_stored_is_what_its_schema_says(ran: Ran) -> None:
+def test_stored_records_conform_to_the_schema(ran: Ran) -> None:
     schema = jsonschema.Draft202012Validator(json.loads((SCHEMAS / "record.json").read_bytes()))
     kinds = set()
     for record in ran.codebatch("query", "outputs", "--store", "store", "--json").records:
@@ -242,7 +242,7 @@ def test_all_that_is_stored_is_what_its_schema_says(ran: Ran) -> None:
     assert "store-stats" in json.dumps(told["commands"])
 
 
-def test_a_reader_that_leaves_does_not_end_a_run(codebatch: CommandLine) -> None:
+def test_closed_standard_output_does_not_end_a_run(codebatch: CommandLine) -> None:
     make_project(codebatch.directory / "tree")
     process = codebatch.start("run", "tree", "-v")
     assert process.stdout is not None
@@ -252,7 +252,7 @@ def test_a_reader_that_leaves_does_not_end_a_run(codebatch: CommandLine) -> None
 
 
 @pytest.mark.parametrize("damage", ["remove", "cut", "change"])
-def test_an_object_that_is_not_what_it_was_is_found(made: CommandLine, damage: str) -> None:
+def test_diagnose_finds_damaged_and_missing_objects(made: CommandLine, damage: str) -> None:
     (pack,) = (made.directory / ".codebatch" / "objects").glob("*.pack")
     pack.chmod(0o600)
     content = bytearray(pack.read_bytes())

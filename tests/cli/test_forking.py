@@ -13,7 +13,7 @@ from .process import SCRIPT, CommandLine
 ENVIRONMENT = {"PATH": os.environ["PATH"], "LC_ALL": LOCALE}
 
 
-def test_it_says_what_the_script_says(ran: Ran) -> None:
+def test_forked_command_has_the_output_of_the_script(ran: Ran) -> None:
     of_its_own = CommandLine(ran.codebatch.directory, prefix=("env",))
     for status, words in (
         (0, ("--version",)),
@@ -26,13 +26,13 @@ def test_it_says_what_the_script_says(ran: Ran) -> None:
         assert (forked.stdout, forked.stderr) == (script.stdout, script.stderr)
 
 
-def test_what_is_said_of_the_interpreter_is_the_scripts_alone(tmp_path: Path) -> None:
+def test_command_with_interpreter_variables_is_not_forked(tmp_path: Path) -> None:
     for name in ("PYTHONPATH", "LC_CTYPE", "LANG"):
         assert run_forked([SCRIPT, "--version"], tmp_path, {**ENVIRONMENT, name: "C"}, 9.0) is None
     assert run_forked([SCRIPT, "--version"], tmp_path, {**ENVIRONMENT, "CODEBATCH_STORE": "x"}, 9.0) is not None
 
 
-def test_one_is_run_at_a_time_and_a_killed_one_tells_it(tmp_path: Path) -> None:
+def test_fork_server_runs_one_command_at_a_time_and_reports_a_kill(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     with open(os.devnull, "r+b") as nothing, open(reading, "rb"), open(writing, "wb") as full:
         os.write(writing, bytes(fcntl.fcntl(writing, fcntl.F_GETPIPE_SZ)))

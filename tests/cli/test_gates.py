@@ -28,47 +28,53 @@ def store(ran: Ran, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def copied(ran: Ran) -> CommandLine:
+def project_command_line(ran: Ran) -> CommandLine:
     """The command line in the project."""
     return CommandLine(ran.project)
 
 
-def test_a_sound_store_passes_under_every_name_of_all(copied: CommandLine, store: Path) -> None:
-    told = copied("gate-bundle", "release", "--store", store, "--json").json
+def test_intact_store_passes_every_group_that_has_all_self_tests(
+    project_command_line: CommandLine, store: Path
+) -> None:
+    told = project_command_line("gate-bundle", "release", "--store", store, "--json").json
     _check_schema(told)
     assert (told["bundle_name"], told["passed"], told["failed_count"]) == ("release", True, 0)
     assert told["results"][0]["context"]["store"] == str(store)
     skipped = [result["gate_id"] for result in told["results"] if result["outcome"] == "skipped"]
     assert skipped == ["index-equals-scan", "index-rebuilt"]
-    assert copied("gate", "bundle", "--store", store).lines[-1] == "12 passed", "one of them has made an index"
+    assert project_command_line("gate", "bundle", "--store", store).lines[-1] == "12 passed", (
+        "one of them has made an index"
+    )
 
 
-def test_a_gate_that_fails_ends_with_1_and_says_what_where_and_what_to_do(copied: CommandLine, store: Path) -> None:
+def test_failed_self_test_exits_with_1_and_prints_location_and_hint(
+    project_command_line: CommandLine, store: Path
+) -> None:
     write(store / "stray", "")
-    ended = copied("gate", "run", "P2-G6", "--store", store, status=1)
+    ended = project_command_line("gate", "run", "P2-G6", "--store", store, status=1)
     assert ended.lines[0].startswith("failed   no-foreign-files           1 failure; ")
     assert ended.lines[1:] == [
         "    stray: not part of the store layout",
         f"      hint: move it away: {store / 'stray'}",
     ]
-    told = copied("gate-run", "truth-guard", "--store", store, "--json", status=1).json
+    told = project_command_line("gate-run", "truth-guard", "--store", store, "--json", status=1).json
     _check_schema(told)
     assert (told["gate_id"], told["failures"][0]["location"]) == ("no-foreign-files", "stray")
     (store / "store.json").write_text("{")
-    told = copied("gate-bundle", "--store", store, "--fail-fast", "--json", status=1).json
+    told = project_command_line("gate-bundle", "--store", store, "--fail-fast", "--json", status=1).json
     assert [result["gate_id"] for result in told["results"]] == ["store-schema"]
 
 
-def test_hints_name_the_store_that_was_named(copied: CommandLine, store: Path) -> None:
-    copied("batch", "init", "--pipeline", "parse", "--store", store)
-    told = copied("gate-run", "plan-covered", "--store", store, "--json", status=1).json
+def test_hints_of_self_tests_name_the_given_store(project_command_line: CommandLine, store: Path) -> None:
+    project_command_line("batch", "init", "--pipeline", "parse", "--store", store)
+    told = project_command_line("gate-run", "plan-covered", "--store", store, "--json", status=1).json
     assert told["failures"][0]["suggestion"].endswith(f"{told['context']['batch_id']} --store {store}")
-    ended = copied("gate-run", "outputs-match", "--store", store, "-q", status=3)
+    ended = project_command_line("gate-run", "outputs-match", "--store", store, "-q", status=3)
     assert ended.lines[0].endswith(f" --store {store}")
     assert ended.notes == "incomplete: skipped outputs-match\n"
 
 
-def test_without_a_store_what_needs_one_is_skipped_and_told(codebatch: CommandLine) -> None:
+def test_self_tests_that_need_a_store_are_skipped_without_a_store(codebatch: CommandLine) -> None:
     ended = codebatch("gate-bundle", "-q")
     assert ended.lines[-1] == "1 passed, 11 skipped"
     assert ended.notes.startswith("incomplete: skipped store-schema, ")
@@ -78,7 +84,7 @@ def test_without_a_store_what_needs_one_is_skipped_and_told(codebatch: CommandLi
     assert not (codebatch.directory / "none").exists()
 
 
-def test_gates_are_listed_and_explained_without_a_store(codebatch: CommandLine) -> None:
+def test_self_tests_are_listed_and_explained_without_a_store(codebatch: CommandLine) -> None:
     told = codebatch("gate", "list", "--json")
     jsonschema.validate(told.json, json.loads((SCHEMAS / "gate-list-answer.json").read_bytes()))
     assert [each["gate_id"] for each in told.json if "P1-G1" in each["aliases"]] == ["store-schema"]

@@ -65,7 +65,7 @@ def test_help_explains_the_command_and_every_option(
     assert names - set(re.findall(r"(?<![\w-])--?\w[\w-]*", shown.text)) <= not_listed
 
 
-def test_the_list_of_commands_fits_a_screen(codebatch: CommandLine) -> None:
+def test_main_help_fits_one_screen(codebatch: CommandLine) -> None:
     lines = CommandLine(codebatch.directory, {"COLUMNS": "80"})("--help").lines
     assert len(lines) <= 40
     assert max(map(len, lines)) <= 80
@@ -75,7 +75,7 @@ def test_the_list_of_commands_fits_a_screen(codebatch: CommandLine) -> None:
     assert "  All commands: codebatch help commands. Topics: codebatch help." in lines
 
 
-def test_all_commands_and_their_common_options_are_pages(codebatch: CommandLine) -> None:
+def test_help_pages_list_all_commands_and_common_options(codebatch: CommandLine) -> None:
     page = codebatch("help", "commands").text
     listed = [tuple(words.split()) for words in re.findall(r"^\| ([a-z][a-z -]*?) +\| ", page, re.MULTILINE)]
     of_alias = {words for words in every_command() if words[:1] == ("gate",) and len(words) == 2}
@@ -86,13 +86,13 @@ def test_all_commands_and_their_common_options_are_pages(codebatch: CommandLine)
     assert "Case is ignored." in page
 
 
-def test_the_list_and_the_help_of_a_command_have_one_text() -> None:
+def test_command_list_and_command_help_have_the_same_summary() -> None:
     for section in SECTIONS.values():
         for name, (_, text) in section.items():
             assert text.startswith("Same as ") or summary_of(command_of((name,))) == text
 
 
-def test_help_lists_common_options_last_and_in_short(codebatch: CommandLine) -> None:
+def test_help_lists_common_options_last_and_briefly(codebatch: CommandLine) -> None:
     own, common = codebatch("findings", "--help").text.split("Common options:")
     assert "--severity" in own
     assert "--batch" not in own
@@ -102,16 +102,16 @@ def test_help_lists_common_options_last_and_in_short(codebatch: CommandLine) -> 
     assert "Case is ignored" not in common
 
 
-def test_the_short_help_option_says_the_same(codebatch: CommandLine) -> None:
+def test_short_help_option_equals_the_long_option(codebatch: CommandLine) -> None:
     assert codebatch("-h").stdout == codebatch("--help").stdout
 
 
-def test_without_a_command_help_is_the_answer(codebatch: CommandLine) -> None:
+def test_invocation_without_command_prints_help(codebatch: CommandLine) -> None:
     assert codebatch().stdout == codebatch("--help").stdout
 
 
 @pytest.mark.parametrize("command", ["snapshot list", "snapshot show", "batch list", "batch show"])
-def test_the_names_of_codebatch_1_are_the_same_commands(ran: Ran, command: str) -> None:
+def test_command_names_of_codebatch_1_are_aliases(ran: Ran, command: str) -> None:
     old = command.replace(" ", "-")
     for more in ((), ("--json",)):
         asked = ("--store", "store", *more)
@@ -120,20 +120,20 @@ def test_the_names_of_codebatch_1_are_the_same_commands(ran: Ran, command: str) 
 
 
 @pytest.mark.parametrize("wrong", ["snapshot . --id mine", "batch init --id mine", "snapshot . --metadata {}"])
-def test_an_option_of_codebatch_1_that_is_gone_says_what_to_do(codebatch: CommandLine, wrong: str) -> None:
+def test_removed_option_of_codebatch_1_gets_a_hint(codebatch: CommandLine, wrong: str) -> None:
     error = codebatch(*wrong.split(), "--json", status=2).error
     assert error["code"] == "usage"
     assert "CodeBatch 1" in error["message"]
     assert "codebatch run PATH --name NAME" in error["hint"]
 
 
-def test_version_is_told(codebatch: CommandLine) -> None:
+def test_version_is_printed(codebatch: CommandLine) -> None:
     assert codebatch("--version").text == codebatch("-V").text == f"codebatch {__version__}\n" == "codebatch 2.0.0\n"
     assert codebatch("version").text.startswith("codebatch 2.0.0 (Python ")
     assert codebatch("version", "--json").json["version"] == __version__
 
 
-def test_help_is_of_topics_and_commands(codebatch: CommandLine) -> None:
+def test_help_accepts_topics_and_commands(codebatch: CommandLine) -> None:
     assert codebatch("help", "batch", "list").text == codebatch("batch", "list", "--help").text
     topics = [topic["topic"] for topic in codebatch("help", "--json").json["topics"]]
     assert topics == [*TOPICS, "commands", "options"]
@@ -145,7 +145,7 @@ def test_help_is_of_topics_and_commands(codebatch: CommandLine) -> None:
     assert codebatch("help", "run", "x", "--json", status=2).error["hint"] == "see: codebatch run --help"
 
 
-def test_low_level_commands_and_old_names_come_last() -> None:
+def test_low_level_commands_and_old_names_are_listed_last() -> None:
     titles = list(SECTIONS)
     assert titles[:4] == ["Analyse", "Query", "Task lists", "Maintain"]
     assert titles[-2:] == [LOW_LEVEL, OLD_NAMES]
@@ -153,7 +153,7 @@ def test_low_level_commands_and_old_names_come_last() -> None:
     assert low_level <= SECTIONS[LOW_LEVEL].keys()
 
 
-def test_help_imports_nothing_of_records(codebatch: CommandLine) -> None:
+def test_help_does_not_import_heavy_modules(codebatch: CommandLine) -> None:
     imported = CommandLine(codebatch.directory, {"PYTHONPROFILEIMPORTTIME": "1"})("--help").notes
     assert "codebatch.cli" in imported
     for heavy in ("msgspec", "zstandard", "lmdb", "psutil", "tree_sitter", "codebatch_workers"):
@@ -175,15 +175,13 @@ def test_help_imports_nothing_of_records(codebatch: CommandLine) -> None:
         ("tree", "files"),
     ],
 )
-def test_a_mistyped_command_is_met_with_the_one_that_was_meant(
-    codebatch: CommandLine, mistyped: str, meant: str
-) -> None:
+def test_mistyped_command_gets_a_suggestion(codebatch: CommandLine, mistyped: str, meant: str) -> None:
     ended = codebatch(*mistyped.split(), status=2)
     assert ended.notes.splitlines()[0].endswith(f"did you mean {meant!r}?")
     assert meant in codebatch(*mistyped.split(), "--json", status=2).error["message"]
 
 
-def test_lines_of_code_are_a_statement_that_works(ran: Ran) -> None:
+def test_suggestion_for_loc_is_a_working_sql_statement(ran: Ran) -> None:
     error = ran.codebatch("loc", "--json", status=2).error["message"]
     words = shlex.split(error.partition("did you mean '")[2].removesuffix("'?"))
     assert words[0] == "sql"
@@ -204,11 +202,11 @@ def test_lines_of_code_are_a_statement_that_works(ran: Ran) -> None:
         ("findings --frobnicate", "see: codebatch findings --help"),
     ],
 )
-def test_other_words_are_met_with_ours(codebatch: CommandLine, words: str, hint: str) -> None:
+def test_synonyms_of_commands_and_options_get_a_suggestion(codebatch: CommandLine, words: str, hint: str) -> None:
     assert codebatch(*words.split(), "--json", status=2).error["hint"] == hint
 
 
-def test_on_a_terminal_a_long_list_of_names_is_wrapped_at_them(codebatch: CommandLine) -> None:
+def test_long_list_of_names_is_wrapped_between_names_on_a_terminal(codebatch: CommandLine) -> None:
     shown, _ = on_a_terminal(codebatch, "explain", "NAME", shown="stderr", columns=60, status=2)
     first, *hint = shown.splitlines()
     assert first == "error: 'NAME' is not a command that only reads the store"
@@ -219,7 +217,7 @@ def test_on_a_terminal_a_long_list_of_names_is_wrapped_at_them(codebatch: Comman
     assert " ".join(line.strip() for line in hint) == codebatch("explain", "NAME", status=2).notes.splitlines()[1]
 
 
-def test_what_is_not_near_is_not_suggested(codebatch: CommandLine) -> None:
+def test_dissimilar_command_gets_no_suggestion(codebatch: CommandLine) -> None:
     assert codebatch("frobnicate", status=2).notes.splitlines()[0] == "error: no such command 'frobnicate'"
     commands = {name for section in SECTIONS.values() for name in section}
     assert {line.split()[0] for line in EQUIVALENT_COMMANDS.values()} <= commands
@@ -236,7 +234,7 @@ def test_what_is_not_near_is_not_suggested(codebatch: CommandLine) -> None:
         ("completion bsh", "bash"),
     ],
 )
-def test_a_mistyped_value_is_met_with_the_one_that_was_meant(ran: Ran, wrong: str, meant: str) -> None:
+def test_mistyped_value_gets_a_suggestion(ran: Ran, wrong: str, meant: str) -> None:
     error = ran.codebatch(*wrong.split(), "--store", "store", "--json", status=2).error
     assert error["hint"] == f"did you mean {meant!r}?"
 
@@ -286,7 +284,7 @@ def test_a_mistyped_value_is_met_with_the_one_that_was_meant(ran: Ran, wrong: st
         "batch init --pipeline nope",
     ],
 )
-def test_wrong_usage_ends_with_2_and_says_what_is_wrong(ran: Ran, wrong: str) -> None:
+def test_usage_error_exits_with_2_and_prints_the_cause(ran: Ran, wrong: str) -> None:
     words = wrong.split()
     ended = CommandLine(ran.codebatch.directory, {"CODEBATCH_STORE": str(ran.store)})(*words, status=2)
     if wrong in ("batch", "query", "snapshot"):
@@ -297,7 +295,7 @@ def test_wrong_usage_ends_with_2_and_says_what_is_wrong(ran: Ran, wrong: str) ->
     assert hints == []
 
 
-def test_an_error_in_json_says_the_same_and_its_status(ran: Ran) -> None:
+def test_json_error_has_the_same_message_and_a_code(ran: Ran) -> None:
     for wrong, code in (("status --nope", "usage"), ("frobnicate", "usage"), ("pipeline nope", "invalid_input")):
         plain, as_json = (ran.codebatch(*wrong.split(), *more, status=2) for more in ((), ("--json",)))
         assert plain.notes.splitlines()[0] == f"error: {as_json.error['message']}"
@@ -305,7 +303,7 @@ def test_an_error_in_json_says_the_same_and_its_status(ran: Ran) -> None:
 
 
 @pytest.mark.parametrize("form", ["-o json", "-ojson", "-qo json", "--output json", "--output=json"])
-def test_an_error_is_json_where_the_answer_would_be(ran: Ran, form: str) -> None:
+def test_error_is_json_if_the_answer_would_be_json(ran: Ran, form: str) -> None:
     wrong = ("query", "symbols", "--where", "nme == 'a'", "--store", "store")
     assert ran.codebatch(*wrong, *form.split(), status=2).error["hint"] == "did you mean 'name'?"
     assert ran.codebatch(*wrong, "-o", "jsonl", status=2).notes.startswith("error: ")
@@ -315,7 +313,7 @@ def test_an_error_is_json_where_the_answer_would_be(ran: Ran, form: str) -> None
     ("environment", "lacking"),
     [({}, "COMP_WORDS"), ({"COMP_WORDS": "codebatch"}, "COMP_CWORD"), ({"COMP_WORDS": "", "COMP_CWORD": "x"}, "CWORD")],
 )
-def test_who_would_be_completed_for_and_does_not_say_what_is_told(
+def test_completion_without_its_variables_is_a_usage_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], environment: dict[str, str], lacking: str
 ) -> None:
     monkeypatch.setattr(os, "environ", {**os.environ, **environment, "_CODEBATCH_COMPLETE": "bash_complete"})
@@ -323,14 +321,14 @@ def test_who_would_be_completed_for_and_does_not_say_what_is_told(
     assert lacking in capsys.readouterr().err
 
 
-def test_a_run_that_is_refused_makes_no_store(codebatch: CommandLine) -> None:
+def test_rejected_run_creates_no_store(codebatch: CommandLine) -> None:
     (codebatch.directory / "a.py").write_text("x = 1\n")
     for wrong in ("run nowhere", "run . --pipeline nope", "run . --task nope"):
         codebatch(*wrong.split(), status=2)
         assert not (codebatch.directory / ".codebatch").exists(), wrong
 
 
-def test_a_hint_names_the_store_that_was_named(ran: Ran) -> None:
+def test_hint_names_the_given_store(ran: Ran) -> None:
     ended = ran.codebatch("status", "--batch", "nope", "--store", "store", status=2)
     assert ended.notes.splitlines()[1] == "hint: see: codebatch batch list --store store"
     assert ran.codebatch.shell(ended.notes.splitlines()[1].removeprefix("hint: see: ")).stdout
@@ -338,7 +336,7 @@ def test_a_hint_names_the_store_that_was_named(ran: Ran) -> None:
     assert ended.notes.splitlines()[-1] == f"next: codebatch findings --store {ran.store}"
 
 
-def test_a_bug_ends_with_70_and_a_file_that_holds_the_traceback(
+def test_bug_exits_with_70_and_writes_the_traceback_to_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -362,9 +360,7 @@ def test_a_bug_ends_with_70_and_a_file_that_holds_the_traceback(
     assert (error["code"], error["exit"]) == ("internal", 70)
 
 
-def test_a_refused_call_that_was_given_a_descriptor_is_no_bug(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_os_error_of_a_call_on_a_descriptor_is_no_bug(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with (tmp_path / "file").open("w") as file:
 
         @click.command()
@@ -375,13 +371,13 @@ def test_a_refused_call_that_was_given_a_descriptor_is_no_bug(
     assert capsys.readouterr().err == "error: the disk: Not a directory\n"
 
 
-def test_an_error_is_json_whatever_standard_error_can_be_written_in(tmp_path: Path) -> None:
+def test_json_error_is_valid_with_ascii_standard_error(tmp_path: Path) -> None:
     codebatch = CommandLine(tmp_path, {"PYTHONIOENCODING": "ascii"})
     message = codebatch("ast", "Gr\xfc\xdfe.py", "--json", status=2).error["message"]
     assert message == "Gr\xfc\xdfe.py: No such file or directory"
 
 
-def test_every_error_class_has_a_code_of_its_own_and_an_exit_status() -> None:
+def test_every_error_class_has_a_unique_code_and_an_exit_status() -> None:
     classes: list[type[CodebatchError]] = [CodebatchError]
     for one in classes:
         classes += one.__subclasses__()
@@ -414,7 +410,7 @@ def test_every_error_class_has_a_code_of_its_own_and_an_exit_status() -> None:
         ("[tasks.lint]\noff = ['F401', 'X999']\n", "unknown rule 'X999'"),
     ],
 )
-def test_a_wrong_configuration_is_refused_before_anything_is_written(
+def test_invalid_configuration_is_rejected_before_a_store_is_created(
     codebatch: CommandLine, text: str, said: str
 ) -> None:
     (codebatch.directory / "a.py").write_text("x = 1\n")
@@ -425,7 +421,7 @@ def test_a_wrong_configuration_is_refused_before_anything_is_written(
     assert not (codebatch.directory / ".codebatch").exists()
 
 
-def test_config_show_can_be_pasted_into_the_file(codebatch: CommandLine) -> None:
+def test_config_show_output_is_a_valid_configuration(codebatch: CommandLine) -> None:
     text = (
         "exclude = ['a', 'b c']\njobs = 3\nmemory_mb_max = 500\n[shard]\nfiles_min = 8\n[tasks.lint]\noff = ['F401']\n"
     )
@@ -437,7 +433,7 @@ def test_config_show_can_be_pasted_into_the_file(codebatch: CommandLine) -> None
     assert again["tasks"]["value"] == {"lint": {"off": ["F401"]}}
 
 
-def test_config_show_says_where_each_setting_comes_from(codebatch: CommandLine) -> None:
+def test_config_show_reports_the_origin_of_each_setting(codebatch: CommandLine) -> None:
     (codebatch.directory / "pyproject.toml").write_text("[tool.codebatch]\njobs = 1\nmemory_mb_max = 500\n")
     shown = codebatch("config", "show", "--json").json
     assert shown["jobs"] == {"value": 1, "origin": str(codebatch.directory / "pyproject.toml")}

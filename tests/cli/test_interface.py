@@ -73,7 +73,7 @@ def test_every_command_has_an_answer_with_a_schema() -> None:
     assert commands_alone().keys() == (ANSWERS.keys() - NOT_OF_COMMANDS) | WITHOUT_JSON_OF_OURS
 
 
-def test_the_api_is_all_of_the_command_line_and_the_same_bytes_each_time(codebatch: CommandLine) -> None:
+def test_api_describes_the_whole_command_line_deterministically(codebatch: CommandLine) -> None:
     answer = codebatch("api", "--json")
     assert CommandLine(codebatch.directory, {"PYTHONHASHSEED": "7"})("--json", "api").stdout == answer.stdout
     assert list(codebatch.directory.iterdir()) == []
@@ -96,7 +96,7 @@ def test_the_api_is_all_of_the_command_line_and_the_same_bytes_each_time(codebat
     assert {f"codebatch.{name}/1" for name in ANSWERS} == described["schemas"].keys()
 
 
-def test_no_command_option_or_answer_is_lost(codebatch: CommandLine) -> None:
+def test_no_command_option_or_answer_was_removed(codebatch: CommandLine) -> None:
     """Each line of the golden file is a name of a command, `*` for all of them, its answer and its options."""
     described = codebatch("api", "--json").json
     there = {"*": ("-", {name for option in described["options"] for name in option["names"]})}
@@ -124,7 +124,7 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("is_merged", [True, False], ids=["merged", "not merged"])
 @pytest.mark.parametrize("name", sorted(EXPLAINED))
-def test_a_reading_command_reads_what_is_told_of_it_and_nothing_else(
+def test_reading_command_reads_only_the_files_that_explain_lists(
     ran: Ran, worked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_merged: bool
 ) -> None:
     store = whole = worked if name.startswith("work-") else ran.store
@@ -149,7 +149,7 @@ def test_a_reading_command_reads_what_is_told_of_it_and_nothing_else(
     assert [path for path in read if not any(fnmatch.fnmatch(path, pattern) for pattern in told)] == []
 
 
-def test_what_is_no_reading_command_is_not_explained(codebatch: CommandLine) -> None:
+def test_explain_rejects_other_than_reading_commands(codebatch: CommandLine) -> None:
     assert codebatch("explain", "query", "outputs").stdout == codebatch("explain", "query-outputs").stdout
     assert codebatch("explain", "sumary", status=2).notes.endswith("hint: did you mean 'summary'?\n")
     assert codebatch("explain", "gc", "--json", status=2).error["hint"].startswith("one of: ast, ")
@@ -157,19 +157,19 @@ def test_what_is_no_reading_command_is_not_explained(codebatch: CommandLine) -> 
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_completes_our_words(codebatch: CommandLine, shell: str) -> None:
+def test_completion_prints_a_script_for_each_shell(codebatch: CommandLine, shell: str) -> None:
     script = codebatch("completion", shell).text
     assert f"_CODEBATCH_COMPLETE={shell}_complete" in script
     assert codebatch("completion", shell, "--json").json["script"].splitlines() == script.splitlines()
 
 
-def test_a_word_is_completed(codebatch: CommandLine) -> None:
+def test_partial_command_is_completed(codebatch: CommandLine) -> None:
     asked = {"_CODEBATCH_COMPLETE": "bash_complete", "COMP_WORDS": "codebatch sta", "COMP_CWORD": "1"}
     ended = CommandLine(codebatch.directory, asked)()
     assert (ended.stdout, ended.stderr) == (b"plain,status\n", b"")
 
 
-def test_commands_are_completed_with_their_text_and_old_names_are_not(codebatch: CommandLine) -> None:
+def test_completion_offers_commands_with_summary_but_no_old_names(codebatch: CommandLine) -> None:
     asked = {"_CODEBATCH_COMPLETE": "fish_complete", "COMP_WORDS": "codebatch sel", "COMP_CWORD": "sel"}
     told = CommandLine(codebatch.directory, asked)().text
     assert told == "plain,selftest\tRun self-tests on the store, a batch and this installation\n"

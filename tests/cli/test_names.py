@@ -13,7 +13,7 @@ def project(codebatch: CommandLine) -> CommandLine:
     return codebatch
 
 
-def test_run_names_its_batch_and_every_command_takes_the_name(project: CommandLine) -> None:
+def test_run_names_its_batch_and_every_command_accepts_the_name(project: CommandLine) -> None:
     first = project("run", "tree", "--pipeline", "parse", "--name", "before", "--json").json["batch_id"]
     write(project.directory / "tree" / "a.py", "x = 2\n")
     second = project("run", "tree", "--pipeline", "parse", "--name", "after", "--json").json["batch_id"]
@@ -38,7 +38,7 @@ def test_run_names_its_batch_and_every_command_takes_the_name(project: CommandLi
     assert project("summary", "--batch", "@before", "--json", status=2).error["code"] == "unknown_id"
 
 
-def test_name_of_an_older_batch_moves_which_is_told_to_all(project: CommandLine) -> None:
+def test_name_of_an_older_batch_moves_to_the_new_batch_with_a_note(project: CommandLine) -> None:
     first = project("run", "tree", "--pipeline", "parse", "--name", "x", "--json").json["batch_id"]
     assert "@x" not in project("run", "tree", "--pipeline", "parse", "--name", "x").notes, "it has it already"
     write(project.directory / "tree" / "a.py", "x = 2\n")
@@ -46,7 +46,7 @@ def test_name_of_an_older_batch_moves_which_is_told_to_all(project: CommandLine)
     assert second.notes == f"@x is now {second.json['batch_id']} (was {first})\n"
 
 
-def test_what_is_no_name_is_refused_before_anything_is_done(project: CommandLine) -> None:
+def test_invalid_batch_name_is_rejected_before_a_store_is_created(project: CommandLine) -> None:
     for wrong in ("", "@x", "../x"):
         error = project("run", "tree", "--name", wrong, "--json", status=2).error
         assert error["code"] == "invalid_id"

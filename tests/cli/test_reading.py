@@ -9,7 +9,7 @@ from .test_help import command_of
 from .test_interface import commands_alone
 
 
-def test_every_reading_command_explains_itself_and_no_other_does() -> None:
+def test_only_reading_commands_have_the_explain_option() -> None:
     able = {
         name
         for name, words in commands_alone().items()
@@ -18,7 +18,7 @@ def test_every_reading_command_explains_itself_and_no_other_does() -> None:
     assert able == EXPLAINED
 
 
-def test_what_was_read_is_told_beside_the_answer(ran: Ran) -> None:
+def test_explain_option_reports_files_read_on_standard_error(ran: Ran) -> None:
     """Also to who wants no notes, and where the answer is an error."""
     words = ("query", "symbols", "--path", "main", "--json", "-q", "--store", str(ran.store))
     plain, explained = ran.codebatch(*words), ran.codebatch(*words, "--explain")

@@ -16,7 +16,7 @@ from codebatch_workers.syntax.language.languages import every_language
 from .process import CommandLine, write
 
 
-def test_example_works_as_it_is_written(codebatch: CommandLine) -> None:
+def test_generated_rule_works_without_changes(codebatch: CommandLine) -> None:
     for name in ("a.go", "b.go", "c.py", "d.md", "node_modules/e.py", "node_modules/f.py", "node_modules/g.py"):
         write(codebatch.directory / name, "")
     made = codebatch("rules", "new", "no-print", "--json").json
@@ -26,7 +26,7 @@ def test_example_works_as_it_is_written(codebatch: CommandLine) -> None:
     assert codebatch("rules", "new", "other", "--json", status=2).error["message"] == "a rule 'other' already exists"
 
 
-def test_there_is_an_example_for_each_language_and_it_holds(tmp_path: Path) -> None:
+def test_generated_rule_of_each_language_passes_its_examples(tmp_path: Path) -> None:
     for language in every_language():
         new_rule(tmp_path, f"rule-{language}", language)
     tried = try_rules(load_configuration(tmp_path).settings.tasks["lint"], (), seconds=60)["rules"]
@@ -42,7 +42,7 @@ def test_there_is_an_example_for_each_language_and_it_holds(tmp_path: Path) -> N
         ("pyproject.toml", b"[tool.codebatch]\njobs = 2\n[tool.other]\nx = 1\n"),
     ],
 )
-def test_what_is_there_stays_to_the_byte(tmp_path: Path, name: str, before: bytes) -> None:
+def test_rules_new_appends_without_changing_existing_bytes(tmp_path: Path, name: str, before: bytes) -> None:
     path = tmp_path / name
     path.write_bytes(before)
     old = load_configuration(tmp_path).settings
@@ -66,7 +66,7 @@ def test_what_is_there_stays_to_the_byte(tmp_path: Path, name: str, before: byte
         '[tasks]\nlint = {off = ["F401"]}',
     ],
 )
-def test_what_cannot_be_gone_on_from_is_left_alone(tmp_path: Path, before: str) -> None:
+def test_configuration_that_cannot_be_extended_is_not_changed(tmp_path: Path, before: str) -> None:
     (tmp_path / "codebatch.toml").write_text(before)
     with pytest.raises(InvalidInput, match="cannot add \\[\\[tasks"):
         new_rule(tmp_path, "new-rule", "python")
@@ -74,13 +74,13 @@ def test_what_cannot_be_gone_on_from_is_left_alone(tmp_path: Path, before: str) 
 
 
 @pytest.mark.parametrize("rule_id", ["../x", 'a"b', "a\nb", "", "A", "x" * 300 + "!", "mixed-line-endings", "F401"])
-def test_id_that_can_be_none_is_refused(tmp_path: Path, rule_id: str) -> None:
+def test_invalid_rule_id_is_rejected(tmp_path: Path, rule_id: str) -> None:
     with pytest.raises(InvalidInput):
         new_rule(tmp_path, rule_id, "python")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_is_written_through_a_link_or_for_no_language(tmp_path: Path) -> None:
+def test_rules_new_rejects_symbolic_links_and_unknown_languages(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="in a language that custom rules support"):
         new_rule(tmp_path, "a", None)
     (tmp_path / "other.toml").write_text("jobs = 2\n")
@@ -97,7 +97,7 @@ def test_nothing_is_written_through_a_link_or_for_no_language(tmp_path: Path) ->
         ("severity = 1", 'for example: severity = "warning"; '),
     ],
 )
-def test_rule_that_is_written_wrongly_is_told_how_it_is_written(tmp_path: Path, line: str, hint: str) -> None:
+def test_invalid_existing_rule_gets_a_hint_with_the_correct_form(tmp_path: Path, line: str, hint: str) -> None:
     head = '[[tasks.lint.rules]]\nid = "a"\nlanguage = "python"\npattern = "f()"\n'
     for table, told in ((f'{head}message = "m"\n{line}\n', hint), (head, "for example: message = ")):
         (tmp_path / "codebatch.toml").write_text(table)
@@ -108,7 +108,7 @@ def test_rule_that_is_written_wrongly_is_told_how_it_is_written(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("before", [b"", b"jobs = 2\n"])
-def test_where_the_disk_is_full_nothing_is_changed(tmp_path: Path, before: bytes) -> None:
+def test_full_disk_leaves_the_configuration_unchanged(tmp_path: Path, before: bytes) -> None:
     path = tmp_path / "codebatch.toml"
     if before:
         path.write_bytes(before)

@@ -109,25 +109,25 @@ def ended(running: Running) -> int:
     return end.exit_status
 
 
-def test_the_exit_status_is_told(stage: Stage) -> None:
+def test_exit_status_is_reported(stage: Stage) -> None:
     running = stage.start("exit 7", Exits(7))
     assert stage.all_of(running) == b""
     assert ended(running) == 7
 
 
-def test_a_signal_is_told_as_a_negative_status(stage: Stage) -> None:
+def test_signal_is_reported_as_a_negative_status(stage: Stage) -> None:
     running = stage.start("kill -SEGV $$", Exits(-signal.SIGSEGV))
     stage.all_of(running)
     assert ended(running) == -signal.SIGSEGV
 
 
-def test_all_that_was_written_before_the_end_is_read(stage: Stage) -> None:
+def test_output_before_the_end_is_read_completely(stage: Stage) -> None:
     running = stage.start("echo out; echo err >&2; echo out", Writes(b"out\nerr\nout\n"))
     assert stage.all_of(running) == b"out\nerr\nout\n"
     assert ended(running) == 0
 
 
-def test_without_output_there_is_nothing_to_read_and_it_runs(stage: Stage) -> None:
+def test_silent_command_has_no_output_and_runs(stage: Stage) -> None:
     running = stage.start("sleep 1000", Takes(LONG))
     running.wait(0.01, None)
     assert (running.read(), running.poll()) == (b"", False)
@@ -135,7 +135,7 @@ def test_without_output_there_is_nothing_to_read_and_it_runs(stage: Stage) -> No
     assert ended(running) == -signal.SIGKILL
 
 
-def test_who_closes_its_output_runs_on(stage: Stage) -> None:
+def test_command_that_closes_its_output_continues(stage: Stage) -> None:
     running = stage.start("echo bye; exec >&- 2>&-; sleep 0.2; exit 3", Writes(b"bye\n"), Takes(0.2), Exits(3))
     stage.wait_output(running, b"bye\n")
     running.wait(0.01, None)
@@ -145,7 +145,7 @@ def test_who_closes_its_output_runs_on(stage: Stage) -> None:
     assert ended(running) == 3
 
 
-def test_it_ends_by_a_signal_to_its_group(stage: Stage) -> None:
+def test_signal_to_the_group_ends_the_command(stage: Stage) -> None:
     running = stage.start("echo on; sleep 1000; true", Writes(b"on\n"), Takes(LONG))
     stage.wait_output(running, b"on\n")
     running.signal(signal.SIGTERM)
@@ -153,7 +153,7 @@ def test_it_ends_by_a_signal_to_its_group(stage: Stage) -> None:
     assert ended(running) == -signal.SIGTERM
 
 
-def test_who_ignores_the_signal_is_killed(stage: Stage) -> None:
+def test_command_that_ignores_the_signal_is_killed(stage: Stage) -> None:
     script = "trap '' TERM; echo on; while :; do sleep 0.1; done"
     running = stage.start(script, Ignores(signal.SIGTERM), Writes(b"on\n"), Takes(LONG))
     stage.wait_output(running, b"on\n")
@@ -165,7 +165,7 @@ def test_who_ignores_the_signal_is_killed(stage: Stage) -> None:
     assert ended(running) == -signal.SIGKILL
 
 
-def test_the_end_is_that_of_the_command_and_not_of_who_holds_its_output(stage: Stage) -> None:
+def test_background_process_does_not_delay_the_end_of_a_command(stage: Stage) -> None:
     running = stage.start("sleep 1000 & echo started", Leaves("sleep"), Writes(b"started\n"))
     assert stage.all_of(running) == b"started\n"
     assert running.has_company()
@@ -174,7 +174,7 @@ def test_the_end_is_that_of_the_command_and_not_of_who_holds_its_output(stage: S
     assert ended(running) == 0
 
 
-def test_who_made_its_own_session_is_left_and_named(stage: Stage) -> None:
+def test_process_in_a_session_of_its_own_is_left_and_named(stage: Stage) -> None:
     running = stage.start("setsid sleep 1000 & sleep 0.1", Leaves("sleep", is_detached=True), Takes(0.1))
     stage.all_of(running)
     (left,) = running.end(everything=False, seconds=PATIENCE_SECONDS)
@@ -184,7 +184,7 @@ def test_who_made_its_own_session_is_left_and_named(stage: Stage) -> None:
     assert ended(running) == 0
 
 
-def test_everything_that_detached_itself_can_be_ended(stage: Stage) -> None:
+def test_detached_processes_can_all_be_ended(stage: Stage) -> None:
     script = "(setsid sh -c 'sleep 1000 & setsid sleep 1000' &) ; sleep 0.2"
     running = stage.start(script, Leaves("sh", is_detached=True), Leaves("sleep", is_detached=True), Takes(0.2))
     stage.all_of(running)
@@ -193,7 +193,7 @@ def test_everything_that_detached_itself_can_be_ended(stage: Stage) -> None:
     assert ended(running) == 0
 
 
-def test_memory_is_that_of_all_that_it_started(stage: Stage) -> None:
+def test_memory_includes_all_started_processes(stage: Stage) -> None:
     hold = f"{sys.executable} -c 'x = bytearray([1]) * {40 * MB}; print(1, flush=True); input()'"
     running = stage.start(f"sleep 1000 | {hold}", Holds(41 * MB), Writes(b"1\n"), Takes(LONG))
     stage.wait_output(running, b"1\n")
@@ -202,12 +202,12 @@ def test_memory_is_that_of_all_that_it_started(stage: Stage) -> None:
     running.close()
 
 
-def test_a_program_that_is_not_there_is_not_started(stage: Stage) -> None:
+def test_missing_program_is_not_started(stage: Stage) -> None:
     with pytest.raises(NotStarted, match="no-such-program: No such file or directory"):
         stage.start_program("no-such-program")
 
 
-def test_what_did_not_end_can_be_let_go_of(stage: Stage) -> None:
+def test_running_command_can_be_released(stage: Stage) -> None:
     running = stage.start("exec sleep 1000", Takes(LONG))
     assert running.close() is None
     running.signal(signal.SIGKILL)
@@ -216,17 +216,17 @@ def test_what_did_not_end_can_be_let_go_of(stage: Stage) -> None:
 # -- What only processes can do -------------------------------------------------------------------------------------
 
 
-def test_a_directory_that_is_gone_is_told(real: Stage, tmp_path: Path) -> None:
+def test_missing_directory_is_reported(real: Stage, tmp_path: Path) -> None:
     with pytest.raises(NotStarted, match="gone: No such file or directory"):
         real.start_program("true", directory=tmp_path / "gone")
 
 
-def test_a_file_that_is_no_program_is_told(real: Stage, tmp_path: Path) -> None:
+def test_file_that_is_not_a_program_is_reported(real: Stage, tmp_path: Path) -> None:
     with pytest.raises(NotStarted, match="Permission denied"):
         real.start_program(str(tmp_path))
 
 
-def test_a_program_is_looked_for_on_its_own_path(real: Stage, tmp_path: Path) -> None:
+def test_program_is_searched_on_the_path_of_the_command(real: Stage, tmp_path: Path) -> None:
     """As execvpe(3) does: what is there and cannot be run skipped, and told where nothing else can."""
     for name, mode in (("plain", 0o644), ("runs", 0o755)):
         (tmp_path / name).mkdir()
@@ -242,30 +242,30 @@ def test_a_program_is_looked_for_on_its_own_path(real: Stage, tmp_path: Path) ->
     assert Path.cwd() != tmp_path
 
 
-def test_a_nul_in_an_argument_is_told(real: Stage) -> None:
+def test_null_byte_in_an_argument_is_reported(real: Stage) -> None:
     with pytest.raises(NotStarted, match="null byte"):
         real.start_program("echo", "a\0b")
 
 
-def test_an_argument_that_is_too_long_is_told(real: Stage) -> None:
+def test_oversized_argument_is_reported(real: Stage) -> None:
     with pytest.raises(NotStarted, match="too long"):
         real.start_program("echo", "a" * (200 << 10))
 
 
-def test_without_a_file_there_is_nothing_to_read(real: Stage) -> None:
+def test_standard_input_is_empty_by_default(real: Stage) -> None:
     running = real.start("cat; echo end")
     assert real.all_of(running) == b"end\n"
     assert ended(running) == 0
 
 
-def test_a_fifo_that_nobody_writes_to_is_at_its_end(real: Stage, tmp_path: Path) -> None:
+def test_fifo_without_a_writer_is_empty_input(real: Stage, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     running = real.start("cat; echo end", stdin=tmp_path / "fifo")
     assert real.all_of(running) == b"end\n"
     assert ended(running) == 0
 
 
-def test_nothing_of_ours_is_inherited(real: Stage) -> None:
+def test_command_inherits_no_descriptors_or_signal_masks(real: Stage) -> None:
     held = os.open(os.devnull, os.O_RDONLY)
     os.set_inheritable(held, True)
     # No pipe: a shell has its ends open while it makes one.
@@ -283,7 +283,7 @@ def test_nothing_of_ours_is_inherited(real: Stage) -> None:
     assert ended(running) == 0
 
 
-def test_there_is_no_terminal_to_take(real: Stage) -> None:
+def test_command_has_no_controlling_terminal(real: Stage) -> None:
     running = real.start("tty; (: < /dev/tty) 2>/dev/null || echo none")
     assert real.all_of(running) == b"not a tty\nnone\n"
     running.close()
@@ -302,7 +302,7 @@ def test_a_storm_of_forks_is_ended(real: Stage) -> None:
     assert all(one is None or one.is_zombie for one in left)
 
 
-def test_one_attempt_leaves_alone_what_an_earlier_one_left(real: Stage) -> None:
+def test_attempt_ignores_processes_of_an_earlier_attempt(real: Stage) -> None:
     first = real.start("setsid sleep 1000 & sleep 0.1")
     real.all_of(first)
     (left,) = first.end(everything=False, seconds=PATIENCE_SECONDS)
@@ -318,7 +318,7 @@ def test_one_attempt_leaves_alone_what_an_earlier_one_left(real: Stage) -> None:
     os.waitpid(pid, 0)
 
 
-def test_whatever_it_starts_has_its_mark(real: Stage) -> None:
+def test_started_processes_inherit_the_attempt_mark(real: Stage) -> None:
     running = real.start("setsid sh -c 'sleep 1000 & echo on; wait' & wait")
     real.wait_output(running, b"on\n")
     variable = ATTEMPT_VARIABLE.encode()
@@ -328,7 +328,7 @@ def test_whatever_it_starts_has_its_mark(real: Stage) -> None:
     assert ended(running) == -signal.SIGKILL
 
 
-def test_cpu_time_is_told(real: Stage) -> None:
+def test_cpu_time_is_reported(real: Stage) -> None:
     running = real.start("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")
     real.all_of(running)
     end = running.close()

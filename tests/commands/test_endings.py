@@ -15,13 +15,13 @@ from codebatch_workers.commands.result_parsing import read_ending
     ("pattern", "text"),
     [("^QUESTION: (?P<text>.+)$", "which tool?"), ("^QUESTION: (.*)$", "QUESTION: which tool?"), (r"\AQUESTION", None)],
 )
-def test_a_pattern_of_a_question_knows_the_ends_of_lines(tmp_path: Path, pattern: str, text: str | None) -> None:
+def test_question_pattern_matches_whole_lines(tmp_path: Path, pattern: str, text: str | None) -> None:
     command = Command(id=CommandId("a"), run="true", question=QuestionRule(pattern=pattern))
     found = read_ending(command, RealFiles(), tmp_path / "none", 0, b"begins\nQUESTION: which tool?\nends\n")
     assert (found.asked.text if found.asked else None) == text
 
 
-def test_colours_are_no_part_of_a_question_or_a_result(tmp_path: Path) -> None:
+def test_colours_are_removed_from_questions_and_results(tmp_path: Path) -> None:
     rule = QuestionRule(pattern="^QUESTION: (?P<text>.+)$")
     command = Command(id=CommandId("a"), run="true", question=rule, result=ResultPointers(text="/text"))
     printed = b'\x1b[1mQUESTION: \x1b[31mwhich?\x1b[0m\n\x1b[2m{"text": \x1b[32m"fine"\x1b[0m}\n'
@@ -42,7 +42,7 @@ def test_colours_are_no_part_of_a_question_or_a_result(tmp_path: Path) -> None:
         ("[" * 100_000, None, None),
     ],
 )
-def test_of_its_result_only_what_is_a_text_and_a_number_is_taken(
+def test_result_accepts_only_text_and_numeric_cost(
     tmp_path: Path, printed: str, text: str | None, cost: float | None
 ) -> None:
     command = Command(id=CommandId("a"), run="true", result=ResultPointers(text="/text", cost="/cost"))

@@ -34,14 +34,12 @@ def _judge(
         (b"connection refused", 1, True),
     ],
 )
-def test_a_failure_is_tried_again_if_its_status_or_its_output_says_so(
-    output: bytes, status: int, is_final: bool
-) -> None:
+def test_failure_is_retried_if_its_status_or_output_matches(output: bytes, status: int, is_final: bool) -> None:
     rule = RetryRule(exits=(75, 137), pattern="^connection reset")
     assert _judge(output, status=status, retry=rule).result.is_final == is_final
 
 
-def test_a_limit_that_was_passed_is_not_for_the_rule_to_judge() -> None:
+def test_exceeded_limit_is_not_subject_to_the_retry_rule() -> None:
     rule = RetryRule(exits=(75,))
     assert not _judge(b"", "timeout", -15, retry=rule).result.is_final
     assert _judge(b"", "check", 1, retry=rule).result.is_final
@@ -53,7 +51,7 @@ def _wait(output: str, pattern: str) -> float:
     return (found.until_ns - NOW_NS) / 1e9
 
 
-def test_a_rate_limit_lasts_as_long_as_the_output_says() -> None:
+def test_rate_limit_duration_is_read_from_the_output() -> None:
     assert _wait("Retry-After: 12.5", r"Retry-After: (?P<seconds>[\d.]+)") == 12.5
     assert _wait("limit reached|1782825000", r"limit reached\|(?P<at>\d+)") == 300
     until = datetime.datetime.fromtimestamp(NOW_NS / 1e9 + 3600).astimezone()
@@ -69,15 +67,15 @@ def test_a_rate_limit_lasts_as_long_as_the_output_says() -> None:
         ("wait 1999999999", WAIT_SECONDS_MAX),
     ],
 )
-def test_a_wait_is_bounded_whatever_the_output_says(output: str, seconds: float) -> None:
+def test_rate_limit_duration_is_bounded(output: str, seconds: float) -> None:
     assert _wait(output, r"wait ?(?P<at>.*)") == seconds
 
 
-def test_the_last_rate_limit_of_an_output_counts() -> None:
+def test_last_rate_limit_in_the_output_counts() -> None:
     assert _wait("retry in 5, retry in 300", r"retry in (?P<seconds>\d+)") == 300
 
 
-def test_a_time_that_cannot_be_read_is_named_in_the_log() -> None:
+def test_unreadable_rate_limit_time_is_named_in_the_log() -> None:
     verdict = _judge(b"resets Nov 28, 3pm", wait=r"resets (?P<at>.*)")
     assert verdict.note.endswith("(does not count as an attempt); 'Nov 28, 3pm' is not a valid time")
     verdict = _judge(b"in much", wait=r"in (?P<seconds>\S+)")
@@ -86,18 +84,18 @@ def test_a_time_that_cannot_be_read_is_named_in_the_log() -> None:
 
 
 @pytest.mark.parametrize("said", ["nan", "inf", "-5", "0", "much", "1e300"])
-def test_no_number_is_waited_for_that_is_none(said: str) -> None:
+def test_invalid_number_uses_the_default_wait(said: str) -> None:
     assert _wait(f"in {said}", r"in (?P<seconds>\S+)") == (WAIT_SECONDS_MAX if said == "1e300" else WAIT_SECONDS)
 
 
-def test_a_rate_limit_goes_before_the_rule_for_tries() -> None:
+def test_rate_limit_takes_precedence_over_the_retry_rule() -> None:
     verdict = _judge(b"rate limit", retry=RetryRule(exits=(75,)), wait="rate limit")
     assert (verdict.result.reason, verdict.result.is_final) == ("limited", False)
     assert verdict.note.startswith("rate limited: retried after 2026-")
     assert _judge(b"fine", retry=RetryRule(exits=(75,)), wait="rate limit").result.is_final
 
 
-def test_a_pattern_that_takes_too_long_is_not_heeded() -> None:
+def test_slow_pattern_is_ignored() -> None:
     slow = r"(a+)+b"
     verdict = _judge(b"a" * 60, wait=slow)
     assert (verdict.result.reason, verdict.note) == (

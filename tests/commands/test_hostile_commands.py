@@ -24,7 +24,7 @@ def command(run: str | tuple[str, ...], **keys: object) -> Command:
     return Command(id=CommandId("a"), run=run, **keys)  # type: ignore[arg-type]
 
 
-def end_of(place: Place) -> tuple[str, str | None, int | None]:
+def ending_of(place: Place) -> tuple[str, str | None, int | None]:
     """How its command ends."""
     with coordinating(place) as coordinator:
         outcome = coordinator.do()
@@ -32,7 +32,7 @@ def end_of(place: Place) -> tuple[str, str | None, int | None]:
 
 
 @pytest.mark.parametrize("what", ["${CODEBATCH_QUESTION%/*}", "${CODEBATCH_QUESTION%/*/*}"])
-def test_who_removes_what_is_its_workers_harms_nobody(tmp_path: Path, what: str) -> None:
+def test_attempt_that_removes_its_directory_affects_no_other_attempt(tmp_path: Path, what: str) -> None:
     """The next attempt has a directory of its own, with all that it is told to be there."""
     there = 'test -d "$(dirname "$CODEBATCH_QUESTION")" && cat "$CODEBATCH_NEEDS"'
     place = make_place(tmp_path, command(f'rm -r "{what}"'), Command(id=CommandId("b"), run=there))
@@ -42,7 +42,7 @@ def test_who_removes_what_is_its_workers_harms_nobody(tmp_path: Path, what: str)
     assert place.log(1) == b"[]\n"
 
 
-def test_a_log_is_made_anew_where_all_of_them_were_removed(tmp_path: Path) -> None:
+def test_log_directory_is_created_again_after_removal(tmp_path: Path) -> None:
     place = make_place(tmp_path, command("true"), Command(id=CommandId("b"), run="echo on"))
     logs = place.batch.root / layout.LOGS
     with coordinating(place) as coordinator:
@@ -53,43 +53,43 @@ def test_a_log_is_made_anew_where_all_of_them_were_removed(tmp_path: Path) -> No
     assert logs.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_limit_of_time_ends_it(tmp_path: Path) -> None:
+def test_time_limit_ends_a_command(tmp_path: Path) -> None:
     place = make_place(tmp_path, command("sleep 1000", timeout_seconds=0.3))
-    assert end_of(place) == ("failed", "timeout", -signal.SIGTERM)
+    assert ending_of(place) == ("failed", "timeout", -signal.SIGTERM)
 
 
-def test_silence_ends_it_and_output_puts_that_off(tmp_path: Path) -> None:
+def test_silence_limit_ends_a_command_and_output_extends_it(tmp_path: Path) -> None:
     script = "for i in 1 2 3 4 5 6; do echo $i; sleep 0.3; done; sleep 1000"
     place = make_place(tmp_path, command(script, stall_seconds=0.9))
-    assert end_of(place) == ("failed", "stall", -signal.SIGTERM)
+    assert ending_of(place) == ("failed", "stall", -signal.SIGTERM)
     assert place.log() == b"1\n2\n3\n4\n5\n6\n"
 
 
-def test_memory_ends_it(tmp_path: Path) -> None:
+def test_memory_limit_ends_a_command(tmp_path: Path) -> None:
     script = "python3 -c 'import time; x = bytearray([1]) * (80 << 20); time.sleep(1000)'"
     place = make_place(tmp_path, command(script, memory_mb_max=50))
-    assert end_of(place) == ("failed", "memory", -signal.SIGTERM)
+    assert ending_of(place) == ("failed", "memory", -signal.SIGTERM)
     ((ran),) = place.ran()
     assert 50 * MB < ran.memory_peak_bytes < 400 * MB
 
 
-def test_who_ignores_term_is_killed_after_its_grace(tmp_path: Path) -> None:
+def test_command_that_ignores_term_is_killed_after_its_grace(tmp_path: Path) -> None:
     script = "trap '' TERM; while :; do sleep 0.05; done"
     place = make_place(tmp_path, command(script, timeout_seconds=0.2, grace_seconds=0.3))
-    assert end_of(place) == ("failed", "timeout", -signal.SIGKILL)
+    assert ending_of(place) == ("failed", "timeout", -signal.SIGKILL)
 
 
-def test_who_cleans_up_within_its_grace_is_let_to(tmp_path: Path) -> None:
+def test_command_may_clean_up_within_its_grace(tmp_path: Path) -> None:
     script = "(trap 'sleep 0.4; echo cleaned' TERM; echo on; sleep 1000 & wait)"
     place = make_place(tmp_path, command(script, timeout_seconds=0.3))
-    assert end_of(place)[:2] == ("failed", "timeout")
+    assert ending_of(place)[:2] == ("failed", "timeout")
     assert place.log() == b"on\ncleaned\n", "although the shell that it began with is gone"
 
 
-def test_a_hundred_megabytes_of_output_are_cut_to_their_beginning_and_end(tmp_path: Path) -> None:
+def test_large_output_is_truncated_to_its_beginning_and_end(tmp_path: Path) -> None:
     script = "echo first; head -c 104857600 /dev/zero | tr '\\0' x; echo; echo last"
     place = make_place(tmp_path, command(script, log_mb_max=1))
-    assert end_of(place) == ("result", None, 0)
+    assert ending_of(place) == ("result", None, 0)
     log = place.log()
     ((ran),) = place.ran()
     assert ran.output_bytes == 104857600 + len(b"first\n\nlast\n")
@@ -99,9 +99,9 @@ def test_a_hundred_megabytes_of_output_are_cut_to_their_beginning_and_end(tmp_pa
     assert b" bytes omitted " in log
 
 
-def test_a_daemon_does_not_hold_the_end_up_and_is_named(tmp_path: Path) -> None:
+def test_daemon_does_not_delay_the_end_and_is_named(tmp_path: Path) -> None:
     place = make_place(tmp_path, command("setsid sleep 1000 & echo $!; sleep 0.1"))
-    assert end_of(place) == ("result", None, 0)
+    assert ending_of(place) == ("result", None, 0)
     pid = int(place.log())
     ((ran),) = place.ran()
     assert ran.left == (f"{pid} sleep",)
@@ -109,7 +109,7 @@ def test_a_daemon_does_not_hold_the_end_up_and_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("leftovers", ["kill", "leave"])
-def test_what_it_leaves_in_its_session_is_killed_but_where_it_is_to_be_left(tmp_path: Path, leftovers: str) -> None:
+def test_leftover_processes_are_killed_unless_configured_otherwise(tmp_path: Path, leftovers: str) -> None:
     place = make_place(tmp_path, command("sleep 1000 >/dev/null 2>&1 & echo $!", leftovers=leftovers))
     with coordinating(place) as coordinator:
         assert coordinator.do().type == "result"
@@ -119,7 +119,7 @@ def test_what_it_leaves_in_its_session_is_killed_but_where_it_is_to_be_left(tmp_
         os.kill(int(place.log()), signal.SIGKILL)
 
 
-def test_nothing_survives_a_limit(tmp_path: Path) -> None:
+def test_exceeded_limit_leaves_no_process(tmp_path: Path) -> None:
     script = "setsid sh -c 'setsid sleep 1000 & sleep 1000' & for i in $(seq 20); do sleep 1000 & done; wait"
     place = make_place(tmp_path, command(script, timeout_seconds=0.5, grace_seconds=0.2))
     with coordinating(place) as coordinator:
@@ -129,7 +129,7 @@ def test_nothing_survives_a_limit(tmp_path: Path) -> None:
         assert kill_marked(ATTEMPT_VARIABLE, {mark}) == 0
 
 
-def test_who_kills_its_worker_is_left_with_its_mark(tmp_path: Path) -> None:
+def test_command_that_kills_its_worker_remains_with_its_mark(tmp_path: Path) -> None:
     place = make_place(tmp_path, command("kill -9 $PPID; sleep 1000"))
     with coordinating(place) as coordinator:
         coordinator.assign()
@@ -148,9 +148,9 @@ def test_who_kills_its_worker_is_left_with_its_mark(tmp_path: Path) -> None:
         (command("true", env={"A": "$NO_SUCH_VARIABLE"}), "environment: A: ${NO_SUCH_VARIABLE} is not set"),
     ],
 )
-def test_what_cannot_be_started_says_why_in_its_log(tmp_path: Path, one: Command, text: str) -> None:
+def test_start_failure_is_explained_in_the_log(tmp_path: Path, one: Command, text: str) -> None:
     place = make_place(tmp_path, one)
-    assert end_of(place) == ("failed", "start", None)
+    assert ending_of(place) == ("failed", "start", None)
     assert text in place.log().decode()
 
 
@@ -165,25 +165,25 @@ def test_what_cannot_be_started_says_why_in_its_log(tmp_path: Path, one: Command
     ],
 )
 @pytest.mark.parametrize("path", ["./script", "script"])
-def test_a_script_that_is_there_says_that_its_interpreter_is_not(
-    tmp_path: Path, first: bytes, text: str, path: str
-) -> None:
+def test_missing_interpreter_of_a_script_is_named(tmp_path: Path, first: bytes, text: str, path: str) -> None:
     place = make_place(tmp_path, command((path,), env={"PATH": str(tmp_path / "root")}))
     script = place.root / "script"
     script.write_bytes(first + b"true\n")
     script.chmod(0o755)
-    assert end_of(place) == ("failed", "start", None)
+    assert ending_of(place) == ("failed", "start", None)
     assert f"script: {text}\n" in place.log().decode()
 
 
-def test_it_sees_the_callers_environment_and_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_sees_the_environment_of_the_caller_and_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SECRET", "s3cret")
     monkeypatch.delenv("LC_CTYPE", raising=False)
     monkeypatch.setenv("LANG", "C")
     monkeypatch.delenv("LC_ALL", raising=False)
     one = command("env; cat; cat $CODEBATCH_TEXT", env={"TOKEN": "$SECRET", "B": "b"}, text="the text\n", stdin="text")
     place = make_place(tmp_path, one)
-    assert end_of(place) == ("result", None, 0)
+    assert ending_of(place) == ("result", None, 0)
     log = place.log().decode()
     assert log.endswith("the text\nthe text\n")
     seen = dict(line.split("=", 1) for line in log.splitlines() if "=" in line)
@@ -193,10 +193,10 @@ def test_it_sees_the_callers_environment_and_its_own(tmp_path: Path, monkeypatch
     assert "s3cret" not in (place.batch.root / layout.WORK_FILE).read_text()
 
 
-def test_a_clean_environment_is_a_little_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clean_environment_has_only_standard_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", "s3cret")
     place = make_place(tmp_path, command(("env",), clean_env=True, env={"B": "b"}))
-    assert end_of(place) == ("result", None, 0)
+    assert ending_of(place) == ("result", None, 0)
     names = {line.partition("=")[0] for line in place.log().decode().splitlines()}
     theirs = {name for name in names if not name.startswith("CODEBATCH_")}
     assert {"PATH", "B"} <= theirs <= {"PATH", "HOME", "TMPDIR", "LANG", "TERM", "PWD", "B"}
@@ -205,7 +205,7 @@ def test_a_clean_environment_is_a_little_of_it(tmp_path: Path, monkeypatch: pyte
 _FILES_GIVEN = ("CODEBATCH_TEXT", "CODEBATCH_PREVIOUS_LOG", "CODEBATCH_NEEDS", "CODEBATCH_ANSWERS")
 
 
-def test_a_command_may_change_and_remove_all_files_that_it_is_given(tmp_path: Path) -> None:
+def test_command_may_change_and_remove_all_given_files(tmp_path: Path) -> None:
     """No variable names a file outside of the attempt's directory, such as a device."""
     prints = "; ".join(f'dirname "${name}"; cat "${name}"' for name in _FILES_GIVEN)
     harms = [f'echo more >> "${name}"' for name in _FILES_GIVEN]

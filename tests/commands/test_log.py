@@ -16,7 +16,7 @@ from tests.support.disk import Disk
 ROOT = Path("/logs")
 
 
-def logged(writes: list[bytes], bytes_max: int) -> tuple[bytes, AttemptLogWriter]:
+def log_of(writes: list[bytes], bytes_max: int) -> tuple[bytes, AttemptLogWriter]:
     """The log of some writes."""
     files = RealFiles(Disk().calls())
     files.make_directory(ROOT)
@@ -29,9 +29,9 @@ def logged(writes: list[bytes], bytes_max: int) -> tuple[bytes, AttemptLogWriter
 
 
 @given(st.lists(st.binary(min_size=1, max_size=40), max_size=40), st.integers(4, 200))
-def test_the_beginning_and_the_end_are_kept_and_the_rest_is_counted(writes: list[bytes], bytes_max: int) -> None:
+def test_log_retains_the_beginning_and_the_end_and_counts_the_rest(writes: list[bytes], bytes_max: int) -> None:
     written = b"".join(writes)
-    log, about = logged(writes, bytes_max)
+    log, about = log_of(writes, bytes_max)
     assert about.bytes == len(written)
     assert about.evidence == written[-EVIDENCE_BYTES:].decode("utf-8", "replace")
     head = bytes_max // 2
@@ -45,7 +45,7 @@ def test_the_beginning_and_the_end_are_kept_and_the_rest_is_counted(writes: list
     assert log == written[:head] + line.encode() + written[len(written) - kept :][: kept or None] * bool(kept)
 
 
-def test_what_a_full_disk_refuses_is_left_out_and_counted() -> None:
+def test_output_refused_by_a_full_disk_is_omitted_and_counted() -> None:
     refusing = False
 
     def watch(operation: Operation) -> Fate | None:

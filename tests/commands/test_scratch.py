@@ -15,50 +15,52 @@ from codebatch_workers.commands.scratch import EMPTY, NO_ROWS, TICK_NS, Scratch
 from tests.commands.batches import wait_until
 
 
-def _nothing(_: Path) -> None:
+def _do_nothing(_: Path) -> None:
     pass
 
 
-def _writes(directory: Path) -> None:
+def _create_file(directory: Path) -> None:
     (directory / "question").touch()
 
 
-def _hides(directory: Path) -> None:
+def _create_hidden_file(directory: Path) -> None:
     (directory / ".kept").touch()
 
 
-def _forbids(directory: Path) -> None:
+def _remove_write_permission(directory: Path) -> None:
     directory.chmod(0o500)
 
 
-def _removes(directory: Path) -> None:
+def _remove_directory(directory: Path) -> None:
     shutil.rmtree(directory)
 
 
-def _removes_a_file(directory: Path) -> None:
+def _remove_file(directory: Path) -> None:
     (directory / NO_ROWS).unlink()
 
 
-def _fills(directory: Path) -> None:
+def _append_to_file(directory: Path) -> None:
     (directory / EMPTY).write_bytes(b"more")
 
 
-def _truncates(directory: Path) -> None:
+def _truncate_file(directory: Path) -> None:
     os.truncate(directory / NO_ROWS, 0)
 
 
-def _makes_the_next(directory: Path) -> None:
+def _create_next_directory(directory: Path) -> None:
     (directory.with_name("2")).mkdir()
     (directory.with_name("2") / "own").touch()
 
 
-_IN_FILES = (_removes_a_file, _fills, _truncates)
+_IN_FILES = (_remove_file, _append_to_file, _truncate_file)
 
 
 @pytest.mark.parametrize("is_old", [True, False])
 @pytest.mark.parametrize("is_left_alone", [True, False])
-@pytest.mark.parametrize("act", [_nothing, _writes, _hides, _forbids, _removes, *_IN_FILES])
-def test_the_next_attempt_has_a_new_directory_of_its_own(
+@pytest.mark.parametrize(
+    "act", [_do_nothing, _create_file, _create_hidden_file, _remove_write_permission, _remove_directory, *_IN_FILES]
+)
+def test_next_attempt_has_a_new_directory(
     tmp_path: Path, act: Callable[[Path], None], is_left_alone: bool, is_old: bool
 ) -> None:
     """Be it that its time of change tells what happened, or that it is too young for that."""
@@ -74,7 +76,7 @@ def test_the_next_attempt_has_a_new_directory_of_its_own(
     mode, inode = first.stat().st_mode, first.stat().st_ino
     held = os.open(first, os.O_RDONLY)  # Nothing else gets its inode.
     act(first)
-    assert scratch.is_untouched(first) == (is_old and act in (_nothing, _fills, _truncates))
+    assert scratch.is_untouched(first) == (is_old and act in (_do_nothing, _append_to_file, _truncate_file))
     scratch.end(first, has_no_processes=is_left_alone)
     second = scratch.directory(2)
     scratch.make(second)
@@ -82,13 +84,13 @@ def test_the_next_attempt_has_a_new_directory_of_its_own(
     assert first == second or not first.exists()
     assert {path.name: path.read_bytes() for path in second.iterdir()} == {EMPTY: b"", NO_ROWS: b"[]\n"}
     assert second.stat().st_mode == mode
-    assert (second.stat().st_ino == inode) == (act is _nothing and is_left_alone)
+    assert (second.stat().st_ino == inode) == (act is _do_nothing and is_left_alone)
 
 
-def test_who_made_the_directory_of_the_next_attempt_stops_nobody(tmp_path: Path) -> None:
+def test_existing_directory_of_the_next_attempt_is_tolerated(tmp_path: Path) -> None:
     scratch = Scratch(RealFiles(), tmp_path, wall_ns)
     scratch.make(scratch.directory(1))
-    _makes_the_next(scratch.directory(1))
+    _create_next_directory(scratch.directory(1))
     scratch.end(scratch.directory(1), has_no_processes=True)
     scratch.make(scratch.directory(2))
     assert scratch.directory(2).is_dir()

@@ -53,7 +53,7 @@ def command(run: str | tuple[str, ...], id_: str = "a", **keys: object) -> Comma
     return Command(id=CommandId(id_), run=run, **keys)  # type: ignore[arg-type]
 
 
-def wait_began(place: Place, item: int = 0, epoch: int = 1) -> None:
+def wait_until_started(place: Place, item: int = 0, epoch: int = 1) -> None:
     """Wait until a command says that it began."""
     wait_until(lambda: _has_log(place, item, epoch) and b"began" in place.log(item, epoch=epoch))
 
@@ -63,7 +63,7 @@ def _has_log(place: Place, item: int, epoch: int) -> bool:
     return (place.batch.root / layout.LOGS / name).exists()
 
 
-def test_attempts_end_as_their_commands_do(tmp_path: Path) -> None:
+def test_attempts_end_with_the_status_of_their_commands(tmp_path: Path) -> None:
     place = make_place(tmp_path, command("echo said; exit 3"), command(("true",), "b"), command("kill -9 $$", "c"))
     with coordinating(place) as coordinator:
         ends = [coordinator.do(item) for item in range(3)]
@@ -78,14 +78,14 @@ def test_attempts_end_as_their_commands_do(tmp_path: Path) -> None:
     assert not list((place.batch.root / layout.SCRATCH).iterdir()), "nothing is left of an attempt"
 
 
-def test_logs_are_for_their_owner_alone(tmp_path: Path) -> None:
+def test_log_directory_is_private(tmp_path: Path) -> None:
     place = make_place(tmp_path, command("echo said"))
     with coordinating(place) as coordinator:
         coordinator.do()
     assert (place.batch.root / layout.LOGS).stat().st_mode & 0o777 == 0o700
 
 
-def test_a_lease_that_another_took_is_refused(tmp_path: Path) -> None:
+def test_taken_lease_is_refused(tmp_path: Path) -> None:
     place = make_place(tmp_path, command("true"))
     with coordinating(place) as first, coordinating(place) as second:
         first.do()
@@ -94,12 +94,12 @@ def test_a_lease_that_another_took_is_refused(tmp_path: Path) -> None:
         assert second.do(round_=2, epoch=2).type == "result"
 
 
-def test_a_command_goes_on_without_its_coordinator_and_is_committed(tmp_path: Path) -> None:
+def test_command_continues_without_its_coordinator_and_is_committed(tmp_path: Path) -> None:
     place = make_place(tmp_path, command("echo began; read line < go; echo $line"))
     os.mkfifo(place.root / "go")
     with coordinating(place) as coordinator:
         coordinator.assign()
-        wait_began(place)
+        wait_until_started(place)
         coordinator.vanish()
         (place.root / "go").write_text("went on\n")
         assert coordinator.wait_end() == 0
@@ -107,13 +107,13 @@ def test_a_command_goes_on_without_its_coordinator_and_is_committed(tmp_path: Pa
     assert place.log() == b"began\nwent on\n"
 
 
-def test_a_signal_to_all_processes_ends_no_attempt(tmp_path: Path) -> None:
+def test_signal_to_the_worker_ends_no_attempt(tmp_path: Path) -> None:
     """A service manager, or a CI server, sends SIGTERM to workers too: what ends then the coordinator decides."""
     place = make_place(tmp_path, command("trap : TERM; echo began; read line < go; echo $line"))
     os.mkfifo(place.root / "go")
     with coordinating(place) as coordinator:
         coordinator.assign()
-        wait_began(place)
+        wait_until_started(place)
         coordinator.worker.process.terminate()
         coordinator.worker.process.send_signal(signal.SIGINT)
         (place.root / "go").write_text("went on\n")
@@ -121,11 +121,13 @@ def test_a_signal_to_all_processes_ends_no_attempt(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("has_coordinator", [True, False])
-def test_a_request_cancels_what_runs_whoever_lives(tmp_path: Path, has_coordinator: bool) -> None:
+def test_cancel_request_ends_a_running_command_with_or_without_a_coordinator(
+    tmp_path: Path, has_coordinator: bool
+) -> None:
     place = make_place(tmp_path, command(LONG))
     with coordinating(place) as coordinator:
         coordinator.assign()
-        wait_began(place)
+        wait_until_started(place)
         if not has_coordinator:
             coordinator.vanish()
         place.requests.append(Cancel(), by="test", at_ns=0)
@@ -136,7 +138,7 @@ def test_a_request_cancels_what_runs_whoever_lives(tmp_path: Path, has_coordinat
     assert [(outcome.type, outcome.exit_status) for outcome in place.outcomes()] == [("cancelled", -signal.SIGTERM)]
 
 
-def test_a_request_made_before_the_assignment_is_judged_by_the_coordinator(tmp_path: Path) -> None:
+def test_request_before_the_assignment_is_left_to_the_coordinator(tmp_path: Path) -> None:
     place = make_place(tmp_path, command("true"), command("echo ran", "b"))
     place.requests.append(Cancel(), by="test", at_ns=0)
     with coordinating(place) as coordinator:
@@ -147,21 +149,21 @@ def test_a_request_made_before_the_assignment_is_judged_by_the_coordinator(tmp_p
     assert not _has_log(place, 1, 1), "it did not run"
 
 
-def test_terminate_ends_what_runs(tmp_path: Path) -> None:
+def test_terminate_message_ends_a_running_command(tmp_path: Path) -> None:
     place = make_place(tmp_path, command(f"trap '' TERM; {LONG.replace('exec ', '')}"))
     with coordinating(place) as coordinator:
         coordinator.assign()
-        wait_began(place)
+        wait_until_started(place)
         coordinator.worker.send(Terminate(why="cancelled", grace_seconds=0.1))
         outcome = coordinator.result()
     assert (outcome.type, outcome.exit_status) == ("cancelled", -signal.SIGKILL)
 
 
-def test_nothing_is_committed_of_what_is_stopped_and_its_worker_ends(tmp_path: Path) -> None:
+def test_stopped_attempt_is_not_committed_and_its_worker_ends(tmp_path: Path) -> None:
     place = make_place(tmp_path, command(LONG))
     with coordinating(place) as coordinator:
         coordinator.assign()
-        wait_began(place)
+        wait_until_started(place)
         coordinator.worker.send(Terminate(why="stopped"))
         assert coordinator.wait_end() == 0
     assert place.outcomes() == []
@@ -171,12 +173,14 @@ def test_nothing_is_committed_of_what_is_stopped_and_its_worker_ends(tmp_path: P
 
 
 @pytest.mark.parametrize(("epoch", "ends", "is_stopped"), [(1, True, True), (2, True, False), (1, False, False)])
-def test_a_request_stops_the_attempt_that_it_names(tmp_path: Path, epoch: int, ends: bool, is_stopped: bool) -> None:
+def test_stop_request_ends_only_the_attempt_that_it_names(
+    tmp_path: Path, epoch: int, ends: bool, is_stopped: bool
+) -> None:
     """No coordinator need live: at the time limit what was adopted ends too. Requests are obeyed in their order."""
     place = make_place(tmp_path, command(LONG))
     with coordinating(place) as coordinator:
         coordinator.assign()
-        wait_began(place)
+        wait_until_started(place)
         coordinator.vanish()
         stop = StopRequest(cause="timeout", attempts={CommandId("a"): epoch}, terminates=ends)
         for body in (stop, Cancel()):
@@ -185,7 +189,7 @@ def test_a_request_stops_the_attempt_that_it_names(tmp_path: Path, epoch: int, e
     assert [outcome.type for outcome in place.outcomes()] == ([] if is_stopped else ["cancelled"])
 
 
-def test_nothing_is_begun_once_another_coordinator_has_come(tmp_path: Path) -> None:
+def test_worker_starts_nothing_after_another_coordinator_arrived(tmp_path: Path) -> None:
     place = make_place(tmp_path, command("touch ran"))
     with coordinating(place) as coordinator:
         (place.batch.root / layout.LEASES / layout.coordinator_lease_name(1)).touch()
@@ -196,12 +200,12 @@ def test_nothing_is_begun_once_another_coordinator_has_come(tmp_path: Path) -> N
     assert not (place.root / "ran").exists()
 
 
-def test_the_cell_says_what_runs(tmp_path: Path) -> None:
+def test_progress_cell_reports_the_running_command(tmp_path: Path) -> None:
     place = make_place(tmp_path, command("echo $$; echo began; read line < go"))
     os.mkfifo(place.root / "go")
     with coordinating(place) as coordinator:
         coordinator.assign()
-        wait_began(place)
+        wait_until_started(place)
         path = place.batch.root / layout.HOLDERS / layout.cell_name(coordinator.worker.holder)
         cell = ProgressCell(place.batch.files, path, create=False)
         child = cell.read_child()
@@ -215,7 +219,7 @@ def test_the_cell_says_what_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("heals", [True, False])
-def test_an_outcome_that_the_disk_refuses_is_tried_again_and_in_the_end_told(tmp_path: Path, heals: bool) -> None:
+def test_refused_outcome_is_retried_and_finally_reported(tmp_path: Path, heals: bool) -> None:
     place = make_place(tmp_path, command(("true",)))
     refused: list[Operation] = []
 
@@ -269,12 +273,12 @@ def test_an_outcome_that_the_disk_refuses_is_tried_again_and_in_the_end_told(tmp
         assert sum(slept) >= COMMIT_SECONDS
 
 
-def test_a_request_that_cannot_be_read_stops_what_is_to_begin_and_not_what_runs(tmp_path: Path) -> None:
+def test_unreadable_request_prevents_new_attempts_but_not_running_attempts(tmp_path: Path) -> None:
     place = make_place(tmp_path, command("echo began; read line < go"), command("echo ran", "b"))
     os.mkfifo(place.root / "go")
     with coordinating(place) as coordinator:
         coordinator.assign(0)
-        wait_began(place)
+        wait_until_started(place)
         requests = place.batch.root / layout.REQUESTS
         requests.mkdir(exist_ok=True)
         (requests / layout.request_name(1)).write_bytes(b"nonsense")
@@ -288,7 +292,7 @@ def test_a_request_that_cannot_be_read_stops_what_is_to_begin_and_not_what_runs(
     assert [outcome.reason for outcome in place.outcomes()] == [None, "unbegun"]
 
 
-def test_a_worker_is_small(tmp_path: Path) -> None:
+def test_worker_uses_little_memory(tmp_path: Path) -> None:
     place = make_place(tmp_path, command(("true",)))
     with coordinating(place) as coordinator:
         coordinator.do()

@@ -20,7 +20,7 @@ _text = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 _kept = st.builds(BaselineEntry, _text, _text, st.binary(max_size=5), _text, _text, st.integers(0, 3))
 
 
-def _of(*rows: tuple[bytes, str, bytes]) -> list[BaselineEntry]:
+def _baseline_entries(*rows: tuple[bytes, str, bytes]) -> list[BaselineEntry]:
     """What is kept of findings of one rule, each with its path, scope and line text."""
     findings = (
         (path, MatchableFinding("t", "C", line, 1, "m", scope, text, b"", b""))
@@ -45,23 +45,25 @@ _PAIRED = {
 
 
 @pytest.mark.parametrize("case", _PAIRED)
-def test_which_finding_is_which_lines(case: str) -> None:
+def test_baseline_lines_match_findings(case: str) -> None:
     lines, found, passes = _PAIRED[case]
-    assert [pair.by for pair in match_baseline(_of(*lines), _of(*found))] == passes
+    assert [pair.by for pair in match_baseline(_baseline_entries(*lines), _baseline_entries(*found))] == passes
 
 
-def test_of_findings_that_are_alike_the_first_are_the_known_ones() -> None:
-    assert [pair.found for pair in match_baseline(_of(_A), _of(_A, _A, _A))] == [0]
-    assert [(pair.line, pair.found) for pair in match_baseline(_of(_A, _A), _of(_A, _A, _A))] == [(0, 0), (1, 1)]
+def test_first_of_identical_findings_are_known() -> None:
+    assert [pair.found for pair in match_baseline(_baseline_entries(_A), _baseline_entries(_A, _A, _A))] == [0]
+    assert [
+        (pair.line, pair.found) for pair in match_baseline(_baseline_entries(_A, _A), _baseline_entries(_A, _A, _A))
+    ] == [(0, 0), (1, 1)]
 
 
-def test_another_rule_is_another_finding() -> None:
-    (one,) = _of(_A)
+def test_finding_of_another_rule_does_not_match() -> None:
+    (one,) = _baseline_entries(_A)
     assert match_baseline([one], [one._replace(code="D")]) == match_baseline([one], [one._replace(tool="u")]) == []
 
 
 @given(st.lists(_kept), st.lists(_kept))
-def test_lines_come_back_sorted_and_two_files_are_joined_line_by_line(
+def test_baseline_round_trips_sorted_and_merges_line_by_line(
     one: list[BaselineEntry], other: list[BaselineEntry]
 ) -> None:
     data = encode_baseline(one)
@@ -73,13 +75,13 @@ def test_lines_come_back_sorted_and_two_files_are_joined_line_by_line(
 
 
 @given(st.lists(_kept), st.lists(_kept))
-def test_each_line_and_each_finding_is_paired_once(lines: list[BaselineEntry], found: list[BaselineEntry]) -> None:
+def test_each_line_and_finding_is_matched_at_most_once(lines: list[BaselineEntry], found: list[BaselineEntry]) -> None:
     pairs = match_baseline(lines, found)
     assert len({pair.line for pair in pairs}) == len({pair.found for pair in pairs}) == len(pairs)
     assert len(match_baseline(lines, lines)) == len(lines)
 
 
-_LINE = encode_baseline(_of(_A))
+_LINE = encode_baseline(_baseline_entries(_A))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +99,7 @@ _LINE = encode_baseline(_of(_A))
     ],
     ids=repr,
 )
-def test_what_is_no_baseline(data: bytes, line: int, told: str) -> None:
+def test_invalid_baseline_is_rejected(data: bytes, line: int, told: str) -> None:
     with pytest.raises(BaselineError, match=told) as caught:
         decode_baseline(data)
     assert caught.value.line == line

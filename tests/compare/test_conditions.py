@@ -53,7 +53,7 @@ _OF_FINDINGS = [
 
 
 @pytest.mark.parametrize(("text", "forbidden"), _OF_FINDINGS)
-def test_what_a_condition_of_findings_forbids(text: str, forbidden: list[Change]) -> None:
+def test_finding_condition_forbids_matching_findings(text: str, forbidden: list[Change]) -> None:
     (judged,), found, allowed = judge([parse_condition(text)], _FINDINGS)
     assert found == forbidden
     assert allowed == [each for each in _MOST_SEVERE_FIRST if each not in forbidden]
@@ -82,7 +82,7 @@ _OF_METRICS = [
 
 
 @pytest.mark.parametrize(("text", "differences", "value", "found"), _OF_METRICS)
-def test_what_a_condition_of_metrics_forbids(
+def test_metric_condition_forbids_exceeding_metrics(
     text: str, differences: list[Change], value: int | None, found: int
 ) -> None:
     (judged,), forbidden, _ = judge([parse_condition(text)], differences)
@@ -90,7 +90,7 @@ def test_what_a_condition_of_metrics_forbids(
     assert judged.verdict == ("failed" if found else "passed")
 
 
-def test_each_condition_has_its_verdict_and_each_difference_is_told_once() -> None:
+def test_each_condition_has_a_verdict_and_each_difference_is_reported_once() -> None:
     judged, forbidden, _ = judge([*map(parse_condition, ("new-error", "new", "metric:lines>5"))], _FINDINGS)
     assert [each.verdict for each in judged] == ["failed", "failed", "passed"]
     assert forbidden == [_NEW_ERROR, _NEW_WARNING, _NEW_HINT, _TO_ERROR]
@@ -101,7 +101,7 @@ def test_each_condition_has_its_verdict_and_each_difference_is_told_once() -> No
     "text", ["", "new-", "newer", "NEW", "metric:", "metric:>1", "metric:a>", "metric:a>x", "metric:a=1",
              "metric:a>1.5", "metric:a>-1", "metric:a b>1", "metric:a>1\n", "metric:a>" + "9" * 16, *FORMS[-2:]],
 )  # fmt: skip
-def test_what_is_no_condition(text: str) -> None:
+def test_invalid_condition_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="is not a condition"):
         parse_condition(text)
 
@@ -109,6 +109,6 @@ def test_what_is_no_condition(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["metric:complexity>", "metric:complexity+ten", "metric:complexity>1.5", "metric:complexity>-1"]
 )
-def test_where_a_number_lacks_that_is_said(text: str) -> None:
+def test_metric_condition_without_a_number_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not a condition: metric:complexity[>+] must be followed by an integer"):
         parse_condition(text)

@@ -14,7 +14,7 @@ _GONE = "x\n" * 9
 Block = tuple[str, str, int, int]
 
 
-def _side(blocks: list[Block]) -> dict[bytes, list[Duplicate]]:
+def _duplicates_by_path(blocks: list[Block]) -> dict[bytes, list[Duplicate]]:
     found: dict[bytes, list[Duplicate]] = {}
     for group, paths, line, end_line in blocks:
         for path in paths:
@@ -60,8 +60,8 @@ def _side(blocks: list[Block]) -> dict[bytes, list[Duplicate]]:
         ([("g", "ab", 1, 11)], [("h", "ab", 20, 31)], [("fixed", ("g",), None), ("new", None, ("h",))]),
     ],
 )
-def test_what_became_of_each(old: list[Block], new: list[Block], rows: list[tuple[object, ...]]) -> None:
+def test_copied_code_is_classified(old: list[Block], new: list[Block], rows: list[tuple[object, ...]]) -> None:
     tree = dict.fromkeys("abc", _TEXT)
-    found = compare_copies(_side(old), _side(new), TextTrees({**tree, "z": _GONE}, tree))
+    found = compare_copies(_duplicates_by_path(old), _duplicates_by_path(new), TextTrees({**tree, "z": _GONE}, tree))
     told = [(row.state, fields(row.old, "group"), fields(row.new, "group")) for row in found]
     assert sorted(told, key=str) == sorted(rows, key=str)

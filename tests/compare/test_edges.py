@@ -47,6 +47,6 @@ def _line(record: msgspec.Struct | None) -> object:
         ([_depends("old.py")], [_depends("new.py", "name")], [("removed", 1, None), ("added", None, 1)]),
     ],
 )
-def test_what_became_of_each(old: list[Edge], new: list[Edge], rows: list[tuple[object, ...]]) -> None:
+def test_edges_are_classified(old: list[Edge], new: list[Edge], rows: list[tuple[object, ...]]) -> None:
     found = compare_edges({b"a.py": old}, {b"a.py": new}, _TREES)
     assert [(row.state, _line(row.old), _line(row.new)) for row in found] == rows

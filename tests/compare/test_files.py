@@ -53,7 +53,7 @@ def _trees(old: dict[bytes, bytes], new: dict[bytes, bytes]):  # type: ignore[no
         ({b"a.py": b"\n\n"}, {b"b.py": b"\n"}, []),
     ],
 )
-def test_files_are_paired(
+def test_files_are_matched(
     old: dict[bytes, bytes], new: dict[bytes, bytes], pairs: list[tuple[bytes, bytes, str]]
 ) -> None:
     assert [tuple(pair) for pair in _paired(old, new)] == pairs
@@ -65,9 +65,7 @@ _TREES = st.dictionaries(_NAMES, _CONTENTS, max_size=6)
 
 
 @given(old=_TREES, new=_TREES)
-def test_it_is_the_same_the_other_way_round_and_no_file_is_taken_twice(
-    old: dict[bytes, bytes], new: dict[bytes, bytes]
-) -> None:
+def test_file_matching_is_symmetric_and_injective(old: dict[bytes, bytes], new: dict[bytes, bytes]) -> None:
     pairs = _paired(old, new)
     assert [(pair.new, pair.old, pair.how) for pair in pairs] == sorted(
         ((pair.old, pair.new, pair.how) for pair in _paired(new, old)), key=lambda pair: pair[1]
@@ -76,14 +74,14 @@ def test_it_is_the_same_the_other_way_round_and_no_file_is_taken_twice(
     assert {path for path in old if path in new} <= {pair.old for pair in pairs}
 
 
-def test_what_is_too_many_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_matching_beyond_its_limit_is_reported_as_incomplete(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "CANDIDATES_MAX", 1)
     old, new = {b"a.py": _CODE, b"b.py": _OTHER}, {b"c.py": _EDITED}
     pairs, is_whole = pair_files(*_trees(old, new))
     assert ([tuple(pair) for pair in pairs], is_whole) == ([(b"a.py", b"c.py", "lines")], False)
 
 
-def test_many_files_of_one_content_are_paired_by_name_and_then_as_they_come() -> None:
+def test_files_of_equal_content_are_matched_by_name_then_in_order() -> None:
     old = {b"old/%d/f%d" % (number, number): b"same" for number in range(60)}
     new = {b"new/%d/f%d" % (number, number): b"same" for number in range(30, 90)}
     pairs = _paired(old, new)
@@ -91,5 +89,5 @@ def test_many_files_of_one_content_are_paired_by_name_and_then_as_they_come() ->
     assert sum(pair.old.split(b"/")[2] == pair.new.split(b"/")[2] for pair in pairs) == 30
 
 
-def test_lines_are_counted_without_white_space_around() -> None:
+def test_lines_are_counted_without_surrounding_white_space() -> None:
     assert counted_lines(b"  a\n\n\ta \nb") == Counter({b"a": 2, b"b": 1})

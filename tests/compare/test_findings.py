@@ -35,7 +35,7 @@ def _finding(line: int = 1, column: int = 1, **said: str | bytes) -> MatchableFi
         (_finding(0, text=b"a", message="m"), _finding(1, text=b"b"), [0], None),
     ],
 )
-def test_pass_that_pairs(
+def test_finding_is_matched_by_the_expected_pass(
     old: MatchableFinding, new: MatchableFinding, paired_lines: list[int], by: Pass | None
 ) -> None:
     pairing = pair_in_file([old], [new], paired_lines)
@@ -43,7 +43,7 @@ def test_pass_that_pairs(
     assert (pairing.old, pairing.new) == (([], []) if by else ([0], [0]))
 
 
-def test_on_one_line_the_nearest_column_and_then_the_message_decides() -> None:
+def test_findings_on_a_line_are_matched_by_column_then_message() -> None:
     old = [_finding(1, 5, message="one"), _finding(1, 9, message="two")]
     new = [_finding(1, 8, message="one"), _finding(1, 30, message="two")]
     assert [each[:2] for each in pair_in_file(old, new, [0]).pairs] == [(1, 0), (0, 1)]
@@ -51,7 +51,7 @@ def test_on_one_line_the_nearest_column_and_then_the_message_decides() -> None:
     assert [each[:2] for each in pair_in_file(old, new, [0]).pairs] == [(0, 1), (1, 0)]
 
 
-def test_equal_ones_are_paired_in_their_order() -> None:
+def test_equal_findings_are_matched_in_order() -> None:
     old = [_finding(line) for line in (10, 20, 30)]
     new = [_finding(line) for line in (105, 101)]
     pairing = pair_in_file(old, new, [NOWHERE] * 40)
@@ -59,7 +59,7 @@ def test_equal_ones_are_paired_in_their_order() -> None:
     assert (pairing.old, pairing.new) == ([2], [])
 
 
-def test_what_stands_around_pairs_only_what_is_there_once() -> None:
+def test_context_matches_only_unique_findings() -> None:
     old = [_finding(1), _finding(4, text=b"twice"), _finding(9, text=b"twice"), _finding(12, text=b"")]
     new = [_finding(50), _finding(60, text=b"twice"), _finding(70, text=b"")]
     pairing = pair_anywhere(old, new)
@@ -80,7 +80,7 @@ _FINDINGS = st.lists(
 
 
 @given(old=_FINDINGS, new=_FINDINGS, paired=st.permutations([0, 1, 2, NOWHERE, 3, 4]))
-def test_each_is_paired_once_and_nothing_is_lost(
+def test_each_finding_is_matched_once_or_left_over(
     old: list[MatchableFinding], new: list[MatchableFinding], paired: Sequence[int]
 ) -> None:
     pairing = pair_in_file(old, new, paired)
@@ -93,7 +93,7 @@ def test_each_is_paired_once_and_nothing_is_lost(
 
 
 @given(found=_FINDINGS, shift=st.integers(0, 5))
-def test_an_edit_above_makes_nothing_new(found: list[MatchableFinding], shift: int) -> None:
+def test_edit_above_makes_no_finding_new(found: list[MatchableFinding], shift: int) -> None:
     moved = [each._replace(line=each.line + shift) for each in found if each.line]
     written = [each for each in found if each.line]
     random.Random(shift).shuffle(moved)
@@ -102,6 +102,6 @@ def test_an_edit_above_makes_nothing_new(found: list[MatchableFinding], shift: i
     assert (pairing.old, pairing.new) == ([], [])
 
 
-def test_a_line_full_of_findings_takes_no_time() -> None:
+def test_line_with_many_findings_is_matched_quickly() -> None:
     found = [_finding(1, column) for column in range(20_000)]
     assert len(pair_in_file(found, found, [0]).pairs) == 20_000

@@ -115,7 +115,7 @@ def _place(record: Thing | None) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
-def test_each_change_is_told_as_it_is_and_the_other_way_round(name: str, told: tuple[Told, Told]) -> None:
+def test_change_is_classified_in_both_directions(name: str, told: tuple[Told, Told]) -> None:
     case = CASES[name]
     there, back = told
     assert sorted(there.get(name, [])) == sorted(case.rows)
@@ -145,14 +145,16 @@ def test_each_change_is_told_as_it_is_and_the_other_way_round(name: str, told: t
         ("metric", "line-edited", [("changed", "", "a.py:1", "a.py:1")]),
     ],
 )
-def test_other_kinds(batches: tuple[Batch, Batch], kind: str, case: str, rows: list[Row]) -> None:
+def test_changes_of_other_record_types_are_classified(
+    batches: tuple[Batch, Batch], kind: str, case: str, rows: list[Row]
+) -> None:
     asked = RecordFilter(metrics=("bytes",)) if kind == "metric" else None
     assert sorted(_by_case(compare_batches(*batches, (kind,), asked=asked)).get(case, [])) == sorted(rows)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["duplicate", "edge", "file", "metric", "symbol"])
-def test_what_is_not_touched_is_counted(batches: tuple[Batch, Batch], kind: str) -> None:
+def test_unchanged_records_are_counted(batches: tuple[Batch, Batch], kind: str) -> None:
     """As many are unchanged of a batch and itself as it has, and of those that are told and all, the rest."""
     old, new = batches
     states = compare_batches(old, new, (kind,)).counts

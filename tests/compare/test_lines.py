@@ -29,12 +29,12 @@ _TEXTS = st.lists(st.sampled_from([b"a", b"b", b"c", b"d", b"", b"}"]), max_size
         (b"p\nq\nu\nw\nq\nr\nz", b"q\nu\nw\nk\nr\nk\nq", [NOWHERE, 0, 1, 2, NOWHERE, 4, NOWHERE]),
     ],
 )
-def test_lines_are_paired(old: bytes, new: bytes, paired: list[int]) -> None:
+def test_lines_are_matched(old: bytes, new: bytes, paired: list[int]) -> None:
     assert list(pair_lines(written_in(old), written_in(new))) == paired
 
 
 @given(old=_TEXTS, new=_TEXTS)
-def test_only_equal_lines_are_paired_in_order_and_none_twice(old: list[bytes], new: list[bytes]) -> None:
+def test_equal_lines_are_matched_in_order_without_repetition(old: list[bytes], new: list[bytes]) -> None:
     paired = [(index, other) for index, other in enumerate(pair_sequences(old, new)) if other != NOWHERE]
     assert all(old[index] == new[other] for index, other in paired)
     assert all(one[1] < another[1] for one, another in pairwise(paired))
@@ -42,14 +42,14 @@ def test_only_equal_lines_are_paired_in_order_and_none_twice(old: list[bytes], n
 
 
 @given(text=_TEXTS, at=st.integers(0, 40), new=_TEXTS)
-def test_what_is_put_in_costs_no_other_line(text: list[bytes], at: int, new: list[bytes]) -> None:
+def test_inserted_lines_do_not_unmatch_other_lines(text: list[bytes], at: int, new: list[bytes]) -> None:
     distinct = [b"%d %b" % pair for pair in enumerate(text)]
     longer = [*distinct[:at], *new, *distinct[at:]]
     assert NOWHERE not in pair_sequences(distinct, longer)
     assert len(set(pair_sequences(longer, distinct))) >= len(distinct)
 
 
-def test_of_a_text_that_is_too_big_only_the_ends_are_paired(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oversized_text_is_matched_only_at_both_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     old, new = b"a\nb\nc\nd\ne", b"a\nx\nc\ny\ne"
     assert list(pair_lines(written_in(old), written_in(new))) == [0, NOWHERE, 2, NOWHERE, 4]
     for limit, value in (("BYTES_MAX", 8), ("LINES_MAX", 4)):
@@ -58,7 +58,7 @@ def test_of_a_text_that_is_too_big_only_the_ends_are_paired(monkeypatch: pytest.
             assert list(pair_lines(written_in(old), written_in(new))) == [0, NOWHERE, NOWHERE, NOWHERE, 4]
 
 
-def test_no_text_takes_long() -> None:
+def test_any_text_is_matched_in_time() -> None:
     same = [b"same"] * 50_000
     assert len(set(pair_sequences(same, [b"other", *same]))) == 50_000
     assert set(pair_sequences([b"%d" % line for line in range(20_000)], [b"%d" % -line for line in range(20_000)]))

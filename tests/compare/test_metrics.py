@@ -17,7 +17,7 @@ _TEXT = "a\nb\nc\nd\n"
 Numbers = list[tuple[str, int, str, int]]
 
 
-def _of_file(metric: str, value: int) -> tuple[str, int, str, int]:
+def _file_metric(metric: str, value: int) -> tuple[str, int, str, int]:
     return metric, value, "", 1
 
 
@@ -52,28 +52,32 @@ _OF_FUNCTION = ("complexity", 4, "f", 2)
         ([("mine", 3, "f", 2)], [("mine", 2, "f", 2)], ["changed"]),
         ([("mine", 3, "f", 2)], [_OF_FUNCTION], ["removed", "added"]),
         # Sums over a file say how much there is in it.
-        ([_of_file("complexity", 3)], [_of_file("complexity", 9)], ["changed"]),
-        ([_of_file("max_complexity", 3)], [_of_file("max_complexity", 9)], ["worsened"]),
-        ([_of_file("functions", 3)], [_of_file("functions", 3), _of_file("max_nesting", 2)], ["unchanged", "worsened"]),
-        ([], [_of_file("duplicated_lines", 12)], ["worsened"]),
-        ([_of_file("dependents", 12)], [], ["changed"]),
+        ([_file_metric("complexity", 3)], [_file_metric("complexity", 9)], ["changed"]),
+        ([_file_metric("max_complexity", 3)], [_file_metric("max_complexity", 9)], ["worsened"]),
+        (
+            [_file_metric("functions", 3)],
+            [_file_metric("functions", 3), _file_metric("max_nesting", 2)],
+            ["unchanged", "worsened"],
+        ),
+        ([], [_file_metric("duplicated_lines", 12)], ["worsened"]),
+        ([_file_metric("dependents", 12)], [], ["changed"]),
         # A file that became too large to be parsed did not get better.
         (
-            [_of_file("functions", 3), _of_file("max_nesting", 2)],
-            [_of_file("code", 9)],
+            [_file_metric("functions", 3), _file_metric("max_nesting", 2)],
+            [_file_metric("code", 9)],
             ["removed", "removed", "added"],
         ),
     ],
 )
-def test_state(old: Numbers, new: Numbers, states: list[State]) -> None:
+def test_metric_change_has_the_expected_state(old: Numbers, new: Numbers, states: list[State]) -> None:
     trees = TextTrees({"a.py": _TEXT}, {"a.py": _TEXT})
     assert [row[0] for row in _states(trees, {"a.py": old}, {"a.py": new})] == states
 
 
-def test_what_is_0_has_a_place_on_both_sides() -> None:
+def test_zero_metric_has_a_location_on_both_sides() -> None:
     trees = TextTrees({"a.py": _TEXT}, {"b.py": _TEXT + "\n"})
     old: Numbers = [_OF_FUNCTION, ("nesting", 3, "f", 2)]
-    new: Numbers = [("complexity", 4, "f", 7), _of_file("max_cognitive", 2)]
+    new: Numbers = [("complexity", 4, "f", 7), _file_metric("max_cognitive", 2)]
     assert _states(trees, {"a.py": old}, {"b.py": new}) == [
         ("worsened", (0, 1), (2, 1)),
         ("unchanged", (4, 2), (4, 7)),
@@ -81,7 +85,7 @@ def test_what_is_0_has_a_place_on_both_sides() -> None:
     ]
 
 
-def test_functions_of_one_name_are_told_apart_by_their_lines() -> None:
+def test_functions_of_the_same_name_are_matched_by_their_lines() -> None:
     trees = TextTrees({"a.js": "a\nb\nc"}, {"a.js": "new\na\nb\nc"})
     old: Numbers = [("complexity", 9, "<anonymous>", 1), ("complexity", 2, "<anonymous>", 3)]
     new: Numbers = [
@@ -103,7 +107,7 @@ def test_functions_of_one_name_are_told_apart_by_their_lines() -> None:
     ]
 
 
-def test_of_two_of_one_name_the_one_that_is_left_is_told_by_its_body() -> None:
+def test_remaining_function_of_the_same_name_is_matched_by_its_body() -> None:
     first, second = "def f(x):\n    if x: return 1\n    return 2\n", "def f(x):\n    return 1\n"
     two: Numbers = [("complexity", 2, "f", 1), ("complexity", 1, "f", 4)]
     one: Numbers = [("complexity", 1, "f", 1)]
@@ -115,13 +119,13 @@ def test_of_two_of_one_name_the_one_that_is_left_is_told_by_its_body() -> None:
     assert _states(back, {"a.py": one}, {"a.py": two}) == [("unchanged", (1, 1), (1, 4)), ("added", None, (2, 1))]
 
 
-def test_numbers_go_with_the_file() -> None:
+def test_metrics_follow_a_moved_file() -> None:
     trees = TextTrees({"a.py": _TEXT, "gone.py": "g"}, {"b.py": _TEXT, "new.py": "n"})
-    old: dict[str, Numbers] = {"a.py": [_of_file("max_nesting", 2)], "gone.py": [_of_file("max_nesting", 2)]}
-    new: dict[str, Numbers] = {"b.py": [_of_file("max_nesting", 3)], "new.py": [_of_file("max_nesting", 2)]}
+    old: dict[str, Numbers] = {"a.py": [_file_metric("max_nesting", 2)], "gone.py": [_file_metric("max_nesting", 2)]}
+    new: dict[str, Numbers] = {"b.py": [_file_metric("max_nesting", 3)], "new.py": [_file_metric("max_nesting", 2)]}
     assert [row[0] for row in _states(trees, old, new)] == ["worsened", "removed", "added"]
 
 
-def test_of_a_file_more_is_not_worse_that_is_worse_of_a_function() -> None:
+def test_function_metric_of_a_whole_file_is_not_worse_when_more() -> None:
     assert is_worse_when_more(Metric(path="a", metric="complexity", value=1, symbol="f"))
     assert not is_worse_when_more(Metric(path="a", metric="complexity", value=1))

@@ -34,17 +34,17 @@ def _paired(old: str, new: str) -> str:
         ("aXa", "XYaZa", "-02"),
     ],
 )
-def test_runs_are_paired(old: str, new: str, paired: str) -> None:
+def test_runs_are_matched(old: str, new: str, paired: str) -> None:
     assert _paired(old, new) == paired
 
 
-def test_what_is_there_too_often_begins_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frequent_line_starts_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _paired("aaab", "xaaa") == "123-"
     monkeypatch.setattr(histogram_diff, "_PLACES_MAX", 2)
     assert _paired("aaab", "xaaa") == "----"
     assert _paired("aaab", "xaaab") == "1234"
 
 
-def test_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_matching_stops_at_its_step_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(histogram_diff, "_STEPS_MAX", 1)
     assert _paired("abcXdYe", "abcdZe") == "012----"

@@ -27,11 +27,11 @@ _OLD = Diagnostic(
         (replace(_OLD, severity="info", path="b"), "line", "severity_lowered"),
     ],
 )
-def test_the_weightiest_is_told(new: Diagnostic, by: Pass, state: State) -> None:
+def test_most_significant_state_of_a_pair_is_reported(new: Diagnostic, by: Pass, state: State) -> None:
     assert state_of_pair(_OLD, new, by) == state
 
 
-def test_what_is_silenced_is_mended_by_nobody_even_where_its_file_is_gone() -> None:
+def test_suppressed_finding_is_not_fixed_even_if_its_file_is_gone() -> None:
     assert state_of_old("configuration", is_suppressed=True, is_file_gone=False) == "suppressed"
     assert state_of_old("suppressed", is_suppressed=True, is_file_gone=True) == "suppressed"
     assert state_of_old("configuration", is_suppressed=False, is_file_gone=False) == "not_comparable"

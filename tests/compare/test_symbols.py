@@ -19,11 +19,11 @@ Tree = dict[str, str]
 Row = tuple[str, str | None, str | None]
 
 
-def _symbols(tree: Tree) -> dict[bytes, list[Symbol]]:
-    return {path.encode(): [*_of_text(path, text)] for path, text in tree.items()}
+def _symbols_of_tree(tree: Tree) -> dict[bytes, list[Symbol]]:
+    return {path.encode(): [*_functions_in(path, text)] for path, text in tree.items()}
 
 
-def _of_text(path: str, text: str) -> Iterator[Symbol]:
+def _functions_in(path: str, text: str) -> Iterator[Symbol]:
     """Its functions, each of two lines."""
     for found in re.finditer(r"^( *)def (\w+)\((.*)\)", text, re.MULTILINE):
         line = text.count("\n", 0, found.start()) + 1
@@ -39,7 +39,7 @@ def _rows(old: Tree, new: Tree) -> list[Row]:
     def written(side, symbol):  # type: ignore[no-untyped-def]
         return trees.text(side, symbol.path_bytes, symbol.line, symbol.end_line)
 
-    rows = compare_symbols(_symbols(old), _symbols(new), trees, written)
+    rows = compare_symbols(_symbols_of_tree(old), _symbols_of_tree(new), trees, written)
     return sorted((row.state, _place(row.old), _place(row.new)) for row in rows)  # type: ignore[arg-type]
 
 
@@ -80,7 +80,7 @@ def _place(symbol: Symbol | None) -> str | None:
         ),
     ],
 )
-def test_what_became_of_each(old: Tree, new: Tree, rows: list[Row]) -> None:
+def test_symbols_are_classified(old: Tree, new: Tree, rows: list[Row]) -> None:
     assert _rows(old, new) == rows
     back = {"added": "removed", "removed": "added"}
     assert sorted((back.get(state, state), place, before) for state, before, place in _rows(new, old)) == sorted(
@@ -88,17 +88,19 @@ def test_what_became_of_each(old: Tree, new: Tree, rows: list[Row]) -> None:
     )
 
 
-def test_import_moves_nowhere() -> None:
+def test_import_symbol_is_never_moved() -> None:
     old, new = {"a": _F, "b": ""}, {"a": "", "b": _F}
     before, after = (
         {path: [msgspec.structs.replace(each, symbol_type="import") for each in found] for path, found in side.items()}
-        for side in map(_symbols, (old, new))
+        for side in map(_symbols_of_tree, (old, new))
     )
     rows = compare_symbols(before, after, TextTrees(old, new), lambda _side, _symbol: b"import os")
     assert {row.state for row in rows} == {"added", "removed"}
 
 
-def test_text_that_is_lost_moves_nothing() -> None:
+def test_symbol_without_text_is_never_moved() -> None:
     old, new = {"a": _F, "b": ""}, {"a": "", "b": _F}
-    rows = compare_symbols(_symbols(old), _symbols(new), TextTrees(old, new), lambda _side, _symbol: b"")
+    rows = compare_symbols(
+        _symbols_of_tree(old), _symbols_of_tree(new), TextTrees(old, new), lambda _side, _symbol: b""
+    )
     assert {row.state for row in rows} == {"added", "removed"}

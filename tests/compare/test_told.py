@@ -58,7 +58,7 @@ _places = st.lists(
 _batches = st.tuples(_trees, _places)
 
 
-def _told(files: Files, places: list[tuple[int, int, int, str, str]]) -> list[ReportedFinding]:
+def _reported_findings(files: Files, places: list[tuple[int, int, int, str, str]]) -> list[ReportedFinding]:
     paths = sorted(files)
     return [
         ReportedFinding(path, "lint" if at < 2 else "other", _diagnostic(path, line, column, code, message))
@@ -89,12 +89,12 @@ def _diagnostic(path: bytes, line: int, column: int, code: str, message: str) ->
 
 
 @given(old=_batches, new=_batches)
-def test_each_finding_is_in_one_pair_or_left_and_the_mirror_image_is_the_same(
+def test_finding_matching_is_complete_and_symmetric(
     old: tuple[dict[bytes, list[bytes]], list[tuple[int, int, int, str, str]]],
     new: tuple[dict[bytes, list[bytes]], list[tuple[int, int, int, str, str]]],
 ) -> None:
     files = [{path: b"\n".join(lines) for path, lines in tree.items()} for tree, _ in (old, new)]
-    ours, theirs = _told(files[0], old[1]), _told(files[1], new[1])
+    ours, theirs = _reported_findings(files[0], old[1]), _reported_findings(files[1], new[1])
     paired = match_findings(_Trees(*files), _by_path(ours), _by_path(theirs))
     assert {*ours} == {pair.old for pair in paired.pairs} | {*paired.old}
     assert {*theirs} == {pair.new for pair in paired.pairs} | {*paired.new}
@@ -106,18 +106,18 @@ def test_each_finding_is_in_one_pair_or_left_and_the_mirror_image_is_the_same(
 
 
 @given(batch=_batches)
-def test_what_is_the_same_is_paired_with_itself(
+def test_identical_findings_match_themselves(
     batch: tuple[dict[bytes, list[bytes]], list[tuple[int, int, int, str, str]]],
 ) -> None:
     files = {path: b"\n".join(lines) for path, lines in batch[0].items()}
     lines = {path: text.count(b"\n") + 1 for path, text in files.items()}
-    told = [each for each in _told(files, batch[1]) if 0 < each.about.line <= lines[each.path]]
+    told = [each for each in _reported_findings(files, batch[1]) if 0 < each.about.line <= lines[each.path]]
     paired = match_findings(_Trees(files, files), _by_path(told), _by_path(told))
     assert all((pair.old.about, pair.by) == (pair.new.about, "line") for pair in paired.pairs)
     assert (paired.old, paired.new) == ([], [])
 
 
-def test_what_two_tasks_tell_is_paired_within_each_first() -> None:
+def test_findings_of_two_tasks_are_matched_within_each_task_first() -> None:
     """Two imports of one program tell the same; one of them is not in the other batch, where a line came above."""
     trees = _Trees({b"a.c": b"x\ny\n"}, {b"a.c": b"\nx\ny\n"})
     one, other = (ReportedFinding(b"a.c", task, _diagnostic(b"a.c", 2, 1, "X", "m")) for task in ("one", "other"))

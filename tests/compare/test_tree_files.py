@@ -16,7 +16,7 @@ def _tree(**objects: str) -> dict[bytes, Entry]:
     }
 
 
-def test_what_became_of_each() -> None:
+def test_files_of_two_trees_are_classified() -> None:
     old = _tree(edited="1", gone="2", moved="3", renamed="4")
     new = _tree(edited="9", come="2", place="3", other="5")
     new[b"raw\xff"] = Entry(b"raw\xff", "file", False, 1, Digest("6"))

@@ -60,7 +60,7 @@ def _by_case(comparison: Comparison) -> Told:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_withheld_is_neither_new_nor_fixed(name: str, told: tuple[Told, Told]) -> None:
+def test_withheld_finding_is_neither_new_nor_fixed(name: str, told: tuple[Told, Told]) -> None:
     case = CASES[name]
     there, back = told
     assert sorted(there.get(name, [])) == sorted(case.rows)
@@ -87,7 +87,7 @@ _OTHER = "\n\ndef g(x):\n    for y in x:\n        if y:\n            return [z f
         ("metric", {"a.py": _LOOPS + _OTHER}, {"a.py": _LOOPS.replace("x):", "x:") + _OTHER}, "not_checked"),
     ],
 )
-def test_what_is_there_and_not_looked_at_is_not_gone(
+def test_finding_in_an_unanalysed_file_is_not_fixed(
     tmp_path: Path, kind: str, old: Mapping[str, str], new: Mapping[str, str], reason: str
 ) -> None:
     """Of a tree of which one file is not looked at any more, or in part, only what was touched went, or came."""
@@ -113,7 +113,7 @@ def test_what_is_there_and_not_looked_at_is_not_gone(
     ("ignoring", "words"),
     [(".codebatchignore", ()), (".gitignore", ()), ("", ("--exclude", "bad/")), ("", ("--include", "*.txt"))],
 )
-def test_what_was_left_out_is_not_new(tmp_path: Path, ignoring: str, words: tuple[str, ...]) -> None:
+def test_finding_in_a_formerly_excluded_file_is_not_new(tmp_path: Path, ignoring: str, words: tuple[str, ...]) -> None:
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "b.py").write_text("print(undefined)\n")
     (tmp_path / "a.txt").write_text("a\n")
@@ -149,7 +149,7 @@ def _path_of(row: Change) -> str:
     return str(record.path)
 
 
-def test_a_rule_is_asked_of_a_file_once_for_all_that_is_wanted_of_it() -> None:
+def test_rule_is_evaluated_once_per_file_for_all_findings() -> None:
     """Of a file with more findings than are told each one is asked for: once each took a minute of redis."""
     asked: list[SourceFile] = []
 

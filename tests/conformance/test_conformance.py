@@ -13,7 +13,7 @@ from tests.conformance.table import constructs_of, faults_of, languages
 
 
 @pytest.mark.parametrize("language", languages())
-def test_constructs_are_read_as_their_specification_says(language: str) -> None:
+def test_constructs_match_their_specification(language: str) -> None:
     wrong: dict[str, list[str]] = {}
     for construct in constructs_of(language):
         faults = faults_of(language, construct)
@@ -25,7 +25,7 @@ def test_constructs_are_read_as_their_specification_says(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", languages())
-def test_names_of_constructs_are_unique_and_gaps_are_sentences(language: str) -> None:
+def test_construct_names_are_unique_and_gaps_are_sentences(language: str) -> None:
     constructs = constructs_of(language)
     names = [construct.name for construct in constructs]
     assert sorted(names) == sorted(set(names))
@@ -33,7 +33,7 @@ def test_names_of_constructs_are_unique_and_gaps_are_sentences(language: str) ->
     assert [each.name for each in constructs if not each.since or not each.code] == []
 
 
-def test_help_shows_what_the_table_holds() -> None:
+def test_help_page_matches_the_conformance_table() -> None:
     """Run `python -m tests.conformance` after a change of the table."""
     page = PAGE.read_text(encoding="utf-8")
     assert page_with_table(page) == page

@@ -44,15 +44,15 @@ def _costs(*files: tuple[bytes, int], seed: int | None = None) -> list[float]:
         (b"a.py", 0, 0),
     ],
 )
-def test_bytes_count_that_tasks_look_into(path: bytes, size: int, read: int) -> None:
+def test_cost_counts_the_bytes_that_tasks_read(path: bytes, size: int, read: int) -> None:
     assert _costs((path, size)) == [COST_PER_FILE + read]
 
 
-def test_the_built_in_tasks_look_into_no_larger_file() -> None:
+def test_built_in_tasks_read_no_huge_file() -> None:
     assert PARSED_BYTES_MAX == HUGE_BYTES_MIN
 
 
-def test_costs_add_up_and_a_seed_makes_them_others() -> None:
+def test_costs_accumulate_and_a_seed_changes_them() -> None:
     files = ((b"a.c", 10), (b"b.c", 3000))
     assert _costs(*files) == [COST_PER_FILE + 10, COST_PER_FILE + 3000]
     assert _costs(*files, seed=1) == _costs(*files, seed=1) != _costs(*files)

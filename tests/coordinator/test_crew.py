@@ -16,9 +16,9 @@ UNIT = Unit(shard=ShardId("00000001"), start=4, end=10, tasks=("parse",))
     ("of_unit", "phase", "expected"),
     [(2, PHASE_ITEM, 7), (2, PHASE_BATCHED, 10), (2, PHASE_LEASE, 4), (1, PHASE_ITEM, 4)],
 )
-def test_what_was_written_of_the_unit_before_says_nothing_of_this_one(of_unit: int, phase: int, expected: int) -> None:
+def test_progress_of_the_previous_unit_is_ignored(of_unit: int, phase: int, expected: int) -> None:
     assert position(Step(0, 0, 0, of_unit, 7, 8, phase), UNIT, units=2) == expected
 
 
-def test_nothing_is_left_to_take_from_a_worker_that_cannot_be_seen() -> None:
+def test_unreadable_progress_leaves_nothing_to_steal() -> None:
     assert position(None, UNIT, units=1) == UNIT.end

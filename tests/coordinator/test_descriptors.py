@@ -26,23 +26,23 @@ def limits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     return set_
 
 
-def _needed(workers: int) -> int:
+def _descriptors_min(workers: int) -> int:
     return OPEN + SPARE_DESCRIPTORS + DESCRIPTORS_PER_WORKER * workers
 
 
-def test_a_limit_that_is_high_enough_stays(limits: list[tuple[int, int]]) -> None:
+def test_sufficient_descriptor_limit_is_unchanged(limits: list[tuple[int, int]]) -> None:
     with enough_descriptors(64):
         assert len(limits) == 1
 
 
 @pytest.mark.parametrize("hard", [4096, resource.RLIM_INFINITY])
-def test_a_soft_limit_is_raised_for_as_long_as_the_run_lasts(limits: list[tuple[int, int]], hard: int) -> None:
+def test_soft_descriptor_limit_is_raised_during_the_run(limits: list[tuple[int, int]], hard: int) -> None:
     limits[:] = [(40, hard)]
     with enough_descriptors(2):
         assert limits[-1] == (WORKER_DESCRIPTORS_MIN, hard), "a worker needs that many"
         limits[:] = [(40, hard)]
         with enough_descriptors(100):
-            assert limits[-1] == (_needed(100), hard)
+            assert limits[-1] == (_descriptors_min(100), hard)
         assert limits[-1] == (40, hard)
 
 
@@ -52,10 +52,14 @@ def test_a_soft_limit_is_raised_for_as_long_as_the_run_lasts(limits: list[tuple[
         (20, 1, "raise the limit of open files: ulimit -n 1024; then"),
         (63, 64, "raise the limit of open files: ulimit -n 1024; then"),
         (100, 64, "raise the limit of open files: ulimit -n 1024, or start fewer workers: -j 21; then"),
-        (1000, 1000, f"raise the limit of open files: ulimit -n {_needed(1000)}, or start fewer workers: -j 321; then"),
+        (
+            1000,
+            1000,
+            f"raise the limit of open files: ulimit -n {_descriptors_min(1000)}, or start fewer workers: -j 321; then",
+        ),
     ],
 )
-def test_a_hard_limit_that_is_too_low_is_an_error(
+def test_hard_descriptor_limit_that_is_too_low_is_an_error(
     limits: list[tuple[int, int]], hard: int, workers: int, hint: str
 ) -> None:
     limits[:] = [(20, hard)]
@@ -66,7 +70,7 @@ def test_a_hard_limit_that_is_too_low_is_an_error(
         pytest.fail("it is not enough")
     assert (caught.value.hint or "").startswith(hint)
     assert len(limits) == 1
-    assert hard < WORKER_DESCRIPTORS_MIN or _needed((hard - OPEN - SPARE_DESCRIPTORS) // 3) <= hard
+    assert hard < WORKER_DESCRIPTORS_MIN or _descriptors_min((hard - OPEN - SPARE_DESCRIPTORS) // 3) <= hard
 
 
 def test_open_descriptors_are_counted() -> None:
@@ -78,7 +82,7 @@ def test_open_descriptors_are_counted() -> None:
         os.close(other)
 
 
-def test_where_none_can_be_listed_the_usual_number_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unlistable_descriptors_use_the_default_count(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_path: str) -> list[str]:
         raise FileNotFoundError
 
@@ -86,5 +90,5 @@ def test_where_none_can_be_listed_the_usual_number_is_taken(monkeypatch: pytest.
     assert descriptors._open_descriptors() == descriptors._USUALLY_OPEN
 
 
-def test_a_worker_may_have_its_reserve_and_more() -> None:
+def test_worker_limit_exceeds_its_reserved_descriptors() -> None:
     assert WORKER_DESCRIPTORS_MIN > DESCRIPTORS_RESERVED + 20

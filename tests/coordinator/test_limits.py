@@ -24,7 +24,7 @@ from codebatch.system.processes.progress_cell import PHASE_BATCHED, PHASE_ITEM, 
 from codebatch.system.stopwatch import Stopwatch
 
 
-def test_time_in_which_nobody_looked_counts_for_nobody() -> None:
+def test_stopwatch_ignores_time_between_distant_looks() -> None:
     watch: Stopwatch[str] = Stopwatch()
     watch.look(100.0)
     assert watch.seconds("worker", 1) == 0.0
@@ -36,7 +36,7 @@ def test_time_in_which_nobody_looked_counts_for_nobody() -> None:
     assert watch.seconds("worker", 1) == 0.75
 
 
-def test_a_new_step_begins_anew() -> None:
+def test_stopwatch_restarts_at_a_new_step() -> None:
     watch: Stopwatch[str] = Stopwatch()
     for now in (1.0, 1.5):
         watch.look(now)
@@ -44,7 +44,7 @@ def test_a_new_step_begins_anew() -> None:
     assert watch.seconds("worker", 2) == 0.0
 
 
-def test_a_batched_step_may_take_a_tenth_more_for_each_further_file() -> None:
+def test_batched_step_gets_a_tenth_more_time_per_additional_file() -> None:
     limits = ResourceLimits(project_seconds=100.0, file_seconds=30.0, memory_bytes=1)
     assert limits.seconds_for(Step(0, 0, 0, 0, 4, 5, PHASE_ITEM)) == 30.0
     assert limits.seconds_for(Step(0, 0, 0, 0, 0, 64, PHASE_BATCHED)) == pytest.approx(219.0)
@@ -67,7 +67,7 @@ def _killed_for(reason: str) -> WorkerProcess:
         ("", 0, 1, ("crash", False)),
     ],
 )
-def test_only_a_kill_that_is_nobodys_here_came_from_outside(
+def test_kill_without_a_known_cause_counts_as_from_outside(
     monkeypatch: pytest.MonkeyPatch, killed_for: str, returncode: int, oom_kills: int, expected: tuple[str, bool]
 ) -> None:
     counts = iter([5, 5 + oom_kills])
@@ -77,7 +77,7 @@ def test_only_a_kill_that_is_nobodys_here_came_from_outside(
     assert guard.reason_of(_killed_for(killed_for), death) == expected
 
 
-def test_a_holder_of_another_host_is_never_taken_for_stuck(tmp_path: Path) -> None:
+def test_holder_on_another_host_is_never_stuck(tmp_path: Path) -> None:
     """Its cell is on our disk, and its clock is not ours."""
     (tmp_path / layout.HOLDERS).mkdir()
     batch = BatchDir(RealFiles(), tmp_path, cast("BatchFile", None))
@@ -92,7 +92,7 @@ def test_a_holder_of_another_host_is_never_taken_for_stuck(tmp_path: Path) -> No
     assert list(seen.values()) == [True, False]
 
 
-def test_a_holder_of_another_host_has_the_time_of_its_step(tmp_path: Path) -> None:
+def test_holder_on_another_host_gets_the_time_limit_of_its_step(tmp_path: Path) -> None:
     (tmp_path / layout.HOLDERS).mkdir()
     batch = BatchDir(RealFiles(), tmp_path, cast("BatchFile", None))
     elsewhere = Host(name="elsewhere", boot="x")
@@ -110,7 +110,7 @@ def test_a_holder_of_another_host_has_the_time_of_its_step(tmp_path: Path) -> No
     assert silent_from == {PHASE_ITEM: 61, PHASE_PROJECT: 106}
 
 
-def test_two_torn_messages_of_one_length_are_not_one() -> None:
+def test_torn_messages_of_equal_length_are_distinguished() -> None:
     buffer = MessageBuffer()
     killed_for: list[str] = []
     worker = SimpleNamespace(id=1, buffer=buffer, killed_for="", step=lambda: None, kill=killed_for.append)
@@ -127,6 +127,6 @@ def test_two_torn_messages_of_one_length_are_not_one() -> None:
     assert killed_for[0] == NONSENSE
 
 
-def test_each_worker_has_its_share_of_the_memory_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_share_the_available_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "available_memory", lambda: 3 << 30)
     assert [default_memory_bytes(jobs) for jobs in (1, 3, 6, 48)] == [2 << 30, 1 << 30, 512 << 20, 256 << 20]

@@ -107,7 +107,7 @@ class _Listener:
         pass
 
 
-class _Bench:
+class _CoordinatorFixture:
     """A coordinator that was set up, and has not begun."""
 
     def __init__(self, root: Path, crew: _Crew | None = None, *, cost_per_worker: float = 1.0, items: int = 2) -> None:
@@ -136,13 +136,13 @@ class _Bench:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[_Bench]:
-    made = _Bench(tmp_path)
+def bench(tmp_path: Path) -> Iterator[_CoordinatorFixture]:
+    made = _CoordinatorFixture(tmp_path)
     yield made
     made.coordinator.close()
 
 
-def test_a_failure_that_another_committed_first_is_learnt(bench: _Bench) -> None:
+def test_failure_committed_by_another_coordinator_is_adopted(bench: _CoordinatorFixture) -> None:
     """Else the item counts as being failed here for ever, and the run never ends."""
     register = Register(bench.shard, 0, "parse", 1)
     failed = failed_outcome(b"a", register, "timeout", FrameWriter())
@@ -153,19 +153,19 @@ def test_a_failure_that_another_committed_first_is_learnt(bench: _Bench) -> None
     assert (link.segment, link.outcome.reason) == (OTHER, "timeout")
 
 
-def _link(bench: _Bench, register: Register, data: bytes) -> None:
+def _link(bench: _CoordinatorFixture, register: Register, data: bytes) -> None:
     (bench.batch.root / layout.OUTCOMES / layout.register_name(*register)).write_bytes(data)
 
 
-def _strange(register: Register) -> bytes:
+def _oversized_commit(register: Register) -> bytes:
     """A commit under this name that says more than the plan has."""
     outcome = Outcome(shard=register.shard, task=register.task, start=register.start, end=9, type="result")
     return encode_commit(Commit(segment=OTHER, epoch=1, round=register.round, outcomes=(outcome,)))
 
 
-@pytest.mark.parametrize("make", [lambda register: b"torn", _strange])
-def test_a_register_that_cannot_be_read_is_taken_and_its_work_queued_one_round_up(
-    bench: _Bench, make: Callable[[Register], bytes]
+@pytest.mark.parametrize("make", [lambda register: b"torn", _oversized_commit])
+def test_unreadable_register_is_replaced_and_its_work_queued_in_the_next_round(
+    bench: _CoordinatorFixture, make: Callable[[Register], bytes]
 ) -> None:
     """Else what was queued is not open as it was, and nobody queues what is."""
     bench.coordinator._handle(SessionStarted())
@@ -180,7 +180,7 @@ def test_a_register_that_cannot_be_read_is_taken_and_its_work_queued_one_round_u
     assert rounds == {("symbols", "lint"): 1, ("parse",): 2}
 
 
-def test_a_failure_whose_name_is_taken_by_nothing_is_tried_one_round_up(bench: _Bench) -> None:
+def test_failure_behind_an_unreadable_register_is_retried_in_the_next_round(bench: _CoordinatorFixture) -> None:
     """Else the item counts as being failed here for ever, and the run never ends."""
     bench.coordinator._handle(SessionStarted())
     _link(bench, Register(bench.shard, 0, "parse", 1), b"torn")
@@ -195,14 +195,14 @@ def test_a_failure_whose_name_is_taken_by_nothing_is_tried_one_round_up(bench: _
     assert ("parse" in message.unit.tasks, message.unit.round) == (True, 2)
 
 
-def test_where_a_worker_gives_up_the_others_are_told_to_drain(bench: _Bench) -> None:
+def test_other_workers_drain_when_a_worker_gives_up(bench: _CoordinatorFixture) -> None:
     """Else each goes on to the end of its unit, for minutes, on a disk that refuses what comes of it."""
     bench.coordinator._handle(SessionStarted())
     bench.coordinator._receive(WorkerId(1), GaveUp(code="store_unwritable", message="full", hint=None))
     assert bench.crew.drained == [WorkerId(1), WorkerId(2)]
 
 
-def test_where_the_machine_is_blamed_who_lives_is_told_to_drain(bench: _Bench) -> None:
+def test_live_workers_drain_when_the_session_breaks(bench: _CoordinatorFixture) -> None:
     bench.crew.heard = [
         WorkerExited(worker=WorkerId(number), returncode=-9, how="SIGKILL") for number in (1, *range(3, 8))
     ]
@@ -216,25 +216,25 @@ class _RefusingCrew(_Crew):
         raise RuntimeError("refused")
 
 
-def test_a_coordinator_that_cannot_be_made_holds_nothing(tmp_path: Path) -> None:
+def test_failed_coordinator_setup_releases_its_holder(tmp_path: Path) -> None:
     """Else its batch is held until the process ends."""
     with pytest.raises(RuntimeError, match="refused"):
-        _Bench(tmp_path, _RefusingCrew())
+        _CoordinatorFixture(tmp_path, _RefusingCrew())
     ((_, is_live),) = LeaseReader(RealFiles(), next(tmp_path.glob("store/batches/batch-*"))).holders()
     assert not is_live
 
 
 @pytest.fixture
-def slow(tmp_path: Path) -> Iterator[_Bench]:
+def slow(tmp_path: Path) -> Iterator[_CoordinatorFixture]:
     """A coordinator of ten items whose first worker has all of them; by cost alone there is no other."""
-    made = _Bench(tmp_path, _Crew(starts_max=3), cost_per_worker=1e9, items=10)
+    made = _CoordinatorFixture(tmp_path, _Crew(starts_max=3), cost_per_worker=1e9, items=10)
     made.coordinator._handle(SessionStarted())
     made.coordinator._handle(Ready(WorkerId(1)))
     yield made
     made.coordinator.close()
 
 
-def _pass(bench: _Bench, phase: int, item: int, *, unit: int = 1) -> list[WorkerId]:
+def _advance_time(bench: _CoordinatorFixture, phase: int, item: int, *, unit: int = 1) -> list[WorkerId]:
     """Let some seconds pass in which the first worker is at an item; return the workers that live then."""
     bench.crew.steps[WorkerId(1)] = Step(0, 0, 0, unit, item, item + 1, phase)
     bench.crew.heard = [Tick(1.0)] * 3
@@ -243,37 +243,37 @@ def _pass(bench: _Bench, phase: int, item: int, *, unit: int = 1) -> list[Worker
     return bench.crew.started
 
 
-def test_workers_are_started_for_a_unit_that_takes_long(slow: _Bench) -> None:
-    assert _pass(slow, PHASE_ITEM, 0) == [WorkerId(1), WorkerId(2), WorkerId(3)]
+def test_workers_are_started_for_a_slow_unit(slow: _CoordinatorFixture) -> None:
+    assert _advance_time(slow, PHASE_ITEM, 0) == [WorkerId(1), WorkerId(2), WorkerId(3)]
 
 
 @pytest.mark.parametrize(("phase", "item", "unit"), [(PHASE_LEASE, 0, 1), (PHASE_ITEM, 0, 0), (PHASE_COMMIT, 0, 1)])
-def test_no_worker_is_started_for_a_unit_that_is_not_begun_or_is_done(
-    slow: _Bench, phase: int, item: int, unit: int
+def test_finished_or_unstarted_unit_starts_no_worker(
+    slow: _CoordinatorFixture, phase: int, item: int, unit: int
 ) -> None:
     """What the cell has of the unit before says nothing of this one."""
-    assert _pass(slow, phase, item, unit=unit) == [WorkerId(1)]
+    assert _advance_time(slow, phase, item, unit=unit) == [WorkerId(1)]
 
 
-def test_a_machine_that_refuses_a_process_is_told_of_and_the_others_work_on(slow: _Bench) -> None:
-    assert len(_pass(slow, PHASE_ITEM, 0)) == 3
+def test_refused_process_start_is_reported_and_other_workers_continue(slow: _CoordinatorFixture) -> None:
+    assert len(_advance_time(slow, PHASE_ITEM, 0)) == 3
     assert slow.listener.notes == [
         "cannot start another worker: Resource temporarily unavailable; continuing with 3 workers"
     ]
     before = len(slow.crew.asked)
     assert before <= 1 + STARTS_MAX + STARTS_FAILED_MAX
-    _pass(slow, PHASE_ITEM, 0)
+    _advance_time(slow, PHASE_ITEM, 0)
     assert len(slow.crew.asked) == before, "it is asked again and again"
 
 
-def test_a_machine_that_refuses_every_process_ends_the_run(tmp_path: Path) -> None:
-    bench = _Bench(tmp_path, _Crew(starts_max=0))
+def test_refusal_of_every_process_ends_the_run(tmp_path: Path) -> None:
+    bench = _CoordinatorFixture(tmp_path, _Crew(starts_max=0))
     with pytest.raises(BlockingIOError):
         bench.coordinator.run()
     bench.coordinator.close()
 
 
-def test_where_the_machine_is_blamed_the_last_words_are_told(bench: _Bench) -> None:
+def test_broken_session_reports_the_last_error_of_a_worker(bench: _CoordinatorFixture) -> None:
     words = "Traceback:\n  File\nOSError: [Errno 24] Too many open files\n"
     bench.crew.heard = [
         WorkerExited(worker=WorkerId(n), returncode=1, how="exit status 1", stderr=words) for n in range(1, 8)

@@ -50,7 +50,7 @@ def _platform(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(sys, "platform", request.param)
 
 
-def test_memory_is_what_psutil_says() -> None:
+def test_available_memory_matches_psutil() -> None:
     ours = proc.available_memory()
     assert ours == pytest.approx(psutil.virtual_memory().available, rel=0.05)
     assert ours is not None
@@ -60,7 +60,7 @@ def test_memory_is_what_psutil_says() -> None:
 
 @pytest.mark.usefixtures("_platform")
 @pytest.mark.parametrize("are_children_listed", [True, False])
-def test_sizes_are_what_psutil_says(monkeypatch: pytest.MonkeyPatch, are_children_listed: bool) -> None:
+def test_resident_sizes_match_psutil(monkeypatch: pytest.MonkeyPatch, are_children_listed: bool) -> None:
     assert proc.lists_children()
     monkeypatch.setattr(proc, "lists_children", lambda: are_children_listed)
     with _sleeping("x") as process:
@@ -75,7 +75,7 @@ def test_sizes_are_what_psutil_says(monkeypatch: pytest.MonkeyPatch, are_childre
 
 
 @pytest.mark.usefixtures("_platform")
-def test_a_process_that_is_gone_has_neither_size_nor_parent_nor_environment() -> None:
+def test_ended_process_has_no_size_parent_or_environment() -> None:
     with _sleeping("x") as process:
         pass
     assert proc.resident_bytes(process.pid) is None
@@ -85,7 +85,7 @@ def test_a_process_that_is_gone_has_neither_size_nor_parent_nor_environment() ->
 
 
 @pytest.mark.usefixtures("_platform")
-def test_what_is_marked_is_killed_and_nothing_else() -> None:
+def test_only_marked_processes_are_killed() -> None:
     with _sleeping("mine") as mine, _sleeping("others") as others:
         assert memory.kill_marked(_VARIABLE, {"mine", "nobodys"}) == 2
         assert mine.wait() == -signal.SIGKILL
@@ -95,9 +95,7 @@ def test_what_is_marked_is_killed_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("is_named_by_descriptor", [True, False])
-def test_what_was_given_the_id_of_one_that_was_marked_lives(
-    monkeypatch: pytest.MonkeyPatch, is_named_by_descriptor: bool
-) -> None:
+def test_reused_process_id_is_not_killed(monkeypatch: pytest.MonkeyPatch, is_named_by_descriptor: bool) -> None:
     """The id of a process that ended is told to have the mark: it was looked at, then it was gone, then another was."""
     killed: list[int] = []
     monkeypatch.setattr(os, "kill", lambda pid, _: killed.append(pid))
@@ -113,7 +111,7 @@ def test_what_was_given_the_id_of_one_that_was_marked_lives(
     assert memory.kill_marked(_VARIABLE, {"mine"}) == len(killed) == (not is_named_by_descriptor)
 
 
-def test_without_proc_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_proc_yields_no_process_information(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proc, "_PROC", "/nowhere")
     assert proc.available_memory() is None
     assert proc.processes() == []

@@ -71,7 +71,7 @@ def hook(tmp_path: Path) -> Hook:
     return Hook(tmp_path)
 
 
-def test_the_last_event_is_delivered_before_those_that_wait(hook: Hook) -> None:
+def test_last_event_is_delivered_before_waiting_events(hook: Hook) -> None:
     notifier = hook.notifier()
     notifier.add(task_event(1))
     with hook.held():
@@ -86,7 +86,7 @@ def test_the_last_event_is_delivered_before_those_that_wait(hook: Hook) -> None:
 @pytest.mark.parametrize(
     "last", [last_event(), BatchDrained(cursor="1.99", seq=99, at="", batch_id="b", counts={}, signal="SIGTERM")]
 )
-def test_the_last_event_is_tried_though_time_is_over_and_the_rest_is_counted(
+def test_last_event_is_delivered_after_the_grace_period_and_others_are_counted(
     hook: Hook, monkeypatch: pytest.MonkeyPatch, last: BatchEvent
 ) -> None:
     monkeypatch.setattr(notifications, "_GRACE_SECONDS", 0.0)
@@ -103,9 +103,7 @@ def test_the_last_event_is_tried_though_time_is_over_and_the_rest_is_counted(
     ]
 
 
-def test_of_too_many_events_the_oldest_are_dropped_and_never_the_last(
-    hook: Hook, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_oldest_waiting_events_are_dropped_but_never_the_last(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notifications, "WAITING_MAX", 2)
     notifier = hook.notifier()
     notifier.add(task_event(1))
@@ -118,7 +116,7 @@ def test_of_too_many_events_the_oldest_are_dropped_and_never_the_last(
     assert notifier.problems[1:] == ["notify: 3 of 7 events were not delivered, because the command takes too long"]
 
 
-def test_a_command_that_cannot_be_made_is_reported_and_ends_no_delivery(hook: Hook) -> None:
+def test_invalid_notify_command_is_reported(hook: Hook) -> None:
     notifier = hook.notifier("\0")
     for event in (task_event(1), last_event()):
         notifier.add(event)
@@ -126,6 +124,6 @@ def test_a_command_that_cannot_be_made_is_reported_and_ends_no_delivery(hook: Ho
     assert notifier.problems == ["notifications are off: embedded null byte"]
 
 
-def test_whoever_asks_for_nothing_else_is_told_of_every_end() -> None:
+def test_default_notifications_include_every_batch_end() -> None:
     ends = {"BATCH_COMPLETED", "BATCH_PARTIAL", "BATCH_FAILED", "BATCH_CANCELLED", "BATCH_DRAINED"}
     assert {*NOTIFIED} == {*ends, "BATCH_TASK_BLOCKED"}

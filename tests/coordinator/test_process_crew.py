@@ -36,7 +36,7 @@ def crew(tmp_path: Path) -> ProcessWorkerBackend:
     )
 
 
-class _Unburied:
+class _FailingCleanupWorker:
     """Stands in for a WorkerProcess whose directory cannot be removed."""
 
     def __init__(self, log: list[str]) -> None:
@@ -50,12 +50,12 @@ class _Unburied:
         raise StoreUnwritable("read-only")
 
 
-def test_every_worker_is_killed_though_none_can_be_tidied_up_after(crew: ProcessWorkerBackend) -> None:
+def test_every_worker_is_killed_although_cleanup_fails(crew: ProcessWorkerBackend) -> None:
     log: list[str] = []
     before = signal.getsignal(signal.SIGINT)
     crew.begin()
     for number in (1, 2):
-        crew._workers[WorkerId(number)] = cast("WorkerProcess", _Unburied(log))
+        crew._workers[WorkerId(number)] = cast("WorkerProcess", _FailingCleanupWorker(log))
     with pytest.raises(StoreUnwritable):
         crew.end()
     assert log == ["abandoned", "abandoned", "buried", "buried"]
@@ -77,7 +77,7 @@ class _LateSignal(SignalCounter):
         self._count = count
 
 
-def test_a_signal_between_two_looks_is_heard_once(crew: ProcessWorkerBackend) -> None:
+def test_signal_between_two_looks_is_reported_once(crew: ProcessWorkerBackend) -> None:
     crew._signals = _LateSignal()
     crew.begin()
     try:
@@ -86,7 +86,7 @@ def test_a_signal_between_two_looks_is_heard_once(crew: ProcessWorkerBackend) ->
         crew.end()
 
 
-def test_time_is_told_ten_times_a_second_at_most(crew: ProcessWorkerBackend) -> None:
+def test_ticks_are_emitted_at_most_ten_times_a_second(crew: ProcessWorkerBackend) -> None:
     """Time in which we were stopped says nothing of the workers, which were stopped too."""
     clock = [0]
     crew._running_ns = lambda: clock[0]

@@ -27,7 +27,7 @@ from codebatch.system.processes.progress_cell import (
 from tests.proof.plans import make_batch
 
 
-def test_what_is_told_is_what_stands_in_the_chains(tmp_path: Path) -> None:
+def test_progress_counts_the_outcomes_in_the_chains(tmp_path: Path) -> None:
     """A late owner's tail is garbage, a later round stands for the one before, and what is retried is not done."""
     store, _ = create_store(RealFiles(), tmp_path / "store")
     plan = make_batch(store, [b"a", b"b", b"c"], shard_items=3).plan()
@@ -62,7 +62,7 @@ def _costs(plan: Plan) -> dict[ShardId, list[float]]:
     return {**files, **{ProjectWork(task).id: [0.0, 1.0] for task in plan.project_tasks}}
 
 
-def test_results_count_once_whether_a_worker_holds_them_or_the_ledger(tmp_path: Path) -> None:
+def test_results_count_once_in_progress_of_worker_or_ledger(tmp_path: Path) -> None:
     """A worker keeps its count while it commits; once the commit is known, the cell of the worker adds nothing."""
     store, _ = create_store(RealFiles(), tmp_path / "store")
     plan = make_batch(store, [b"a", b"b", b"c"], shard_items=3).plan()
@@ -118,7 +118,7 @@ def test_results_outside_the_scope_of_a_run_are_not_planned(tmp_path: Path) -> N
         (PHASE_COMMIT, 10, 18, 1, 0),
     ],
 )
-def test_items_are_finished_until_their_unit_is_committed(
+def test_items_count_as_finished_until_their_unit_is_committed(
     phase: int, item: int, end: int, unit: int, expected: int
 ) -> None:
     """The cell of a worker that has not begun its second unit speaks of its first."""
@@ -126,5 +126,5 @@ def test_items_are_finished_until_their_unit_is_committed(
     assert finished_items(step, Unit(shard=ShardId("s"), start=10, end=20, tasks=("parse",)), 2) == expected
 
 
-def test_a_worker_that_cannot_be_seen_has_finished_nothing() -> None:
+def test_unreadable_worker_has_finished_no_items() -> None:
     assert finished_items(None, Unit(shard=ShardId("s"), start=10, end=20, tasks=("parse",)), 1) == 0

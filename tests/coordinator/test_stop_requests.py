@@ -46,7 +46,7 @@ def leasing(tmp_path: Path) -> _Leasing:
     return _Leasing(make_place(tmp_path, Command(id=A, run="true"), Command(id=B, run="true")))
 
 
-def test_an_attempt_is_named_once_it_has_its_lease(leasing: _Leasing) -> None:
+def test_stop_request_names_an_attempt_after_it_has_its_lease(leasing: _Leasing) -> None:
     both = {A: 1, B: 1}
     leasing.lease(0)
     leasing.stops.append(Stop(cause="failure", attempts=both), both)
@@ -60,7 +60,7 @@ def test_an_attempt_is_named_once_it_has_its_lease(leasing: _Leasing) -> None:
     assert not leasing.stops.is_waiting
 
 
-def test_a_start_that_never_took_its_lease_is_not_named(leasing: _Leasing) -> None:
+def test_stop_request_omits_an_attempt_that_never_took_its_lease(leasing: _Leasing) -> None:
     """The next start has its epoch: it must not count as stopped."""
     leasing.stops.append(Stop(cause="signal", attempts={A: 1}), {A: 1})
     leasing.stops.append_waiting({})
@@ -69,7 +69,7 @@ def test_a_start_that_never_took_its_lease_is_not_named(leasing: _Leasing) -> No
     assert leasing.made() == []
 
 
-def test_the_time_limit_is_on_disk_at_once_and_once(leasing: _Leasing) -> None:
+def test_time_limit_is_written_immediately_and_once(leasing: _Leasing) -> None:
     leasing.stops.append(Stop(cause="timeout", attempts={A: 1}), {A: 1})
     leasing.stops.append_waiting({A: 1})
     assert leasing.made() == [{}]

@@ -32,7 +32,7 @@ _ptrace = ctypes.CDLL(None, use_errno=True).ptrace
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="no /proc is here")
 
 
-class _Watch:
+class _StopWatch:
     """One worker, and the looks at it, a second each."""
 
     def __init__(self, file: Path) -> None:
@@ -64,14 +64,14 @@ class _Watch:
 
 
 @pytest.fixture
-def watch(tmp_path: Path) -> Iterator[_Watch]:
-    made = _Watch(tmp_path / "holder")
+def watch(tmp_path: Path) -> Iterator[_StopWatch]:
+    made = _StopWatch(tmp_path / "holder")
     yield made
     made.process.kill()
     made.process.wait()
 
 
-def test_a_worker_that_is_stopped_is_continued(watch: _Watch) -> None:
+def test_stopped_worker_is_continued(watch: _StopWatch) -> None:
     assert watch.look() == []
     watch.stop()
     assert watch.look() == [StoppedWorker(HOLDER, watch.process.pid, is_traced=False, is_killed=False)]
@@ -79,7 +79,7 @@ def test_a_worker_that_is_stopped_is_continued(watch: _Watch) -> None:
     assert watch.look() == []
 
 
-def test_a_worker_that_is_stopped_again_and_again_is_killed(watch: _Watch) -> None:
+def test_repeatedly_stopped_worker_is_killed(watch: _StopWatch) -> None:
     for _ in range(STOPS_MAX):
         watch.stop()
         assert [each.is_killed for each in watch.look()] == [False]
@@ -90,7 +90,7 @@ def test_a_worker_that_is_stopped_again_and_again_is_killed(watch: _Watch) -> No
     assert watch.process.wait() == -signal.SIGKILL
 
 
-def test_no_other_process_of_its_id_is_touched(watch: _Watch, tmp_path: Path) -> None:
+def test_reused_worker_id_is_not_signalled(watch: _StopWatch, tmp_path: Path) -> None:
     (tmp_path / "another").touch()
     watch.worker = watch.worker._replace(file=tmp_path / "another")
     watch.stop()
@@ -108,8 +108,8 @@ def _traced(pid: int) -> Iterator[None]:
         _ptrace(_PTRACE_DETACH, pid, None, None)
 
 
-def test_a_worker_that_stays_traced_is_killed_and_its_tracer_is_not_waited_for(
-    watch: _Watch, monkeypatch: pytest.MonkeyPatch
+def test_permanently_traced_worker_is_killed_without_waiting_for_its_tracer(
+    watch: _StopWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who traces it may be a debugger, in a terminal that somebody left open."""
     monkeypatch.setattr(processes, "REAP_SECONDS", 0.0)
@@ -131,7 +131,7 @@ def test_a_worker_that_stays_traced_is_killed_and_its_tracer_is_not_waited_for(
             os.waitpid(watch.process.pid, 0)
 
 
-def test_a_worker_that_is_traced_for_a_moment_is_left(watch: _Watch) -> None:
+def test_briefly_traced_worker_is_left_alone(watch: _StopWatch) -> None:
     for _ in range(2 * STOPS_MAX):
         with _traced(watch.process.pid):
             watch.wait_until(lambda: watch.is_stopped)

@@ -47,14 +47,14 @@ def metric(file: SourceFile, name: str) -> Metric:
     return Metric(path=file.path.decode(), metric=name, value=len(file.content))
 
 
-class Each:
+class FileTask:
     """A task of file scope: a function of a file."""
 
     def __init__(self, run: Callable[[SourceFile], list[Record]]) -> None:
         self.run_file = run
 
 
-class Tool:
+class BatchingTool:
     """A task that asks a tool about many files, which takes none named `bad`."""
 
     def run_file(self, file: SourceFile) -> list[Record]:
@@ -66,14 +66,14 @@ class Tool:
         return [[*each, metric(file, "after")] for file, each in zip(files, records, strict=True)]
 
 
-class Silent(Tool):
+class SilentTool(BatchingTool):
     """A tool that answers about fewer files than it was asked about."""
 
     def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
         return list(records[1:])
 
 
-class Whole:
+class ProjectTask:
     """A task of project scope."""
 
     def __init__(self, run: Callable[[Project], Iterator[Record]]) -> None:
@@ -106,7 +106,7 @@ class Runner(TaskRunner):
         return self._tasks[name]
 
 
-def done(runner: Runner, files: Mapping[str, bytes], *tasks: str) -> tuple[Unit, UnitResults]:
+def unit_results(runner: Runner, files: Mapping[str, bytes], *tasks: str) -> tuple[Unit, UnitResults]:
     """What a worker has of a unit before it commits."""
     unit = Unit(shard=ShardId("0" * 32), start=0, end=len(files), tasks=tasks)
     results = UnitResults(start=0, results={name: [] for name in tasks})
@@ -122,16 +122,16 @@ def done(runner: Runner, files: Mapping[str, bytes], *tasks: str) -> tuple[Unit,
 
 
 def encoded(runner: Runner, files: Mapping[str, bytes], *tasks: str) -> list[EncodedOutcome]:
-    return list(runner.encode(*done(runner, files, *tasks)))
+    return list(runner.encode(*unit_results(runner, files, *tasks)))
 
 
-def told(outcomes: Sequence[EncodedOutcome]) -> list[tuple[str, int, int, str]]:
+def outcome_rows(outcomes: Sequence[EncodedOutcome]) -> list[tuple[str, int, int, str]]:
     """Of each outcome the task, its items, and why it failed."""
     return [(one.outcome.task, one.outcome.start, one.outcome.end, one.outcome.reason or "") for one in outcomes]
 
 
-def test_tool_that_falls_over_one_file_has_its_answers_about_the_others() -> None:
-    _, results = done(Runner({"tool": Tool()}, {}), {"a": b"", "bad": b"", "c": b""}, "tool")
+def test_tool_that_fails_on_a_file_returns_results_for_the_others() -> None:
+    _, results = unit_results(Runner({"tool": BatchingTool()}, {}), {"a": b"", "bad": b"", "c": b""}, "tool")
     first, bad, last = results.results["tool"]
     assert isinstance(bad, TaskFailure)
     assert "the tool fell over" in bad.evidence
@@ -142,8 +142,8 @@ def test_tool_that_falls_over_one_file_has_its_answers_about_the_others() -> Non
         ]  # fmt: skip
 
 
-def test_tool_that_answers_about_fewer_files_has_failed_at_all() -> None:
-    _, results = done(Runner({"tool": Silent()}, {}), {"a": b"", "b": b""}, "tool")
+def test_tool_that_returns_too_few_results_fails() -> None:
+    _, results = unit_results(Runner({"tool": SilentTool()}, {}), {"a": b"", "b": b""}, "tool")
     failures = [each for each in results.results["tool"] if isinstance(each, TaskFailure)]
     assert ["was given 1 files" in each.evidence for each in failures] == [True, True]
 
@@ -158,7 +158,7 @@ def test_tool_that_answers_about_fewer_files_has_failed_at_all() -> None:
         (RuntimeError("\udcff"), "exception"),
     ],
 )
-def test_what_a_task_raises_fails_it_and_what_needs_it_there(raised: BaseException, reason: str) -> None:
+def test_exception_of_a_task_fails_the_item_and_its_dependent_tasks(raised: BaseException, reason: str) -> None:
     def run(file: SourceFile) -> list[Record]:
         if file.path == b"b":
             raise raised
@@ -170,44 +170,51 @@ def test_what_a_task_raises_fails_it_and_what_needs_it_there(raised: BaseExcepti
         asked.append(file.path)
         return []
 
-    runner = Runner({"one": Each(run), "two": Each(ask), "three": Each(ask)}, {"two": ("one",), "three": ("two",)})
+    runner = Runner(
+        {"one": FileTask(run), "two": FileTask(ask), "three": FileTask(ask)}, {"two": ("one",), "three": ("two",)}
+    )
     outcomes = encoded(runner, {"a": b"", "b": b"", "c": b""}, "one", "two", "three")
-    assert [each for each in told(outcomes) if each[3]] == [
+    assert [each for each in outcome_rows(outcomes) if each[3]] == [
         ("one", 1, 2, reason), ("two", 1, 2, "needs"), ("three", 1, 2, "needs")
     ]  # fmt: skip
     assert asked == [b"a", b"a", b"c", b"c"]
-    assert [each[1:3] for each in told(outcomes) if each[0] == "two"] == [(0, 1), (1, 2), (2, 3)]
+    assert [each[1:3] for each in outcome_rows(outcomes) if each[0] == "two"] == [(0, 1), (1, 2), (2, 3)]
 
 
 def test_evidence_is_the_end_of_the_traceback() -> None:
     def run(file: SourceFile) -> list[Record]:
         raise RuntimeError("x" * EVIDENCE_CHARACTERS_MAX + "the end")
 
-    (outcome,) = encoded(Runner({"one": Each(run)}, {}), {"a": b""}, "one")
+    (outcome,) = encoded(Runner({"one": FileTask(run)}, {}), {"a": b""}, "one")
     assert outcome.evidence.endswith("the end\n")
     assert len(outcome.evidence) == EVIDENCE_CHARACTERS_MAX
 
 
-def test_records_that_cannot_be_written_fail_what_needs_them() -> None:
+def test_unencodable_records_fail_the_item_and_its_dependent_tasks() -> None:
     """They were made, so what needs them has run; at what cannot be recorded it has no right to stand."""
 
     def run(file: SourceFile) -> list[Record]:
         return [Metric(path="\udcff" if file.path == b"b" else "a", metric="m", value=1)]
 
-    runner = Runner({"one": Each(run), "two": Each(lambda _: []), "far": Each(lambda _: [])}, {"two": ("one",)})
+    runner = Runner(
+        {"one": FileTask(run), "two": FileTask(lambda _: []), "far": FileTask(lambda _: [])}, {"two": ("one",)}
+    )
     outcomes = encoded(runner, {"a": b"", "b": b""}, "one", "two", "far")
-    assert told(outcomes) == [
+    assert outcome_rows(outcomes) == [
         ("one", 0, 1, ""), ("one", 1, 2, "exception"), ("two", 0, 1, ""), ("two", 1, 2, "needs"), ("far", 0, 2, "")
     ]  # fmt: skip
 
 
-def test_records_beyond_the_bound_of_an_item_fail_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_beyond_the_size_limit_fail_the_item(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(execution, "ITEM_BYTES_MAX", 100)
-    runner = Runner({"one": Each(lambda file: [metric(file, "m")] * len(file.content))}, {})
-    assert told(encoded(runner, {"a": b"1", "b": b"12345"}, "one")) == [("one", 0, 1, ""), ("one", 1, 2, "exception")]
+    runner = Runner({"one": FileTask(lambda file: [metric(file, "m")] * len(file.content))}, {})
+    assert outcome_rows(encoded(runner, {"a": b"1", "b": b"12345"}, "one")) == [
+        ("one", 0, 1, ""),
+        ("one", 1, 2, "exception"),
+    ]
 
 
-def test_outcome_counts_what_is_in_it() -> None:
+def test_outcome_counts_its_records() -> None:
     def run(file: SourceFile) -> list[Record]:
         parsed = File(path="a", lang="python", encoding="utf-8", lines=1, class_="text", parse="ok")
         found = Diagnostic(
@@ -215,42 +222,42 @@ def test_outcome_counts_what_is_in_it() -> None:
         )
         return [parsed, metric(file, "m"), found, found]
 
-    (files,) = encoded(Runner({"one": Each(lambda file: run(file)[:1])}, {}), {"a": b""}, "one")
+    (files,) = encoded(Runner({"one": FileTask(lambda file: run(file)[:1])}, {}), {"a": b""}, "one")
     assert files.outcome.counts.languages == {"python": 1}
-    (outcome,) = encoded(Runner({"one": Each(run)}, {}), {"a": b"", "b": b""}, "one")
+    (outcome,) = encoded(Runner({"one": FileTask(run)}, {}), {"a": b"", "b": b""}, "one")
     counts = outcome.outcome.counts
     assert counts.kinds == {"diagnostic": 4, "file": 2, "metric": 2}
     assert (counts.severities, counts.codes, counts.languages) == ({"hint": 4}, {"c": 4}, {"python": 2})
 
 
-def test_failure_names_its_item_in_a_unit_that_begins_later() -> None:
+def test_failure_is_reported_at_its_item_in_a_later_unit() -> None:
     def run(file: SourceFile) -> list[Record]:
         return [] if file.path == b"a" else [Metric(path="\udcff", metric="m", value=1)]
 
-    runner = Runner({"one": Each(run)}, {})
-    unit, results = done(runner, {"a": b"", "b": b""}, "one")
+    runner = Runner({"one": FileTask(run)}, {})
+    unit, results = unit_results(runner, {"a": b"", "b": b""}, "one")
     results.start = 7
-    assert told(list(runner.encode(unit, results))) == [("one", 7, 8, ""), ("one", 8, 9, "exception")]
+    assert outcome_rows(list(runner.encode(unit, results))) == [("one", 7, 8, ""), ("one", 8, 9, "exception")]
 
 
-def test_results_that_are_all_kept_rest_on_nothing_that_was_seen_here(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fully_reused_results_do_not_inherit_unkeyed_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OwnTasks, "unkeyed", lambda *_: "the clock")
-    runner = Runner({"one": Each(lambda _: [])}, {})
-    unit, results = done(runner, {"a": b""}, "one")
+    runner = Runner({"one": FileTask(lambda _: [])}, {})
+    unit, results = unit_results(runner, {"a": b""}, "one")
     (made,) = runner.encode(unit, results)
     results.results["one"] = [ReusedRecords(b"")]
     (kept,) = runner.encode(unit, results)
     assert (made.outcome.inputs_outside_key, kept.outcome.inputs_outside_key) == ("the clock", "")
 
 
-class Finding(Tool):
+class Finding(BatchingTool):
     """A tool that finds something in the first line of each file."""
 
     def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
         return [[diagnostic(file, 0, 1, code="c", message="m")] for file in files]
 
 
-def test_notes_are_read_while_the_tree_is_there() -> None:
+def test_suppression_comments_are_read_before_the_tree_is_released() -> None:
     runner = Runner({"tool": Finding()}, {})
     files = [SourceFile(name, b"x  # codebatch: ignore\n", executable=False, contexts={}) for name in (b"a.py", b"b")]
     results = [runner.run_item(file, ("tool",))["tool"] for file in files]
@@ -260,7 +267,7 @@ def test_notes_are_read_while_the_tree_is_there() -> None:
     assert not any(file.__dict__.get("tree") for file in files)
 
 
-def test_notes_are_heeded_in_the_language_that_the_task_sees() -> None:
+def test_suppression_comments_use_the_language_that_the_task_sees() -> None:
     """It declares no contexts, and so does not see that this is said to be C++."""
     runner = Runner({"tool": Finding()}, {})
     contexts = {"attributes": b"language=C++"}
@@ -269,10 +276,10 @@ def test_notes_are_heeded_in_the_language_that_the_task_sees() -> None:
     assert runner.complete("tool", [file], results) == [[]]
 
 
-def test_task_sees_the_contexts_that_it_and_its_needs_declare_and_no_others() -> None:
+def test_task_sees_only_contexts_declared_by_itself_and_its_needs() -> None:
     saw: dict[str, tuple[str, set[str]]] = {}
 
-    class Looking(Tool):
+    class Looking(BatchingTool):
         def __init__(self, name: str) -> None:
             self._name = name
 
@@ -297,7 +304,7 @@ def test_task_sees_the_contexts_that_it_and_its_needs_declare_and_no_others() ->
     assert not any("tree" in each.__dict__ for each in (file, *(file.seeing(seen) for seen in runner._seen.values())))
 
 
-def test_own_task_that_changed_since_the_plan_is_not_run(tmp_path: Path) -> None:
+def test_custom_task_changed_since_the_plan_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "words.py").write_text("def task(file): return []\n")
     catalogue = TaskCatalogue({"words": OwnPlace(python=f"{tmp_path}/words.py:task")})
     planned = resolve_tasks(catalogue, ("parse", "words"))
@@ -310,7 +317,7 @@ def test_own_task_that_changed_since_the_plan_is_not_run(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("field", ["implementation_digest", "tools", "version"])
-def test_task_that_was_replaced_since_the_plan_is_not_run(field: str, tmp_path: Path) -> None:
+def test_task_replaced_since_the_plan_is_rejected(field: str, tmp_path: Path) -> None:
     (planned,) = resolve_tasks(TaskCatalogue(), ("parse",))
     TaskRunner(TaskCatalogue(), [planned], tmp_path).set_up(["parse"])
     other = msgspec.structs.replace(planned, **{field: {"tools": {}}.get(field, "0")})
@@ -318,7 +325,7 @@ def test_task_that_was_replaced_since_the_plan_is_not_run(field: str, tmp_path: 
         TaskRunner(TaskCatalogue(), [other], tmp_path).set_up(["parse"])
 
 
-def test_what_is_installed_is_looked_at_again_whenever_a_task_is_loaded(tmp_path: Path) -> None:
+def test_installed_packages_are_checked_when_a_task_is_loaded(tmp_path: Path) -> None:
     runner = TaskRunner(TaskCatalogue(), resolve_tasks(TaskCatalogue(), ("parse", "analyze")), tmp_path)
     for tasks, is_looked_at in ((["parse"], True), (["parse"], False), (["parse", "analyze"], True)):
         package_digest("codebatch.model.digest")
@@ -329,10 +336,10 @@ def test_what_is_installed_is_looked_at_again_whenever_a_task_is_loaded(tmp_path
 
 
 @pytest.mark.parametrize(("scope", "verb"), [("file", "run_file"), ("project", "run_project")])
-def test_what_is_made_must_be_a_task_of_the_declared_scope(
+def test_implementation_must_be_a_task_of_the_declared_scope(
     scope: Literal["file", "project"], verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runner = TaskRunner(TaskCatalogue(), [Runner({"one": Each(lambda _: [])}, {})._planned["one"]], tmp_path)
+    runner = TaskRunner(TaskCatalogue(), [Runner({"one": FileTask(lambda _: [])}, {})._planned["one"]], tmp_path)
     declared = TaskDeclaration(name="one", version="1", summary="", implementation="m:f", records=(), scope=scope)
     monkeypatch.setattr(execution, "load_declaration", lambda *_: declared)
     monkeypatch.setattr(execution, "check_planned", lambda *_: None)
@@ -360,7 +367,7 @@ def store(tmp_path: Path) -> StoreDir:
     return create_store(RealFiles(), tmp_path / "store")[0]
 
 
-def test_objects_are_on_disk_before_what_names_them_is_given(store: StoreDir) -> None:
+def test_objects_are_durable_before_the_outcome_that_references_them(store: StoreDir) -> None:
     digests: list[Digest] = []
 
     def run(file: SourceFile) -> list[Record]:
@@ -368,12 +375,12 @@ def test_objects_are_on_disk_before_what_names_them_is_given(store: StoreDir) ->
         digests.append(runner._objects.add(file.content))
         return []
 
-    runner = Runner({"one": Each(run)}, {}, store)
-    next(runner.encode(*done(runner, {"a": b"text"}, "one")))
+    runner = Runner({"one": FileTask(run)}, {}, store)
+    next(runner.encode(*unit_results(runner, {"a": b"text"}, "one")))
     assert [store.objects().read(digest) for digest in digests] == [b"text"]
 
 
-def test_objects_of_a_project_task_are_on_disk_before_its_outcome_is_given(store: StoreDir) -> None:
+def test_objects_of_a_project_task_are_durable_before_its_outcome(store: StoreDir) -> None:
     digests: list[Digest] = []
 
     def run(project: Project) -> Iterator[Record]:
@@ -381,20 +388,20 @@ def test_objects_of_a_project_task_are_on_disk_before_its_outcome_is_given(store
         digests.append(runner._objects.add(b"text"))
         return iter(())
 
-    runner = Runner({"graph": Whole(run)}, {}, store)
+    runner = Runner({"graph": ProjectTask(run)}, {}, store)
     _run_project(runner, store)
     assert [store.objects().read(digest) for digest in digests] == [b"text"]
 
 
-class Updating(Whole):
+class FailingIncrementalTask(ProjectTask):
     """A task that can go on, and fails at that."""
 
     def update(self, project: Project, before: Before) -> None:
         raise LookupError("cannot go on")
 
 
-def test_project_task_that_fails_to_go_on_does_all_and_says_why(store: StoreDir) -> None:
-    task = Updating(lambda project: iter([Metric(path="a", metric="mine", value=1)]))
+def test_failed_incremental_project_task_falls_back_to_a_full_run(store: StoreDir) -> None:
+    task = FailingIncrementalTask(lambda project: iter([Metric(path="a", metric="mine", value=1)]))
     looked: list[str] = []
 
     def before() -> BatchBefore:
@@ -404,7 +411,7 @@ def test_project_task_that_fails_to_go_on_does_all_and_says_why(store: StoreDir)
     encoded = _run_project(Runner({"graph": task}, {}, store), store, before)
     assert "LookupError: cannot go on" in encoded.evidence
     assert (encoded.outcome.type, encoded.outcome.counts.records, looked) == ("result", 1, ["before"])
-    whole = _run_project(Runner({"graph": Whole(task.run_project)}, {}, store), store, before)
+    whole = _run_project(Runner({"graph": ProjectTask(task.run_project)}, {}, store), store, before)
     assert (whole, looked) == (replace(encoded, evidence=""), ["before"])
 
 
@@ -421,7 +428,7 @@ def _run_project(
     return runner.run_project(unit, project, plan.shards, ledger.inputs("graph"), before=before)
 
 
-def test_file_is_loaded_as_it_stands_in_the_snapshot() -> None:
+def test_source_file_is_loaded_from_its_snapshot_entry() -> None:
     entry = Entry(b"a.sh", "file", True, 3, Digest(""))
     file = load_source(entry, lambda _: b"abc", {"language": b"x"})
     assert isinstance(file, SourceFile)

@@ -27,17 +27,17 @@ def twice(number: int) -> Answer:
 
 
 @pytest.mark.parametrize("processes", [1, 2, 5])
-def test_answers_come_in_the_order_of_arguments(processes: int) -> None:
+def test_answers_are_in_the_order_of_the_arguments(processes: int) -> None:
     with map_forked(twice, range(100), processes, Answer) as answers:
         assert list(answers) == [twice(number) for number in range(100)]
 
 
-def test_answers_that_fill_a_pipe_wait_for_their_reader() -> None:
+def test_large_answers_wait_for_their_reader() -> None:
     with map_forked(lambda n: Answer(number=n, text="x" * 100_000), range(40), 2, Answer) as answers:
         assert sum(len(answer.text) for answer in answers if isinstance(answer, Answer)) == 40 * 100_000
 
 
-def test_process_that_dies_costs_the_answer_at_which_it_was() -> None:
+def test_killed_process_loses_only_its_current_answer() -> None:
     def deadly(number: int) -> Answer:
         if number in (0, 17, 18, 39):
             os.kill(os.getpid(), signal.SIGKILL)
@@ -49,7 +49,7 @@ def test_process_that_dies_costs_the_answer_at_which_it_was() -> None:
     assert found == [lost if number in (0, 17, 18, 39) else twice(number) for number in range(40)]
 
 
-def test_what_is_raised_is_raised_here() -> None:
+def test_exception_in_a_process_is_raised_by_the_caller() -> None:
     def refuse(number: int) -> Answer:
         if number == 20:
             raise ValueError(f"no {number}")
@@ -59,7 +59,7 @@ def test_what_is_raised_is_raised_here() -> None:
         list(answers)
 
 
-def test_nothing_is_left_behind_where_the_reader_stops() -> None:
+def test_unfinished_iteration_leaves_no_process() -> None:
     before = psutil.Process().children()  # Another test of this process may have left one.
     with map_forked(twice, range(10_000), 2, Answer) as answers:
         next(answers)
@@ -68,7 +68,7 @@ def test_nothing_is_left_behind_where_the_reader_stops() -> None:
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_answer_that_takes_too_long_is_given_up_and_the_next_one_comes(processes: int) -> None:
+def test_answer_that_times_out_is_a_failure_and_others_follow(processes: int) -> None:
     def slow(number: int) -> Answer:
         while number == 3:
             signal.pause()
@@ -79,7 +79,7 @@ def test_answer_that_takes_too_long_is_given_up_and_the_next_one_comes(processes
     assert found == [ForkFailure("it took longer than 0.2 s") if number == 3 else twice(number) for number in range(20)]
 
 
-def test_isolated_calls_answer_in_order_and_share_what_they_change() -> None:
+def test_isolated_calls_answer_in_order_and_share_state() -> None:
     seen: list[int] = []
 
     def count(number: int) -> Answer:
@@ -122,7 +122,7 @@ def write_everywhere(data: bytes) -> None:
         (lambda: write_everywhere(b"\0\xff\xff\xff\xff"), "it wrote to file descriptors that it does not own"),
     ],
 )
-def test_end_of_isolated_code_is_told_and_is_no_answer(act: Callable[[], object], reason: str) -> None:
+def test_end_of_an_isolated_process_is_a_failure(act: Callable[[], object], reason: str) -> None:
     def answer(number: int) -> Answer:
         if number == 1:
             act()
@@ -132,7 +132,7 @@ def test_end_of_isolated_code_is_told_and_is_no_answer(act: Callable[[], object]
         assert list(answers) == [twice(0), ForkFailure(reason)]
 
 
-def test_isolated_code_has_no_descriptor_no_handler_and_no_terminal_of_ours() -> None:
+def test_isolated_process_inherits_no_descriptor_handler_or_terminal() -> None:
     reading, writing = os.pipe()
     before = signal.signal(signal.SIGTERM, lambda *_: None)
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGHUP,))
@@ -159,7 +159,7 @@ def test_isolated_code_has_no_descriptor_no_handler_and_no_terminal_of_ours() ->
         os.close(writing)
 
 
-def test_what_isolated_code_started_ends_with_it(tmp_path: Path) -> None:
+def test_isolated_process_takes_its_children_with_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "open")
 
     def start(_: int) -> int:
@@ -172,7 +172,7 @@ def test_what_isolated_code_started_ends_with_it(tmp_path: Path) -> None:
         assert still_open.read() == b""
 
 
-def test_what_isolated_code_prints_is_on_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
+def test_output_of_an_isolated_process_is_sent_to_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
     def tell(_: int) -> int:
         print("one", end="")
         os.write(1, b"two")

@@ -45,7 +45,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 
 @pytest.mark.corpus
 @pytest.mark.parametrize(("jobs", "is_killed", "size"), CASES)
-def test_same_bytes_whatever_happens(
+def test_outputs_are_identical_for_any_workers_kills_and_shard_sizes(
     tmp_path: Path, undisturbed: Finished, jobs: int, is_killed: bool, size: str
 ) -> None:
     one = _run(tmp_path, jobs, is_killed, size)

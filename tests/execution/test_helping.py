@@ -46,7 +46,7 @@ def _started(directory: Path, commits: int) -> tuple[CommandLine, list[str], sub
 
 
 @pytest.mark.corpus
-def test_a_second_run_helps_and_both_end_well_with_one_digest(tmp_path: Path) -> None:
+def test_second_run_helps_the_first_with_the_same_digest(tmp_path: Path) -> None:
     run, arguments, first = _started(tmp_path, 40)
     second = run(*arguments)
     answers = [json_answer(second.text), json_answer(run.finish(first).text)]
@@ -63,7 +63,7 @@ def test_a_second_run_helps_and_both_end_well_with_one_digest(tmp_path: Path) ->
 
 
 @pytest.mark.corpus
-def test_the_second_run_takes_over_at_once_when_the_first_is_killed(tmp_path: Path) -> None:
+def test_second_run_takes_over_when_the_first_is_killed(tmp_path: Path) -> None:
     run, arguments, first = _started(tmp_path, 40)
     os.kill(first.pid, signal.SIGKILL)
     first.communicate()

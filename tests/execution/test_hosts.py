@@ -53,7 +53,7 @@ def _plan(codebatch: CommandLine) -> Path:
     return open_latest(codebatch.directory / "store").root
 
 
-def _hold_elsewhere(root: Path, host: Host = ELSEWHERE) -> HolderFile:
+def _lease_from_another_host(root: Path, host: Host = ELSEWHERE) -> HolderFile:
     """A worker of another host that leased the only shard there is, and of which nothing is heard again."""
     about = HolderFile(holder=new_holder_id(), role="worker", pid=4242, host=host, since_ns=1_700_000_000_000_000_000)
     (shard,) = open_latest(root.parent.parent).plan().shards
@@ -68,8 +68,8 @@ def codebatch(tmp_path: Path) -> CommandLine:
     return CommandLine(tmp_path)
 
 
-def test_run_that_waits_in_vain_for_another_host_says_who_holds_what_and_ends(codebatch: CommandLine) -> None:
-    about = _hold_elsewhere(_plan(codebatch))
+def test_run_that_waits_for_another_host_reports_the_holder_and_ends(codebatch: CommandLine) -> None:
+    about = _lease_from_another_host(_plan(codebatch))
     ended = subprocess.run(
         [sys.executable, "-c", _WAIT], cwd=codebatch.directory, env=codebatch.environment, capture_output=True,
         timeout=60, check=True,
@@ -84,23 +84,23 @@ def test_run_that_waits_in_vain_for_another_host_says_who_holds_what_and_ends(co
 
 
 @pytest.mark.parametrize("command", ["run tree", "run --batch latest", "resume"])
-def test_taking_over_does_what_another_host_holds(codebatch: CommandLine, command: str) -> None:
-    _hold_elsewhere(_plan(codebatch))
+def test_take_over_executes_work_leased_by_another_host(codebatch: CommandLine, command: str) -> None:
+    _lease_from_another_host(_plan(codebatch))
     answer = codebatch(*command.split(), "--take-over", "--store", "store", "--json").json
     assert answer["status"] == "COMPLETED"
     assert len(codebatch("batch", "list", "--store", "store", "--json").json) == 1
 
 
-def test_holder_of_this_kernel_may_have_another_name(codebatch: CommandLine) -> None:
+def test_holder_of_the_same_boot_with_another_host_name_is_dead(codebatch: CommandLine) -> None:
     """As in a container that was made anew: its flock is free, so it is dead, and nobody waits."""
     root = _plan(codebatch)
-    about = _hold_elsewhere(root, Host(name="0123456789ab", boot=this_host().boot))
+    about = _lease_from_another_host(root, Host(name="0123456789ab", boot=this_host().boot))
     if this_host().boot:
         assert not LeaseReader(RealFiles(), root).is_live(about)
         assert codebatch("run", "tree", "--store", "store", "--json").json["status"] == "COMPLETED"
 
 
-def test_holder_that_lives_here_is_not_taken_over(tmp_path: Path) -> None:
+def test_live_local_holder_is_not_taken_over(tmp_path: Path) -> None:
     root = _plan(CommandLine(tmp_path))
     (shard,) = open_latest(tmp_path / "store").plan().shards
     about = HolderFile(holder=new_holder_id(), role="worker", pid=os.getpid(), host=this_host(), since_ns=1)

@@ -14,7 +14,7 @@ def loaded_behind(code: str, names: str) -> list[str]:
     return ran.stdout.splitlines()[-1].split() if ran.stdout.strip() else []
 
 
-def test_a_batch_that_is_planned_is_run_without_what_freezes_and_plans(tmp_path: Path) -> None:
+def test_planned_batch_runs_without_snapshot_and_planning_modules(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "a.py").write_text("import os\n")
     arguments = ["--store", str(tmp_path / "store"), "-j", "1", "--quiet"]

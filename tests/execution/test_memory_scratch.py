@@ -24,7 +24,7 @@ _HOLD = (
 _HOLD += "held = try_memory_scratch(Path(sys.argv[1])); print(held.path, flush=True); time.sleep(600)"
 
 
-def test_it_is_private_and_goes_with_its_object(tmp_path: Path) -> None:
+def test_memory_scratch_is_private_and_removed_with_its_object(tmp_path: Path) -> None:
     scratch = try_memory_scratch(tmp_path)
     assert scratch is not None
     assert scratch.path.stat().st_mode & 0o777 == 0o700
@@ -33,7 +33,7 @@ def test_it_is_private_and_goes_with_its_object(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_killed_process_left_is_swept_and_what_a_live_one_holds_is_not(tmp_path: Path) -> None:
+def test_sweep_removes_scratch_of_dead_processes_only(tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", _HOLD, tmp_path], stdout=subprocess.PIPE)
     assert process.stdout is not None
     path = Path(process.stdout.readline().decode().strip())
@@ -47,7 +47,7 @@ def test_what_a_killed_process_left_is_swept_and_what_a_live_one_holds_is_not(tm
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_but_private_directories_of_ours_is_swept(tmp_path: Path) -> None:
+def test_sweep_ignores_foreign_files(tmp_path: Path) -> None:
     name = f"codebatch-{os.geteuid()}-"
     target = tmp_path / "target"
     target.mkdir(mode=0o700)
@@ -61,13 +61,13 @@ def test_nothing_but_private_directories_of_ours_is_swept(tmp_path: Path) -> Non
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_without_memory_there_is_none(tmp_path: Path) -> None:
+def test_memory_scratch_is_none_without_the_directory(tmp_path: Path) -> None:
     assert try_memory_scratch(tmp_path / "missing") is None
     assert sweep_memory_scratch(tmp_path / "missing") == 0
 
 
 @pytest.mark.skipif(not MEMORY.is_dir(), reason="this system has no shared memory directory")
-def test_ruff_goes_on_in_the_store_when_its_memory_is_taken_away(tmp_path: Path) -> None:
+def test_ruff_continues_in_the_store_if_its_memory_scratch_disappears(tmp_path: Path) -> None:
     text = "import os\nassert (1, 2)\n"
     ruff = Ruff(["F401", "F631"], tmp_path, try_memory_scratch())
     before = ruff.check([source("a.py", text)])
@@ -80,7 +80,7 @@ def test_ruff_goes_on_in_the_store_when_its_memory_is_taken_away(tmp_path: Path)
 
 
 @pytest.mark.skipif(not MEMORY.is_dir(), reason="this system has no shared memory directory")
-def test_kill_9_of_a_run_leaves_nothing_once_the_next_has_ended(tmp_path: Path) -> None:
+def test_killed_run_leaves_no_scratch_after_the_next_run(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
     for number in range(80):

@@ -73,7 +73,7 @@ def _records(path: str) -> list[Record]:
         (("symbol",), "", []),
     ],
 )
-def test_records_come_with_their_files(
+def test_records_are_returned_with_their_files(
     project: BatchProject, kinds: tuple[str, ...], holding: str, expected: list[type[Record]]
 ) -> None:
     told = [
@@ -84,12 +84,12 @@ def test_records_come_with_their_files(
     assert told == [(path, [(kind, path) for kind in expected]) for path in wanted]
 
 
-def test_only_what_is_needed_can_be_asked_for(project: BatchProject) -> None:
+def test_records_of_an_undeclared_need_are_rejected(project: BatchProject) -> None:
     with pytest.raises(ValueError, match="must declare that it needs 'lint'"):
         list(project.records("lint"))
 
 
-def test_what_is_said_of_a_file_can_be_asked_for(project: BatchProject, tmp_path: Path) -> None:
+def test_records_of_a_file_are_returned(project: BatchProject, tmp_path: Path) -> None:
     files = [project.files[PATHS.index(path)] for path in [*PATHS, *reversed(PATHS)]]
     assert [project.records_of(file, "parse") for file in files] == [_records(file.text) for file in files]
     assert {type(each) for file in files for each in project.records_of(file, "parse", "metric")} == {Metric}
@@ -102,7 +102,7 @@ def test_what_is_said_of_a_file_can_be_asked_for(project: BatchProject, tmp_path
     assert without.records_of(files[0], "parse") == [], "as where a needed project task has failed"
 
 
-def test_files_are_found_by_path_and_by_what_is_said_of_them(project: BatchProject) -> None:
+def test_files_are_found_by_path_and_by_record(project: BatchProject) -> None:
     for place, path in enumerate(PATHS):
         file = project.find(path.encode())
         assert file is not None
@@ -113,7 +113,7 @@ def test_files_are_found_by_path_and_by_what_is_said_of_them(project: BatchProje
         project.item_of(Metric(path="h", metric="m", value=1))
 
 
-def test_only_files_of_the_batch_have_a_source(project: BatchProject) -> None:
+def test_file_outside_the_batch_has_no_source(project: BatchProject) -> None:
     """Contexts are known of those alone."""
     outside = project.files[0]
     smaller = BatchProject(

@@ -13,7 +13,7 @@ from codebatch.system.files.files import RealFiles
 from codebatch_workers.runtime.reused_results import Bases
 
 
-class _Numbered:
+class _NumberedBase:
     """A base whose every item says its number."""
 
     def lines(self, task: str, start: int, end: int) -> list[bytes]:
@@ -23,10 +23,8 @@ class _Numbered:
         return []
 
 
-def test_items_in_the_middle_of_a_run_have_the_lines_of_those_in_the_middle_of_the_base(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("codebatch_workers.runtime.reused_results.open_base", lambda *_: _Numbered())
+def test_reused_lines_belong_to_the_assigned_items(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codebatch_workers.runtime.reused_results.open_base", lambda *_: _NumberedBase())
     bases = Bases(create_store(RealFiles(), tmp_path / "store")[0])
     found = bases.find([Served(task="parse", start=2, end=9, base="old", first=102)], 4, 7)
     assert found.lines == {("parse", item): b"%d\n" % (100 + item) for item in (4, 5, 6)}

@@ -85,7 +85,7 @@ def _merge(planned: tuple[StoreDir, Plan, Snapshot], cuts: Sequence[int], scratc
 
 
 @pytest.mark.parametrize("cuts", [[1], [12], [23], [5, 6, 20], list(range(1, ITEMS))])
-def test_two_parts_committed_by_hand_merge_to_the_same_file_bytes(
+def test_separately_committed_ranges_merge_to_identical_files(
     tmp_path: Path, planned: tuple[StoreDir, Plan, Snapshot], cuts: list[int]
 ) -> None:
     whole = _merge(planned, [], tmp_path / "scratch", 1)
@@ -96,7 +96,7 @@ def test_two_parts_committed_by_hand_merge_to_the_same_file_bytes(
             assert parts.path_of(task, index).read_bytes() == whole.path_of(task, index).read_bytes()
 
 
-def test_tasks_of_a_unit_committed_apart_merge_to_the_same_bytes(
+def test_separately_committed_tasks_merge_to_identical_files(
     tmp_path: Path, planned: tuple[StoreDir, Plan, Snapshot]
 ) -> None:
     store, plan, snapshot = planned
@@ -109,7 +109,7 @@ def test_tasks_of_a_unit_committed_apart_merge_to_the_same_bytes(
     assert apart.manifest.result_digest == whole.manifest.result_digest
 
 
-def test_a_cut_segment_is_named_and_nothing_is_published(
+def test_truncated_segment_is_named_and_prevents_publishing(
     tmp_path: Path, planned: tuple[StoreDir, Plan, Snapshot]
 ) -> None:
     store, plan, snapshot = planned
@@ -125,7 +125,7 @@ def test_a_cut_segment_is_named_and_nothing_is_published(
     assert list((batch.root / layout.OUTPUTS).iterdir()) == []
 
 
-def test_files_are_read_ahead_in_their_order_and_a_large_one_alone() -> None:
+def test_files_are_prefetched_in_order_and_large_files_alone() -> None:
     sizes = [10] * 40 + [5_000_000, 10, 10]
     entries = [Entry(b"%02d" % place, "file", False, size, Digest("")) for place, size in enumerate(sizes)]
     read: list[bytes] = []

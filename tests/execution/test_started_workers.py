@@ -22,7 +22,7 @@ def task(file):
 """
 
 
-def test_small_files_that_take_long_have_as_many_workers_as_requested(tmp_path: Path) -> None:
+def test_slow_small_files_get_all_requested_workers(tmp_path: Path) -> None:
     """Each file waits for all others to be begun. By their bytes they are worth one worker."""
     meeting = tmp_path / "meeting"
     meeting.mkdir()

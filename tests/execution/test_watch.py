@@ -42,7 +42,7 @@ from codebatch_workers.runtime.results import ReusedRecords, UnitResults
 from codebatch_workers.syntax.source import SourceFile
 
 
-class Below:
+class CoversDirectory:
     """Covers one directory."""
 
     def __init__(self, directory: Path) -> None:
@@ -55,7 +55,7 @@ class Below:
         return os.path.basename(path)
 
 
-class AllBut:
+class CoversAllButOneModule:
     """Covers all but one module."""
 
     def __init__(self, file: str) -> None:
@@ -88,7 +88,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "covered"
 
 
-def _open_what_is_not_there() -> None:
+def _open_missing_file() -> None:
     with pytest.raises(FileNotFoundError):
         open("../none").close()
 
@@ -110,7 +110,7 @@ def _list_from_elsewhere() -> None:
     os.listdir()
 
 
-def _make_what_is_there() -> None:
+def _create_existing_directory() -> None:
     os.makedirs("../here", exist_ok=True)
     os.listdir("../here")
 
@@ -121,7 +121,7 @@ def _in_a_thread() -> None:
     thread.join()
 
 
-def _leave_a_thread() -> None:
+def _leave_a_thread_running() -> None:
     threading.Thread(target=_never.wait, daemon=True).start()
 
 
@@ -137,13 +137,13 @@ def _fork() -> None:
     os.waitpid(child, 0)
 
 
-def _in_a_process_that_forks() -> None:
+def _start_forking_process() -> None:
     child = multiprocessing.get_context("fork").Process(target=int)
     child.start()
     child.join()
 
 
-def _in_a_process_of_its_own() -> None:
+def _start_spawned_process() -> None:
     child = multiprocessing.get_context("spawn").Process(target=int)
     child.start()
     child.join()
@@ -157,7 +157,7 @@ def _import_by_name() -> None:
         sys.path.pop(0)
 
 
-def _through_a_made_directory(give: Callable[[str, str], None]) -> None:
+def _read_through_a_temporary_directory(give: Callable[[str, str], None]) -> None:
     with tempfile.TemporaryDirectory() as made:
         give(os.path.realpath("../words"), f"{made}/words")
         Path(made, "words").read_text()
@@ -175,7 +175,7 @@ _never = threading.Event()
         (lambda: Path("link").read_text(), "open words"),
         (lambda: os.close(os.open("../words", os.O_RDONLY)), "open words"),
         (lambda: Path("../words").open("a").close(), "open words"),
-        (_open_what_is_not_there, "open none"),
+        (_open_missing_file, "open none"),
         (lambda: _open_below(".."), "open "),
         (lambda: _map("../words"), "open words"),
         (lambda: os.listdir(".."), "os.listdir "),
@@ -184,18 +184,18 @@ _never = threading.Event()
         (lambda: list(Path("..").glob("*")), "os."),
         (_import_by_name, "open words_of_a_neighbour"),
         (_in_a_thread, "open words"),
-        (_leave_a_thread, "a thread that goes on"),
-        (lambda: _through_a_made_directory(os.link), "os.link words"),
-        (lambda: _through_a_made_directory(os.symlink), "open words"),
-        (lambda: _through_a_made_directory(os.rename), "os.rename words"),
-        (_make_what_is_there, "os.listdir here"),
+        (_leave_a_thread_running, "a thread that goes on"),
+        (lambda: _read_through_a_temporary_directory(os.link), "os.link words"),
+        (lambda: _read_through_a_temporary_directory(os.symlink), "open words"),
+        (lambda: _read_through_a_temporary_directory(os.rename), "os.rename words"),
+        (_create_existing_directory, "os.listdir here"),
         (lambda: subprocess.run(["true"], check=True), "subprocess.Popen"),
         (lambda: os.system("true"), "os.system"),
         (lambda: os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0), "os.posix_spawn"),
         (lambda: os.spawnv(os.P_WAIT, "/bin/true", ["true"]), "os."),
         (_fork, "os.fork"),
-        (_in_a_process_that_forks, "os.fork"),
-        (_in_a_process_of_its_own, "multiprocessing.popen_spawn"),
+        (_start_forking_process, "os.fork"),
+        (_start_spawned_process, "multiprocessing.popen_spawn"),
         (_connect, "socket.connect"),
         (lambda: socket.getaddrinfo("127.0.0.1", 9), "socket.getaddrinfo"),
         (socket.gethostname, "socket.gethostname"),
@@ -206,13 +206,13 @@ _never = threading.Event()
         (lambda: sys.audit("open"), "open"),
     ],
 )  # fmt: skip
-def test_what_lies_outside_is_heard(
+def test_access_outside_the_key_is_reported(
     watch: InputAudit, place: Path, request: pytest.FixtureRequest, look: Callable[[], object], heard: str
 ) -> None:
     (place.parent / "here").mkdir()
     (place.parent / "words_of_a_neighbour.py").write_text("")
     task = request.node.name
-    watch.judge(task, Below(place), frozenset())
+    watch.judge(task, CoversDirectory(place), frozenset())
     watch.during(task, look)
     sys.modules.pop("words_of_a_neighbour", None)
     assert watch.found(task).startswith(heard)
@@ -237,7 +237,7 @@ def _search_the_path() -> None:
     list(importlib.metadata.distributions(path=[*filter(os.path.isdir, sys.path)], name="none"))
 
 
-def _thread_that_ends() -> None:
+def _run_a_finished_thread() -> None:
     thread = threading.Thread(target=Path("known").read_text)
     thread.start()
     thread.join()
@@ -250,7 +250,7 @@ def _thread_that_ends() -> None:
         lambda: os.listdir("."),
         lambda: Path("new").write_text("x"),
         _temporary,
-        _thread_that_ends,
+        _run_a_finished_thread,
         lambda: sqlite3.connect(":memory:").close(),
         _make_sockets,
         lambda: open(os.dup(0)).close(),
@@ -258,25 +258,25 @@ def _thread_that_ends() -> None:
         _search_the_path,
     ],
 )
-def test_what_is_covered_or_made_or_says_nothing_is_not(
+def test_covered_or_harmless_access_is_not_reported(
     watch: InputAudit, place: Path, request: pytest.FixtureRequest, look: Callable[[], object]
 ) -> None:
-    watch.judge(request.node.name, Below(place), frozenset())
+    watch.judge(request.node.name, CoversDirectory(place), frozenset())
     watch.during(request.node.name, look)
     assert watch.found(request.node.name) == ""
 
 
-def test_a_name_that_is_no_utf_8_is_told_as_text(watch: InputAudit, place: Path) -> None:
-    watch.judge("bytes", Below(place), frozenset())
+def test_non_utf8_path_is_reported_as_text(watch: InputAudit, place: Path) -> None:
+    watch.judge("bytes", CoversDirectory(place), frozenset())
     path = Path(os.fsdecode(b"../\xff"))
     path.touch()
     watch.during("bytes", path.read_bytes)
     assert watch.found("bytes") == "open \\udcff"
 
 
-def test_each_task_answers_for_itself_by_what_it_looked_at_first(watch: InputAudit, place: Path) -> None:
+def test_each_task_reports_its_own_first_access(watch: InputAudit, place: Path) -> None:
     for task in ("first", "second", "third"):
-        watch.judge(task, Below(place), frozenset())
+        watch.judge(task, CoversDirectory(place), frozenset())
     Path("../words").read_text()
 
     def read_and_have_another_list() -> None:
@@ -292,32 +292,30 @@ def test_each_task_answers_for_itself_by_what_it_looked_at_first(watch: InputAud
     assert watch.found("third") == "open none"
 
 
-class Broken(Below):
+class BrokenCoverage(CoversDirectory):
     """Cannot tell."""
 
     def has(self, path: str) -> bool:
         raise importlib.metadata.PackageNotFoundError(path)
 
 
-def test_what_nobody_can_tell_of_is_not_covered_and_raises_nothing_in_the_task(watch: InputAudit, place: Path) -> None:
+def test_access_with_failing_coverage_is_reported_without_an_exception(watch: InputAudit, place: Path) -> None:
     watch.during("loaded by broken", Path("known").read_text)
     for task in ("broken", "loaded by broken"):
-        watch.judge(task, Broken(place), frozenset())
+        watch.judge(task, BrokenCoverage(place), frozenset())
     assert watch.during("broken", Path("known").read_text) == "known"
     assert [watch.found(task) for task in ("broken", "loaded by broken")] == ["open", "open"]
 
 
-def test_what_is_looked_at_while_a_task_is_loaded_is_judged_when_its_key_is_known(
-    watch: InputAudit, place: Path
-) -> None:
+def test_access_during_loading_is_judged_when_the_key_is_known(watch: InputAudit, place: Path) -> None:
     watch.during("loaded", Path("known").read_text)
     watch.during("loaded", Path("../words").read_text)
     assert watch.found("loaded") == ""
-    watch.judge("loaded", Below(place), frozenset())
+    watch.judge("loaded", CoversDirectory(place), frozenset())
     assert watch.found("loaded") == "open words"
 
 
-def test_a_module_that_one_task_brought_into_memory_counts_for_all_that_import_the_like(
+def test_shared_module_import_counts_for_every_task_that_imports_it(
     watch: InputAudit, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (place.parent / "lib_of_two.py").write_text("import part_of_lib\n")
@@ -328,9 +326,9 @@ def test_a_module_that_one_task_brought_into_memory_counts_for_all_that_import_t
         importlib.import_module("lib_of_two")
 
     for task, imports in (("one", {"lib_of_two"}), ("two", {"lib_of_two"}), ("other", {"yet_another", "json"})):
-        watch.judge(task, AllBut(f"{place.parent}/part_of_lib.py"), frozenset(imports))
+        watch.judge(task, CoversAllButOneModule(f"{place.parent}/part_of_lib.py"), frozenset(imports))
         watch.during(task, load)
-    watch.judge("late", AllBut(f"{place.parent}/lib_of_two.py"), frozenset({"lib_of_two"}))
+    watch.judge("late", CoversAllButOneModule(f"{place.parent}/lib_of_two.py"), frozenset({"lib_of_two"}))
     found = {task: watch.found(task) for task in ("one", "two", "other", "late")}
     for name in ("lib_of_two", "part_of_lib"):
         del sys.modules[name]
@@ -359,7 +357,7 @@ def _coverage(root: Path, line: str, versions: tuple[str, ...], **settings: obje
     return KeyCoverage(read_own_source("words", place), place, versions, besides=[str(root / "scratch")])
 
 
-def test_the_key_covers_what_it_is_made_of(tmp_path: Path) -> None:
+def test_key_covers_its_own_inputs(tmp_path: Path) -> None:
     words = tmp_path / "tools" / "words.txt"
     covered = _coverage(tmp_path, "import msgspec", ("python", "msgspec"), files={"tools/words.txt": str(words)})
     for path in (
@@ -395,7 +393,7 @@ def test_the_key_covers_what_it_is_made_of(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "is_covered"), [({}, True), ({"tools": ()}, False), ({"tools": (), "files": ("tools/near.py",)}, True)]
 )
-def test_a_neighbour_is_covered_where_its_files_are_in_the_key(
+def test_neighbouring_module_is_covered_if_its_files_are_in_the_key(
     tmp_path: Path, settings: dict[str, Any], is_covered: bool
 ) -> None:
     if "files" in settings:
@@ -413,7 +411,9 @@ def test_a_neighbour_is_covered_where_its_files_are_in_the_key(
 _names = map("words-{}".format, itertools.count())
 
 
-def _marks(watch: InputAudit | None, place: OwnPlace, scratch: Path, paths: Sequence[str] = ("a", "b")) -> list[str]:
+def _marks_of_outcomes(
+    watch: InputAudit | None, place: OwnPlace, scratch: Path, paths: Sequence[str] = ("a", "b")
+) -> list[str]:
     """Of each outcome of an own task over some files, of which the one called `kept` is served, what it rests on."""
     name = next(_names)  # A watch forgets nothing of a task.
     planned = resolve_tasks(TaskCatalogue({name: place}), ("parse", name))
@@ -431,21 +431,31 @@ def _marks(watch: InputAudit | None, place: OwnPlace, scratch: Path, paths: Sequ
     return [one.outcome.inputs_outside_key for one in runner.encode(unit, results)]
 
 
-def test_what_is_found_bears_the_mark_of_what_it_rests_on(watch: InputAudit, tmp_path: Path) -> None:
+def test_outcomes_record_inputs_outside_the_key(watch: InputAudit, tmp_path: Path) -> None:
     read = f"import pathlib; pathlib.Path({str(tmp_path / 'tools' / 'words.txt')!r}).read_text()"
     files = {"tools/words.txt": str(tmp_path / "tools" / "words.txt")}
     (tmp_path / "scratch").mkdir()
-    assert _marks(watch, _place(tmp_path, read), tmp_path / "scratch") == ["open tools/words.txt"]
-    assert _marks(watch, _place(tmp_path, read), tmp_path / "scratch", ("kept", "kept")) == [""], "nothing was executed"
-    assert _marks(watch, _place(tmp_path, read), tmp_path / "scratch", ("kept", "b")) == ["open tools/words.txt"]
-    assert _marks(watch, _place(tmp_path, read, files=files), tmp_path / "scratch") == [""]
+    assert _marks_of_outcomes(watch, _place(tmp_path, read), tmp_path / "scratch") == ["open tools/words.txt"]
+    assert _marks_of_outcomes(watch, _place(tmp_path, read), tmp_path / "scratch", ("kept", "kept")) == [""], (
+        "nothing was executed"
+    )
+    assert _marks_of_outcomes(watch, _place(tmp_path, read), tmp_path / "scratch", ("kept", "b")) == [
+        "open tools/words.txt"
+    ]
+    assert _marks_of_outcomes(watch, _place(tmp_path, read, files=files), tmp_path / "scratch") == [""]
     made = f"import pathlib; p = pathlib.Path({str(tmp_path / 'scratch' / 'made')!r}); p.write_text('x'); p.read_text()"
-    assert _marks(watch, _place(tmp_path, made), tmp_path / "scratch") == [""], "it made that itself"
-    assert _marks(watch, _place(tmp_path, made), tmp_path / "scratch") == ["open scratch/made"], "another task did"
-    assert _marks(watch, _place(tmp_path, "json.dumps(1)", reuse=False), tmp_path / "scratch") == ["reuse = false"]
-    assert _marks(None, _place(tmp_path, "json.dumps(1)"), tmp_path / "scratch") == ["nobody watched"]
+    assert _marks_of_outcomes(watch, _place(tmp_path, made), tmp_path / "scratch") == [""], "it made that itself"
+    assert _marks_of_outcomes(watch, _place(tmp_path, made), tmp_path / "scratch") == ["open scratch/made"], (
+        "another task did"
+    )
+    assert _marks_of_outcomes(watch, _place(tmp_path, "json.dumps(1)", reuse=False), tmp_path / "scratch") == [
+        "reuse = false"
+    ]
+    assert _marks_of_outcomes(None, _place(tmp_path, "json.dumps(1)"), tmp_path / "scratch") == ["nobody watched"]
     for change in ("write_text('more')", "unlink(missing_ok=True)"):
         place = _place(tmp_path, read.replace("read_text()", change), files=files)
-        assert _marks(watch, place, tmp_path / "scratch") == ["tools/words.txt changed during the run"]
+        assert _marks_of_outcomes(watch, place, tmp_path / "scratch") == ["tools/words.txt changed during the run"]
     fail = f"{read}; file.none"
-    assert _marks(watch, _place(tmp_path, fail), tmp_path / "scratch") == ["", ""], "what failed is never taken over"
+    assert _marks_of_outcomes(watch, _place(tmp_path, fail), tmp_path / "scratch") == ["", ""], (
+        "what failed is never taken over"
+    )

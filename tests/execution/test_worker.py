@@ -125,7 +125,7 @@ def worker_of(
     return Worker(launch, channel, pid=os.getpid(), files=files, runner=runner)
 
 
-def work(
+def run_unit(
     store: StoreDir,
     pair: tuple[Coordinator, Channel],
     at_first: Callable[[Coordinator], None] = lambda _: None,
@@ -146,7 +146,7 @@ def work(
     return unit, coordinator.heard()
 
 
-def end_of(heard: Sequence[FromWorker]) -> int:
+def end_of_committed_items(heard: Sequence[FromWorker]) -> int:
     """The item at which what is committed ends."""
     hello, committed, finished = heard
     assert (type(hello), type(committed), type(finished)) == (Hello, Committed, Finished)
@@ -155,7 +155,7 @@ def end_of(heard: Sequence[FromWorker]) -> int:
     return end
 
 
-def test_a_unit_of_files_is_done_without_all_the_entries(
+def test_unit_is_executed_without_decoding_all_entries(
     store: StoreDir, pair: tuple[Coordinator, Channel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
@@ -167,29 +167,29 @@ def test_a_unit_of_files_is_done_without_all_the_entries(
 
     monkeypatch.setattr(Snapshot, "items_between", items_between)
     monkeypatch.setattr(Snapshot, "entries", property(lambda _: pytest.fail("all entries are decoded")))
-    unit, heard = work(store, pair)
-    assert end_of(heard) == unit.end
+    unit, heard = run_unit(store, pair)
+    assert end_of_committed_items(heard) == unit.end
     assert asked == [(0, ITEMS)]
 
 
-def test_unit_is_done_to_its_end(store: StoreDir, pair: tuple[Coordinator, Channel]) -> None:
-    unit, heard = work(store, pair)
-    assert end_of(heard) == unit.end == ITEMS
+def test_unit_is_executed_to_its_end(store: StoreDir, pair: tuple[Coordinator, Channel]) -> None:
+    unit, heard = run_unit(store, pair)
+    assert end_of_committed_items(heard) == unit.end == ITEMS
 
 
-def test_unit_ends_where_the_least_of_its_ends_is(store: StoreDir, pair: tuple[Coordinator, Channel]) -> None:
+def test_unit_ends_at_the_smallest_shrink(store: StoreDir, pair: tuple[Coordinator, Channel]) -> None:
     """A message for a unit that began elsewhere is none for this one."""
     ends = (Shrink(start=7, end=1), Shrink(start=0, end=3), Shrink(start=0, end=5))
-    _, heard = work(store, pair, lambda coordinator: coordinator.send(*ends))
-    assert end_of(heard) == 3
+    _, heard = run_unit(store, pair, lambda coordinator: coordinator.send(*ends))
+    assert end_of_committed_items(heard) == 3
 
 
-def test_drain_ends_a_unit_after_the_item_at_hand(store: StoreDir, pair: tuple[Coordinator, Channel]) -> None:
-    _, heard = work(store, pair, lambda coordinator: coordinator.send(Drain()))
-    assert end_of(heard) == 1
+def test_drain_ends_a_unit_after_the_current_item(store: StoreDir, pair: tuple[Coordinator, Channel]) -> None:
+    _, heard = run_unit(store, pair, lambda coordinator: coordinator.send(Drain()))
+    assert end_of_committed_items(heard) == 1
 
 
-def test_worker_whose_tasks_leak_descriptors_ends_its_unit_and_says_so(
+def test_worker_with_leaked_descriptors_ends_its_unit_as_worn(
     store: StoreDir, pair: tuple[Coordinator, Channel]
 ) -> None:
     with contextlib.ExitStack() as leaked:
@@ -198,35 +198,39 @@ def test_worker_whose_tasks_leak_descriptors_ends_its_unit_and_says_so(
             for _ in range(DESCRIPTORS_LEAKED_MAX + 50):
                 leaked.enter_context(open(os.devnull))
 
-        _, heard = work(store, pair, leak)
-    assert end_of(heard) == 16
+        _, heard = run_unit(store, pair, leak)
+    assert end_of_committed_items(heard) == 16
     assert isinstance(heard[-1], Finished)
     assert heard[-1].is_worn
 
 
-def test_worker_that_cannot_go_on_says_why_and_ends(store: StoreDir, pair: tuple[Coordinator, Channel]) -> None:
+def test_worker_that_cannot_continue_reports_the_reason_and_ends(
+    store: StoreDir, pair: tuple[Coordinator, Channel]
+) -> None:
     def refuse() -> None:
         raise StoreUnwritable("full") from OSError(errno.ENOSPC, "full")
 
-    _, heard = work(store, pair, before_commit=refuse)
+    _, heard = run_unit(store, pair, before_commit=refuse)
     assert heard[1:] == [GaveUp(code="store_unwritable", message="full", hint=None)]
 
 
-def test_worker_without_descriptors_is_no_fault_of_the_disk(store: StoreDir, pair: tuple[Coordinator, Channel]) -> None:
+def test_worker_without_descriptors_crashes_instead_of_blaming_the_disk(
+    store: StoreDir, pair: tuple[Coordinator, Channel]
+) -> None:
     """It crashes, and what it was at is done again by another."""
 
     def refuse() -> None:
         raise StoreUnwritable("none left") from OSError(errno.EMFILE, "none left")
 
     with pytest.raises(StoreUnwritable):
-        work(store, pair, before_commit=refuse)
+        run_unit(store, pair, before_commit=refuse)
 
 
-def test_task_that_cannot_be_set_up_is_told(store: StoreDir, pair: tuple[Coordinator, Channel]) -> None:
+def test_failed_task_set_up_is_reported(store: StoreDir, pair: tuple[Coordinator, Channel]) -> None:
     def refuse() -> None:
         raise InvalidConfiguration("no such task", hint="look")
 
-    _, heard = work(store, pair, before_commit=refuse)
+    _, heard = run_unit(store, pair, before_commit=refuse)
     assert heard[1:] == [GaveUp(code="invalid_configuration", message="no such task", hint="look")]
 
 
@@ -249,7 +253,9 @@ def _set_up_without_descriptors(
     return coordinator.heard()
 
 
-def test_a_new_worker_that_cannot_set_its_tasks_up_says_why(store: StoreDir, pair: tuple[Coordinator, Channel]) -> None:
+def test_new_worker_that_cannot_set_up_its_tasks_reports_the_reason(
+    store: StoreDir, pair: tuple[Coordinator, Channel]
+) -> None:
     """A task's file may have lowered the limit: the next worker would die of it as well, and so would the sixth."""
     _, gave_up = _set_up_without_descriptors(store, pair, units_before=0)
     assert isinstance(gave_up, GaveUp)
@@ -259,14 +265,14 @@ def test_a_new_worker_that_cannot_set_its_tasks_up_says_why(store: StoreDir, pai
     )
 
 
-def test_a_worker_whose_tasks_used_up_its_descriptors_is_replaced(
+def test_worker_whose_tasks_exhausted_its_descriptors_is_replaced(
     store: StoreDir, pair: tuple[Coordinator, Channel]
 ) -> None:
     with pytest.raises(OSError, match="Too many open files"):
         _set_up_without_descriptors(store, pair, units_before=1)
 
 
-def test_worker_that_runs_tasks_of_others_keeps_no_directory_open(
+def test_worker_with_custom_tasks_holds_no_directory_open(
     store: StoreDir, pair: tuple[Coordinator, Channel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept: list[tuple[Path, ...]] = []
@@ -276,7 +282,7 @@ def test_worker_that_runs_tasks_of_others_keeps_no_directory_open(
         return contextlib.nullcontext()
 
     monkeypatch.setattr(RealFiles, "keeping_open", keeping_open)
-    work(store, pair)
+    run_unit(store, pair)
     assert kept == [()]
 
 
@@ -307,14 +313,14 @@ class ProjectRunner(CheapRunner):
         return self._change(super().run_project(unit, project, shards, inputs))
 
 
-def do_graph(worker: Worker, batch: BatchDir, *served: Served) -> None:
+def run_graph(worker: Worker, batch: BatchDir, *served: Served) -> None:
     """The one item of a batch, and then a task of project scope."""
     worker._do_unit(Unit(shard=batch.plan().shards[0].id, start=0, end=1, tasks=FILE_TASKS), 1, [])
     worker._do_unit(Unit(shard=ProjectWork("graph").id, start=0, end=1, tasks=("graph",)), 2, served)
 
 
 @pytest.mark.parametrize(("path", "is_whole"), [(b"does/a", True), (b"fails/a", False)])
-def test_project_task_goes_on_from_an_older_batch_only_where_all_that_it_needs_is_there(
+def test_project_task_is_incremental_only_if_all_its_needs_are_complete(
     store: StoreDir, pair: tuple[Coordinator, Channel], monkeypatch: pytest.MonkeyPatch, path: bytes, *, is_whole: bool
 ) -> None:
     older = cast("BatchBefore", object())
@@ -322,11 +328,11 @@ def test_project_task_goes_on_from_an_older_batch_only_where_all_that_it_needs_i
     monkeypatch.setattr(Worker, "_open_previous", lambda *_: older)
     batch = make_batch(store, [path], shard_items=1)
     worker = worker_of(store, batch, pair[1], ProjectRunner(batch, seen.append))
-    do_graph(worker, batch, Served(task="graph", start=0, end=1, base="older", first=0))
+    run_graph(worker, batch, Served(task="graph", start=0, end=1, base="older", first=0))
     assert seen == [older if is_whole else None]
 
 
-def test_names_of_adopted_shard_files_are_durable_before_the_outcome_that_names_them_is_committed(
+def test_adopted_shard_file_names_are_durable_before_their_outcome(
     store: StoreDir, pair: tuple[Coordinator, Channel]
 ) -> None:
     batch = make_batch(store, [b"a"], shard_items=1)
@@ -340,13 +346,13 @@ def test_names_of_adopted_shard_files_are_durable_before_the_outcome_that_names_
         return join_parts(whole, [EncodedOutcome(part, b"", b"")])
 
     files = RealFiles(WatchedCalls(RealCalls(), calls.append))
-    do_graph(worker_of(store, batch, pair[1], ProjectRunner(batch, change=adopt), files), batch)
+    run_graph(worker_of(store, batch, pair[1], ProjectRunner(batch, change=adopt), files), batch)
     done = [(operation.call, operation.path.name) for operation in calls]
     linked = [call for call, _ in done].index("link")
     assert ("fsync", layout.RESULTS) in done[:linked]
 
 
-def test_channel_that_ends_says_that_nobody_is_left(pair: tuple[Coordinator, Channel]) -> None:
+def test_closed_channel_raises_coordinator_gone(pair: tuple[Coordinator, Channel]) -> None:
     coordinator, channel = pair
     coordinator.send(Drain())
     coordinator.connection.close()
@@ -356,7 +362,7 @@ def test_channel_that_ends_says_that_nobody_is_left(pair: tuple[Coordinator, Cha
             ask()
 
 
-def test_channel_whose_other_end_died_with_words_unread_says_that_nobody_is_left(
+def test_channel_reset_with_unread_data_raises_coordinator_gone(
     pair: tuple[Coordinator, Channel],
 ) -> None:
     coordinator, channel = pair

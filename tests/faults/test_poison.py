@@ -42,7 +42,7 @@ def _tree(deeds: Collection[str]) -> dict[str, str]:
     return files | {f"innocent{n * 5:02}-{deed}.txt": f"{deed}\n" for n, deed in enumerate(deeds)}
 
 
-def test_each_poisonous_file_is_named_with_its_evidence_and_every_other_completes(poisoned: Poisoned) -> None:
+def test_poisonous_files_fail_with_evidence_and_all_others_complete(poisoned: Poisoned) -> None:
     run = poisoned(_tree(POISON))
     run.prefix = ("env",)  # It is not forked, nor are its workers: how an interpreter dies is told as it is.
     answer = run("run", *LIMITS, "--json", status=3).json
@@ -68,14 +68,14 @@ def test_each_poisonous_file_is_named_with_its_evidence_and_every_other_complete
     assert not orphans()
 
 
-def test_the_run_ends_with_the_failures_and_their_reasons(poisoned: Poisoned) -> None:
+def test_run_prints_failures_with_their_reasons(poisoned: Poisoned) -> None:
     run = poisoned({"a.txt": "a", "b.txt": "recursion"})
     ended = run("run", *LIMITS, status=3)
     assert any("b.txt" in line and "exception" in line for line in ended.lines)
     assert "codebatch resume" in ended.notes
 
 
-def test_resume_does_again_what_failed_and_what_needed_it_in_a_new_round(poisoned: Poisoned, tmp_path: Path) -> None:
+def test_resume_retries_failures_and_dependent_tasks_in_a_new_round(poisoned: Poisoned, tmp_path: Path) -> None:
     deeds = ("segfault", "leave", "hang", "memory")  # One of each reason.
     run = poisoned(_tree(deeds), shard=4)
     first = run("run", *LIMITS, "--json", status=3).json
@@ -91,7 +91,7 @@ def test_resume_does_again_what_failed_and_what_needed_it_in_a_new_round(poisone
     assert {event.tasks for event in begun} == {("venom", "symptom")}
 
 
-def test_results_do_not_depend_on_who_died(poisoned: Poisoned, tmp_path: Path) -> None:
+def test_results_do_not_depend_on_worker_deaths(poisoned: Poisoned, tmp_path: Path) -> None:
     deeds = ("segfault", "exit_at_once", "recursion")
     files = {f"f{n:02}.txt": deeds[n // 8] if n % 8 == 0 else f"{n}" for n in range(24)}
     digests = set()
@@ -104,7 +104,7 @@ def test_results_do_not_depend_on_who_died(poisoned: Poisoned, tmp_path: Path) -
     assert len(digests) == 1
 
 
-def test_when_every_worker_dies_at_once_the_run_ends_and_says_so(poisoned: Poisoned, tmp_path: Path) -> None:
+def test_run_ends_with_an_error_if_every_worker_dies(poisoned: Poisoned, tmp_path: Path) -> None:
     run = poisoned({f"{n}.txt": "x" for n in range(20)})
     (tmp_path / "plague").touch()
     error = run("run", *LIMITS, "--json", status=3).error
@@ -114,13 +114,13 @@ def test_when_every_worker_dies_at_once_the_run_ends_and_says_so(poisoned: Poiso
 
 
 @pytest.mark.parametrize("deed", ["leave_a_child", pytest.param("detach", marks=linux)])
-def test_children_that_tasks_leave_behind_do_not_outlive_the_run(poisoned: Poisoned, deed: str) -> None:
+def test_children_of_tasks_do_not_outlive_the_run(poisoned: Poisoned, deed: str) -> None:
     run = poisoned({"a.txt": deed, "b.txt": "b"})
     assert run("run", *LIMITS, "--json").json["status"] == "COMPLETED"
     assert not orphans()
 
 
-def test_children_of_a_run_that_was_killed_do_not_outlive_the_next(poisoned: Poisoned) -> None:
+def test_children_of_a_killed_run_do_not_outlive_the_next_run(poisoned: Poisoned) -> None:
     run = poisoned({"a.txt": "leave_a_child", **{f"b{n}.txt": "slow" for n in range(20)}}, shard=4)
     process = run.start("run", *LIMITS)
     wait_until(lambda: bool(orphans()), "a task started a child")
@@ -130,21 +130,21 @@ def test_children_of_a_run_that_was_killed_do_not_outlive_the_next(poisoned: Poi
     assert not orphans()
 
 
-def test_a_worker_whose_tasks_leak_descriptors_is_replaced_in_time(poisoned: Poisoned) -> None:
+def test_worker_with_leaking_tasks_is_replaced_in_time(poisoned: Poisoned) -> None:
     run = poisoned({f"{n:03}.txt": "leak" for n in range(200)}, shard=64)
     assert run("run", *LIMITS, "--json").json["status"] == "COMPLETED"
     batch = open_latest(run.directory / "store")
     assert sum(isinstance(line.event, Spawned) for line in read_journal(batch.files, batch.root)) >= 10
 
 
-def test_who_dies_of_a_commit_blames_no_file(poisoned: Poisoned) -> None:
+def test_worker_death_during_a_commit_blames_no_file(poisoned: Poisoned) -> None:
     run = poisoned({"a.txt": "die_before_the_links"})
     answer = run("run", *LIMITS, "--json").json
     assert (answer["status"], answer["failures"]) == ("COMPLETED", 0)
     assert [event.reason for event in _events(run) if isinstance(event, Lost)] == ["exit status 11"] * 2
 
 
-def test_what_was_committed_by_who_could_not_tell_is_not_done_again(poisoned: Poisoned) -> None:
+def test_unreported_commit_is_not_executed_again(poisoned: Poisoned) -> None:
     run = poisoned({"a.txt": "die_behind_the_links"})
     answer = run("run", *LIMITS, "--json").json
     assert (answer["status"], answer["failures"]) == ("COMPLETED", 0)

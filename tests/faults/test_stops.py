@@ -42,7 +42,7 @@ def _stop(process: subprocess.Popen[bytes], number: int) -> None:
         one.send_signal(number)
 
 
-def test_a_run_that_is_stopped_is_robbed_and_ends_well_when_it_goes_on(poisoned: Poisoned) -> None:
+def test_stopped_run_loses_its_leases_and_succeeds_after_continuing(poisoned: Poisoned) -> None:
     run = poisoned(SLOW, shard=8)
     stopped = run.start(*COMMON, "-j", "1")
     wait_until(lambda: _has_begun(run), "a unit has begun")
@@ -71,7 +71,7 @@ def test_a_run_that_is_stopped_is_robbed_and_ends_well_when_it_goes_on(poisoned:
     )
 
 
-def test_status_names_who_holds_a_batch_and_says_when_nobody_does(poisoned: Poisoned) -> None:
+def test_status_names_the_holders_of_a_batch_and_reports_a_stall(poisoned: Poisoned) -> None:
     run = poisoned(SLOW)
     process = run.start(*COMMON, "-j", "1")
     wait_until(lambda: _has_begun(run), "a unit has begun")
@@ -91,7 +91,7 @@ def test_status_names_who_holds_a_batch_and_says_when_nobody_does(poisoned: Pois
     )
 
 
-def test_ctrl_z_stops_the_workers_too_and_charges_nobody(poisoned: Poisoned) -> None:
+def test_ctrl_z_stops_the_workers_and_blames_no_file(poisoned: Poisoned) -> None:
     run = poisoned(SLOW, shard=8)
     process = run.start(*COMMON, "-j", "2", "--file-seconds", "1")
     wait_until(lambda: _has_begun(run, 2), "both workers are at work")
@@ -104,7 +104,7 @@ def test_ctrl_z_stops_the_workers_too_and_charges_nobody(poisoned: Poisoned) -> 
     assert not [line for line in _journal(run) if isinstance(line.event, Lost)]
 
 
-def test_a_worker_that_sleeps_with_its_coordinator_is_not_overdue(poisoned: Poisoned) -> None:
+def test_suspended_worker_is_not_overdue(poisoned: Poisoned) -> None:
     """As when a laptop sleeps, or a container is frozen: every process stands still, and none knows."""
     run = poisoned(SLOW, shard=8)
     process = run.start(*COMMON, "-j", "2", "--file-seconds", "2")
@@ -134,7 +134,7 @@ def test_kills_from_outside_fail_no_file(poisoned: Poisoned) -> None:
 
 
 @pytest.mark.parametrize(("count", "number"), [(1, signal.SIGHUP), (2, signal.SIGTERM), (3, signal.SIGINT)])
-def test_signals_leave_nothing_behind_however_often_they_come(poisoned: Poisoned, count: int, number: int) -> None:
+def test_repeated_signals_leave_no_process(poisoned: Poisoned, count: int, number: int) -> None:
     run = poisoned({"a.txt": "leave_a_child", "b.txt": "loop", "c.txt": "loop", **SLOW}, shard=4)
     before = signal.signal(number, signal.SIG_DFL)  # Be the suite itself run by nohup.
     try:
@@ -150,7 +150,7 @@ def test_signals_leave_nothing_behind_however_often_they_come(poisoned: Poisoned
     assert not orphans()
 
 
-def test_a_file_that_was_at_hand_when_the_user_lost_patience_has_not_failed(poisoned: Poisoned, tmp_path: Path) -> None:
+def test_file_interrupted_by_the_user_is_not_failed(poisoned: Poisoned, tmp_path: Path) -> None:
     """It killed a worker before, so that one more death would end it."""
     run = poisoned({"a.txt": "crash_then_loop"})
     process = run.start(*COMMON, "-j", "1")
@@ -164,7 +164,7 @@ def test_a_file_that_was_at_hand_when_the_user_lost_patience_has_not_failed(pois
     assert (answer["status"], answer["failures"]) == ("COMPLETED", 0)
 
 
-def test_the_third_signal_ends_a_task_that_heeds_none(poisoned: Poisoned) -> None:
+def test_third_signal_ends_a_task_that_ignores_signals(poisoned: Poisoned) -> None:
     run = poisoned({"a.txt": "ignore_sigterm"})
     process = run.start(*COMMON, "-j", "1", "--file-seconds", "600")
     wait_until(lambda: _has_begun(run), "a unit has begun")
@@ -190,7 +190,7 @@ def test_a_run_under_nohup_outlives_its_terminal(poisoned: Poisoned) -> None:
     assert json.loads(run.finish(process).stdout)["status"] == "COMPLETED"
 
 
-def test_a_reader_that_goes_away_harms_nothing(poisoned: Poisoned, tmp_path: Path) -> None:
+def test_closed_reader_of_a_pipe_is_harmless(poisoned: Poisoned, tmp_path: Path) -> None:
     run = poisoned({f"{n:04}.txt": "x" for n in range(2000)}, shard=64)
     run(*COMMON)
     ended = run.shell("codebatch query outputs --store store --kind metric | head -1; echo ${PIPESTATUS[0]}")

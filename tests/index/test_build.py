@@ -48,7 +48,7 @@ def batch(store: StoreDir, monkeypatch: pytest.MonkeyPatch) -> BatchDir:
     return make_saying(store, 7, SAID)
 
 
-def _forget(store: StoreDir, batch: BatchDir) -> None:
+def _remove_index(store: StoreDir, batch: BatchDir) -> None:
     shutil.rmtree(store.root / "indexes" / batch.id)
 
 
@@ -82,14 +82,12 @@ def test_an_index_names_the_frames_of_each_shard(store: StoreDir, batch: BatchDi
     assert index.narrow(lint, [keys.look_for(keys.SYMBOL, "f")]) == [[], [], []]
 
 
-def test_of_terms_that_are_kept_the_same_index_is_made_without_reading_records(
-    store: StoreDir, batch: BatchDir
-) -> None:
+def test_index_from_stored_terms_is_identical_without_reading_records(store: StoreDir, batch: BatchDir) -> None:
     build_index(store, batch)
     first = opened(store, batch).posted()
     for path in batch.root.glob("outputs/*/*/*.zst"):
         path.write_bytes(b"")
-    _forget(store, batch)
+    _remove_index(store, batch)
     assert build_index(store, batch).decoded == 0
     assert opened(store, batch).posted() == first
     assert build_index(store, batch, is_anew=True).damaged == 6
@@ -105,7 +103,7 @@ def test_of_terms_that_are_kept_the_same_index_is_made_without_reading_records(
         Terms(1, (TermColumn(array("I", [2]), b"nf"),)),
     ],
 )
-def test_a_terms_file_that_is_unsound_or_missing_is_made_anew(
+def test_damaged_or_missing_terms_file_is_rebuilt(
     store: StoreDir, batch: BatchDir, content: bytes | Terms | None
 ) -> None:
     """Also one that is forged, and fits itself."""
@@ -117,13 +115,13 @@ def test_a_terms_file_that_is_unsound_or_missing_is_made_anew(
             path.unlink()
         else:
             path.write_bytes(content if isinstance(content, bytes) else encode_terms(Digest(path.name), content))
-    _forget(store, batch)
+    _remove_index(store, batch)
     assert build_index(store, batch).decoded == 6
     assert opened(store, batch).posted() == first
     assert {path: path.read_bytes() for path in whole} == whole
 
 
-def test_shards_that_a_later_batch_shares_are_not_read_again(store: StoreDir, batch: BatchDir) -> None:
+def test_shards_shared_with_an_indexed_batch_are_not_read_again(store: StoreDir, batch: BatchDir) -> None:
     build_index(store, batch)
     changed = {**SAID, "symbols": [[symbol("h")], *SAID["symbols"][1:]]}
     later = make_saying(store, 7, changed, second=1)
@@ -132,7 +130,7 @@ def test_shards_that_a_later_batch_shares_are_not_read_again(store: StoreDir, ba
     assert opened(store, later).narrow(_output(later, "symbols"), lookup) == [[0], [], []]
 
 
-def test_of_another_batch_an_index_knows_the_shard_files_that_are_the_same(store: StoreDir, batch: BatchDir) -> None:
+def test_index_of_another_batch_covers_shared_shard_files(store: StoreDir, batch: BatchDir) -> None:
     build_index(store, batch)
     changed = {**SAID, "symbols": [[symbol("f")], [], *SAID["symbols"][2:]]}
     later = make_saying(store, 7, changed, second=1)
@@ -142,7 +140,7 @@ def test_of_another_batch_an_index_knows_the_shard_files_that_are_the_same(store
         verify_index(store, later)
 
 
-def test_a_damaged_shard_is_told_and_left_out(store: StoreDir, batch: BatchDir) -> None:
+def test_damaged_shard_is_reported_and_omitted(store: StoreDir, batch: BatchDir) -> None:
     path = _shard_file(batch, "symbols", 1)
     path.write_bytes(path.read_bytes()[:-1])
     notes: list[str] = []
@@ -155,7 +153,7 @@ def test_a_damaged_shard_is_told_and_left_out(store: StoreDir, batch: BatchDir) 
         verify_index(store, batch)
 
 
-def test_verifying_holds_the_index_against_the_records(store: StoreDir, batch: BatchDir) -> None:
+def test_index_verification_compares_with_the_records(store: StoreDir, batch: BatchDir) -> None:
     build_index(store, batch)
     before = {path: path.stat().st_mtime_ns for path in store.root.rglob("*")}
     assert verify_index(store, batch).decoded == 6
@@ -171,7 +169,7 @@ def test_verifying_holds_the_index_against_the_records(store: StoreDir, batch: B
         verify_index(store, batch)
 
 
-def test_a_new_index_takes_the_place_of_the_old_one(store: StoreDir, batch: BatchDir) -> None:
+def test_new_index_replaces_the_previous_generation(store: StoreDir, batch: BatchDir) -> None:
     assert open_index(store, batch.id) is None
     for number in (1, 2):
         build_index(store, batch)
@@ -180,9 +178,7 @@ def test_a_new_index_takes_the_place_of_the_old_one(store: StoreDir, batch: Batc
 
 
 @pytest.mark.parametrize("is_asked_before", [False, True])
-def test_who_reads_while_a_new_one_is_made_has_the_old_one_or_that(
-    store: StoreDir, batch: BatchDir, is_asked_before: bool
-) -> None:
+def test_open_index_remains_usable_during_a_rebuild(store: StoreDir, batch: BatchDir, is_asked_before: bool) -> None:
     build_index(store, batch)
     index = opened(store, batch)
     if is_asked_before:
@@ -191,7 +187,7 @@ def test_who_reads_while_a_new_one_is_made_has_the_old_one_or_that(
     assert index.narrow(_output(batch, "symbols"), [keys.look_for(keys.SYMBOL, "f")]) == [[0], [0], []]
 
 
-def test_an_index_without_its_files_is_damaged(store: StoreDir, batch: BatchDir) -> None:
+def test_index_with_missing_files_is_damaged(store: StoreDir, batch: BatchDir) -> None:
     build_index(store, batch)
     for name in (BASE, "index.json"):
         (store.root / "indexes" / batch.id / "1" / name).unlink()
@@ -199,7 +195,7 @@ def test_an_index_without_its_files_is_damaged(store: StoreDir, batch: BatchDir)
             opened(store, batch).posted()
 
 
-def test_diagnose_tells_of_a_damaged_index_and_mends_it(store: StoreDir, batch: BatchDir) -> None:
+def test_diagnose_reports_a_damaged_index_and_repair_rebuilds_it(store: StoreDir, batch: BatchDir) -> None:
     build_index(store, batch)
     sound = opened(store, batch).posted()
     assert diagnose(store, is_full=False).damaged == ()
@@ -215,7 +211,7 @@ def test_diagnose_tells_of_a_damaged_index_and_mends_it(store: StoreDir, batch: 
 
 @pytest.mark.parametrize("is_link", [False, True])
 @pytest.mark.parametrize("place", ["", "terms", "batch"])
-def test_diagnose_tells_of_what_stands_in_the_place_of_a_directory(
+def test_diagnose_reports_a_foreign_file_in_place_of_a_directory(
     store: StoreDir, batch: BatchDir, place: str, is_link: bool
 ) -> None:
     build_index(store, batch)
@@ -230,7 +226,7 @@ def test_diagnose_tells_of_what_stands_in_the_place_of_a_directory(
     assert diagnose(store, is_full=False).damaged == ()
 
 
-def test_gc_takes_what_only_batches_needed_that_go(store: StoreDir, batch: BatchDir) -> None:
+def test_gc_removes_terms_that_only_removed_batches_used(store: StoreDir, batch: BatchDir) -> None:
     changed = {**SAID, "symbols": [[symbol("h")], *SAID["symbols"][1:]]}
     later = make_saying(store, 7, changed, second=1)
     for each in (batch, later):
@@ -247,17 +243,17 @@ def test_gc_takes_what_only_batches_needed_that_go(store: StoreDir, batch: Batch
     assert verify_index(store, later).terms == 8
 
 
-def test_what_is_not_merged_has_no_index(store: StoreDir) -> None:
+def test_unmerged_batch_has_no_index(store: StoreDir) -> None:
     with pytest.raises(BatchIncomplete, match="has no merged results yet"):
         build_index(store, make_batch(store, [b"a"], shard_items=1))
 
 
-def test_a_batch_without_files_or_records_has_an_index(store: StoreDir) -> None:
+def test_batch_without_records_has_an_index(store: StoreDir) -> None:
     batch = make_saying(store, 1, {})
     assert (build_index(store, batch).terms, verify_index(store, batch).postings) == (0, 0)
 
 
-def test_every_byte_of_an_index_counts(store: StoreDir, batch: BatchDir) -> None:
+def test_flipped_byte_anywhere_in_an_index_is_detected(store: StoreDir, batch: BatchDir) -> None:
     build_index(store, batch)
     path = store.root / "indexes" / batch.id / "1" / BASE
     for data in spoilt(path.read_bytes()):
@@ -273,9 +269,7 @@ def test_every_byte_of_an_index_counts(store: StoreDir, batch: BatchDir) -> None
 
 
 @pytest.mark.parametrize("broken", ["terms", "base", "generation"])
-def test_what_stands_in_the_place_of_a_file_of_an_index_hinders_no_new_one(
-    store: StoreDir, batch: BatchDir, broken: str
-) -> None:
+def test_foreign_file_in_place_of_an_index_file_is_replaced(store: StoreDir, batch: BatchDir, broken: str) -> None:
     build_index(store, batch)
     first = opened(store, batch).posted()
     old = store.root / "indexes" / batch.id / "1"
@@ -287,7 +281,7 @@ def test_what_stands_in_the_place_of_a_file_of_an_index_hinders_no_new_one(
             path.unlink()
             path.mkdir()
         if broken == "terms":
-            _forget(store, batch)
+            _remove_index(store, batch)
         else:
             (damage,) = diagnose(store, is_full=False).damaged
             assert damage.hint == index_hint(batch.id)
@@ -295,7 +289,7 @@ def test_what_stands_in_the_place_of_a_file_of_an_index_hinders_no_new_one(
     assert opened(store, batch).posted() == first
 
 
-def test_a_disk_that_gives_neither_terms_nor_a_base_hinders_no_new_index(
+def test_unreadable_terms_and_base_do_not_prevent_a_new_index(
     store: StoreDir, batch: BatchDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build_index(store, batch)
@@ -312,7 +306,7 @@ def test_a_disk_that_gives_neither_terms_nor_a_base_hinders_no_new_index(
     assert (answer.reused, answer.decoded) == (0, 6)
 
 
-def test_a_database_is_read_no_further_than_it_is_long(store: StoreDir, batch: BatchDir) -> None:
+def test_oversized_database_file_is_rejected(store: StoreDir, batch: BatchDir) -> None:
     build_index(store, batch)
     with (store.root / "indexes" / batch.id / "1" / BASE).open("r+b") as file:
         file.truncate(1 << 43)
@@ -320,7 +314,7 @@ def test_a_database_is_read_no_further_than_it_is_long(store: StoreDir, batch: B
         opened(store, batch).posted()
 
 
-def test_diagnose_sees_what_a_snapshot_lacks_by_its_length(store: StoreDir, batch: BatchDir) -> None:
+def test_diagnose_detects_a_truncated_snapshot_by_its_length(store: StoreDir, batch: BatchDir) -> None:
     snapshot = store.root / "snapshots" / batch.about.snapshot_id
     path = snapshot / "files.index.jsonl.zst"
     whole = path.read_bytes()
@@ -334,7 +328,7 @@ def test_diagnose_sees_what_a_snapshot_lacks_by_its_length(store: StoreDir, batc
     assert diagnose(store, is_full=True).damaged != ()
 
 
-def test_an_index_that_was_made_is_there_after_power_was_lost() -> None:
+def test_index_survives_power_loss() -> None:
     disk, place = Disk(), Path("/a/b/store")
     store = create_store(RealFiles(disk.calls()), place)[0]
     batch = make_merged(store, [b"a", b"bb"])

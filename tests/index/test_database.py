@@ -15,7 +15,7 @@ PAIRS = {b"n%05d" % number: b"%d" % number * (number % 40) for number in range(2
 
 @settings(max_examples=25)
 @given(st.dictionaries(st.binary(min_size=1, max_size=418), st.integers(0, 9000).map(bytes), max_size=40))
-def test_what_is_put_in_comes_out(pairs: dict[bytes, bytes]) -> None:
+def test_database_returns_the_stored_pairs(pairs: dict[bytes, bytes]) -> None:
     pairs = dict(sorted(pairs.items()))
     database = Database(make_database(pairs))
     assert dict(database.iter_from(b"")) == pairs
@@ -26,11 +26,11 @@ def test_what_is_put_in_comes_out(pairs: dict[bytes, bytes]) -> None:
     database.close()
 
 
-def test_the_same_pairs_give_the_same_bytes() -> None:
+def test_equal_pairs_give_equal_bytes() -> None:
     assert make_database(PAIRS) == make_database(PAIRS)
 
 
-def test_a_forked_process_reads_on() -> None:
+def test_forked_process_reads_an_open_database() -> None:
     database = Database(make_database(PAIRS))
     child = os.fork()
     if not child:
@@ -42,12 +42,12 @@ def test_a_forked_process_reads_on() -> None:
     assert database.get(b"n00008") == b"8" * 8
 
 
-def test_several_are_open_at_once() -> None:
+def test_several_databases_are_open_concurrently() -> None:
     data = make_database(PAIRS)
     assert [Database(data).get(b"n00003") for _ in range(3)] == [b"3" * 3] * 3
 
 
 @pytest.mark.parametrize("data", [b"", b"x", b"\0" * 8192, b"x" * 20_000])
-def test_what_is_no_database_is_refused(data: bytes) -> None:
+def test_invalid_database_is_rejected(data: bytes) -> None:
     with pytest.raises(ValueError):
         Database(data)

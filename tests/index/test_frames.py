@@ -50,7 +50,7 @@ def _line(record: Record) -> bytes:
     return msgspec.json.encode(record) + b"\n"
 
 
-def _fitted(record: Record, at: int, end: tuple[int, int] | None) -> Record:
+def _padded_record(record: Record, at: int, end: tuple[int, int] | None) -> Record:
     """A record whose line, which begins at a byte of its shard, ends where it is told, if it is not too long for it."""
     if end is None:
         return record
@@ -58,7 +58,7 @@ def _fitted(record: Record, at: int, end: tuple[int, int] | None) -> Record:
     return replace(record, path="a" + "/" * max(missing, 0))
 
 
-def _said(
+def _make_records(
     drawn: Sequence[tuple[str, list[tuple[Record, tuple[int, int] | None]]]],
 ) -> list[EncodedRecords | ReusedRecords]:
     said: list[EncodedRecords | ReusedRecords] = []
@@ -67,7 +67,7 @@ def _said(
         made: list[Record] = []
         lines = b""
         for record, end in wanted:
-            made.append(_fitted(record, at + len(lines), end))
+            made.append(_padded_record(record, at + len(lines), end))
             lines += _line(made[-1])
         at += len(lines)
         said.append(
@@ -86,11 +86,11 @@ def _terms(posted: Posted) -> dict[bytes, bytes]:
 
 @settings(deadline=None)
 @given(st.lists(items, max_size=8))
-def test_frames_post_the_same_of_what_is_at_hand_as_of_what_is_written(
+def test_frames_post_the_same_terms_from_records_as_from_lines(
     drawn: list[tuple[str, list[tuple[Record, tuple[int, int] | None]]]],
 ) -> None:
     """Of items that are empty, of some lines, of several frames, that end where a frame does or beside it."""
-    said = _said(drawn)
+    said = _make_records(drawn)
     lines = b"".join(each.lines for each in said)
     frames = FrameWriter().encode(lines)
     sizes = [place.bytes for place in iter_places(frames, len(lines))]
@@ -101,7 +101,7 @@ def test_frames_post_the_same_of_what_is_at_hand_as_of_what_is_written(
         assert _terms(posted) == _terms(posted_by_lines(written))
 
 
-def test_lines_of_an_older_batch_that_are_no_records_post_nothing() -> None:
+def test_invalid_reused_lines_are_rejected() -> None:
     with pytest.raises(ValueError, match="cannot be read"):
         list(posted_by_frames([EncodedRecords(b"", [], []), ReusedRecords(b"[]\n")], [3]))
 
@@ -124,7 +124,7 @@ def _answer(store: StoreDir, batch: BatchDir, note: bool = True) -> bytes:
     return msgspec.json.encode([*records.iter_records("symbols", ASKED)])
 
 
-def test_some_frames_are_those_of_all(store: StoreDir, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_selected_frames_match_the_full_shard(store: StoreDir, monkeypatch: pytest.MonkeyPatch) -> None:
     frame_lines(monkeypatch)
     batch = make_saying(store, 3, {"symbols": [[symbol(f"{name}{item}") for name in "abc"] for item in range(3)]})
     outputs, output = _shard(batch)
@@ -140,9 +140,7 @@ def test_some_frames_are_those_of_all(store: StoreDir, monkeypatch: pytest.Monke
         assert [*outputs.iter_frames(output, 0, some)] == every
 
 
-def test_an_index_that_names_frames_that_there_are_not_hides_nothing(
-    store: StoreDir, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_index_with_nonexistent_frames_hides_no_record(store: StoreDir, monkeypatch: pytest.MonkeyPatch) -> None:
     frame_lines(monkeypatch)
     batch = make_saying(store, 6, {"symbols": [[symbol("f"), symbol(f"g{item}")] for item in range(6)]})
     expected = _answer(store, batch, note=False)
@@ -160,9 +158,7 @@ def test_an_index_that_names_frames_that_there_are_not_hides_nothing(
             verify_index(store, batch)
 
 
-def test_a_byte_that_is_flipped_in_a_frame_is_told_or_the_answer_is_right(
-    store: StoreDir, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_flipped_byte_in_a_frame_is_reported_or_harmless(store: StoreDir, monkeypatch: pytest.MonkeyPatch) -> None:
     """Anywhere in a shard file, of which the index leads to some frames. What is told ends a command with status 4."""
     frame_lines(monkeypatch)
     batch = make_saying(store, 3, {"symbols": [[symbol("f" if item % 3 else "g"), symbol("h")] for item in range(3)]})

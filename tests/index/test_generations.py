@@ -77,7 +77,7 @@ def _has_overlay(store: StoreDir, batch: BatchDir) -> bool:
     return (_directory(store, batch) / OVERLAY).exists()
 
 
-def _where(store: StoreDir, batch: BatchDir, name: str) -> list[Sequence[int] | None]:
+def _find_frames(store: StoreDir, batch: BatchDir, name: str) -> list[Sequence[int] | None]:
     outputs = current_outputs(batch)
     assert outputs is not None
     task = outputs.manifest.task("symbols")
@@ -86,7 +86,7 @@ def _where(store: StoreDir, batch: BatchDir, name: str) -> list[Sequence[int] | 
 
 
 @pytest.mark.usefixtures("is_cut_small")
-def test_what_changed_since_the_base_goes_into_an_overlay(store: StoreDir) -> None:
+def test_changes_since_the_base_go_into_an_overlay(store: StoreDir) -> None:
     """Of each of several edits in a row: all that changed, and nothing twice."""
     first = _make(store, 0, {})
     assert build_index(store, first).reused == 0
@@ -100,13 +100,13 @@ def test_what_changed_since_the_base_goes_into_an_overlay(store: StoreDir) -> No
         assert (_base(store, batch), _has_overlay(store, batch)) == (_base(store, first), True)
         assert verify_index(store, batch).shard_files == 40
         at_first = [[0] if shard in range(0, 2 * number + 1, 2) else [] for shard in range(20)]
-        assert _where(store, batch, "new") == at_first
-        assert not any(_where(store, batch, "s0")), "it is dead"
-        assert _where(store, batch, "s1") == [[1], *[[]] * 19]
+        assert _find_frames(store, batch, "new") == at_first
+        assert not any(_find_frames(store, batch, "s0")), "it is dead"
+        assert _find_frames(store, batch, "s1") == [[1], *[[]] * 19]
         before = batch
 
 
-def test_where_much_changed_there_is_a_new_base(store: StoreDir) -> None:
+def test_many_changes_produce_a_new_base(store: StoreDir) -> None:
     """One shard file more than a tenth of 40."""
     first = _make(store, 0, {})
     build_index(store, first)
@@ -115,7 +115,7 @@ def test_where_much_changed_there_is_a_new_base(store: StoreDir) -> None:
     assert (_base(store, batch) == _base(store, first), _has_overlay(store, batch)) == (False, False)
 
 
-def test_where_much_is_dead_there_is_a_new_base(store: StoreDir) -> None:
+def test_many_dead_postings_produce_a_new_base(store: StoreDir) -> None:
     first = _make(store, 0, {})
     build_index(store, first)
     batch = _make(store, 1, {}, [first], lints=False)
@@ -123,7 +123,7 @@ def test_where_much_is_dead_there_is_a_new_base(store: StoreDir) -> None:
     assert (answer.shard_files, answer.reused, answer.decoded) == (20, 0, 0)
 
 
-def test_where_nothing_changed_there_is_no_overlay(store: StoreDir) -> None:
+def test_unchanged_batch_has_no_overlay(store: StoreDir) -> None:
     first = _make(store, 0, {})
     build_index(store, first)
     again = _make(store, 1, {}, [first])
@@ -135,7 +135,7 @@ def test_where_nothing_changed_there_is_no_overlay(store: StoreDir) -> None:
     assert verify_index(store, again).terms == 2 * ITEMS
 
 
-def test_the_nearest_batch_that_has_a_base_is_stood_on(store: StoreDir) -> None:
+def test_index_reuses_the_nearest_base(store: StoreDir) -> None:
     first = _make(store, 0, {})
     build_index(store, first)
     other = _make(store, 1, dict.fromkeys(range(ITEMS), "new"))
@@ -148,7 +148,7 @@ def test_the_nearest_batch_that_has_a_base_is_stood_on(store: StoreDir) -> None:
 
 @pytest.mark.parametrize("name", [BASE, "index.json"])
 @pytest.mark.parametrize("is_cut", [False, True])
-def test_no_index_stands_on_what_is_damaged(store: StoreDir, name: str, is_cut: bool) -> None:
+def test_index_never_reuses_a_damaged_base(store: StoreDir, name: str, is_cut: bool) -> None:
     """Whoever has that base already says so, and the next one that is made has a new base."""
     first = _make(store, 0, {})
     build_index(store, first)
@@ -159,7 +159,7 @@ def test_no_index_stands_on_what_is_damaged(store: StoreDir, name: str, is_cut: 
     path.write_bytes(data[:-1] if is_cut else data[:500] + bytes([data[500] ^ 1]) + data[501:])
     for batch in (first, second)[: 2 if name == BASE else 1]:
         with pytest.raises(CorruptFile, match="is damaged"):
-            _where(store, batch, "s*")
+            _find_frames(store, batch, "s*")
     third = _make(store, 2, {0: "new"}, [first])
     answers: list[IndexAnswer] = [build_index(store, batch) for batch in (third, first)]
     assert [answer.reused for answer in answers] == [0, 0]
@@ -167,7 +167,7 @@ def test_no_index_stands_on_what_is_damaged(store: StoreDir, name: str, is_cut: 
 
 
 @pytest.mark.parametrize("name", ["base", "overlay"])
-def test_every_byte_of_every_part_counts(store: StoreDir, name: str, is_cut_small: bool) -> None:
+def test_flipped_byte_in_any_part_is_detected(store: StoreDir, name: str, is_cut_small: bool) -> None:
     first = _make(store, 0, {})
     build_index(store, first)
     batch = _make(store, 1, {0: "new"}, [first])
@@ -189,7 +189,7 @@ def test_every_byte_of_every_part_counts(store: StoreDir, name: str, is_cut_smal
     opened(store, batch).check()
 
 
-def test_a_base_outlasts_the_batch_that_it_was_made_for(store: StoreDir) -> None:
+def test_base_outlives_the_batch_that_created_it(store: StoreDir) -> None:
     first = _make(store, 0, {})
     build_index(store, first)
     batch = _make(store, 1, {0: "new"}, [first])
@@ -199,19 +199,19 @@ def test_a_base_outlasts_the_batch_that_it_was_made_for(store: StoreDir) -> None
     assert verify_index(store, batch).shard_files == 40
 
 
-def test_a_posting_of_no_slot_is_damage(store: StoreDir) -> None:
+def test_posting_without_a_slot_is_damage(store: StoreDir) -> None:
     batch = _make(store, 0, {})
     outputs = current_outputs(batch)
     assert outputs is not None
     contents = unite(posted_anew(store, outputs, pytest.fail)[0].items())
     publish_index(store, batch.id, contents._replace(slots=contents.slots[:1]), None)
     with pytest.raises(CorruptFile, match="a slot that does not exist"):
-        _where(store, batch, "s*")
+        _find_frames(store, batch, "s*")
     with pytest.raises(CorruptFile, match="a slot that does not exist"):
         verify_index(store, batch)
 
 
-def test_a_base_that_goes_while_what_it_lacks_is_read_is_done_without(store: StoreDir) -> None:
+def test_base_removed_during_a_build_is_not_reused(store: StoreDir) -> None:
     """Another process makes a newer index of the same batch meanwhile, which takes the older one away."""
     batch = _make(store, 0, {})
     (path,) = (path for path in batch.root.glob("outputs/*/symbols/000000-*"))
@@ -227,4 +227,4 @@ def test_a_base_that_goes_while_what_it_lacks_is_read_is_done_without(store: Sto
     answer = build_index(store, batch, note=make_another)
     path.write_bytes(whole)
     assert (len(meanwhile), answer.reused, answer.shard_files) == (1, 0, 39)
-    assert _where(store, batch, "s4") == [None, [1], *[[]] * 18]
+    assert _find_frames(store, batch, "s4") == [None, [1], *[[]] * 18]

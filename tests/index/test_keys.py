@@ -58,7 +58,7 @@ def _lines(*records: Record) -> bytes:
     return b"".join(msgspec.json.encode(record) + b"\n" for record in records)
 
 
-def test_keys_and_values_have_these_bytes() -> None:
+def test_keys_and_values_match_the_specified_bytes() -> None:
     assert keys.make_key(keys.SYMBOL, "é".encode()) == b"n\xc3\xa9"
     long = b"x" * 401
     assert keys.make_key(keys.SYMBOL, long[:400]) == b"n" + b"x" * 400
@@ -76,12 +76,12 @@ def test_keys_and_values_have_these_bytes() -> None:
     ("target", "last"),
     [("f", "f"), ("a.b::c", "c"), ("a->b", "b"), ("./x/y.h", "h"), ("a\\B", "B"), ("a.", ""), ("", "")],
 )
-def test_the_last_component_of_a_target(target: str, last: str) -> None:
+def test_last_component_of_a_target_is_extracted(target: str, last: str) -> None:
     assert keys.last_component(target) == last
 
 
 @given(names, st.integers(0, 403))
-def test_a_lookup_finds_all_that_it_must(name: str, cut: int) -> None:
+def test_lookup_finds_every_matching_key(name: str, cut: int) -> None:
     key = keys.make_key(keys.SYMBOL, name.encode())
     assert len(key) <= 511
     assert _finds(keys.look_for(keys.SYMBOL, f"{name[:cut]}*"), key)
@@ -90,25 +90,25 @@ def test_a_lookup_finds_all_that_it_must(name: str, cut: int) -> None:
 
 
 @given(names, st.sampled_from(["error", "hint"]), st.integers(0, 403))
-def test_a_code_is_found_under_every_severity(code: str, severity: str, cut: int) -> None:
+def test_code_lookup_matches_every_severity(code: str, severity: str, cut: int) -> None:
     key = keys.make_key(keys.CODE, keys.code_term(code, severity))
     assert _finds(keys.look_for_code(f"{code[:cut]}*"), key)
     if not code.endswith("*"):
         assert _finds(keys.look_for_code(code), key)
 
 
-def test_a_lookup_finds_little_else() -> None:
+def test_lookup_excludes_similar_keys() -> None:
     assert not _finds(keys.look_for(keys.SYMBOL, "f"), b"nfg")
     assert not _finds(keys.look_for_code("E1"), keys.make_key(keys.CODE, keys.code_term("E10", "error")))
     assert not _finds(keys.look_for(keys.SYMBOL, "x" * 401), keys.make_key(keys.SYMBOL, b"x" * 402))
 
 
-def test_what_no_utf_8_is_may_be_looked_for() -> None:
+def test_lookup_accepts_non_utf8_text() -> None:
     assert keys.look_for(keys.SYMBOL, "\udcff").key == b"n\xed\xb3\xbf"
     assert keys.look_for_code("\udcff*").key == b"d\xed\xb3\xbf"
 
 
-def test_what_records_post() -> None:
+def test_records_post_the_expected_terms() -> None:
     items: list[list[Record]] = [
         [symbol("f"), symbol("f"), calls("a.f"), calls("f")],
         [],
@@ -134,19 +134,19 @@ def test_what_records_post() -> None:
 @pytest.mark.parametrize(
     "names", [["a\nnb", "c"], ["x" * 401, "x" * 402, "c"], ["é" * 201, "\n"], ["", "\n"], ["\n" * 401, ""]]
 )
-def test_names_are_keys_whatever_is_in_them(names: list[str]) -> None:
+def test_names_with_any_characters_are_keys(names: list[str]) -> None:
     posted = [posted_by([symbol(name)], [Symbol]) for name in names]
     expected = {keys.make_key(keys.SYMBOL, name.encode()): bytes([item, 0, 0, 0]) for item, name in enumerate(names)}
     assert collect_terms(posted).by_key() == expected
 
 
 @pytest.mark.parametrize("line", [b"{", b"[]", b'{"kind":"symbol","name":5}', b"\xff", b"[" * 100_000, b'{"name":"f"}'])
-def test_what_is_no_record_is_refused(line: bytes) -> None:
+def test_invalid_record_is_rejected(line: bytes) -> None:
     with pytest.raises(ValueError, match="cannot be read"):
         posted_by_lines(line + b"\n")
 
 
-def test_a_terms_file_has_these_bytes_and_no_cut_one_is_taken() -> None:
+def test_terms_file_has_the_specified_bytes_and_rejects_truncation() -> None:
     data = encode_terms(DIGEST, TERMS)
     assert data == FILE + CRC
     assert decode_terms(data, DIGEST) == TERMS
@@ -158,13 +158,13 @@ def test_a_terms_file_has_these_bytes_and_no_cut_one_is_taken() -> None:
             decode_terms(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :], DIGEST)
 
 
-def test_a_terms_file_of_another_shard_is_not_taken() -> None:
+def test_terms_file_of_another_shard_is_rejected() -> None:
     with pytest.raises(ValueError, match="another shard"):
         decode_terms(encode_terms(DIGEST, TERMS), Digest("00" * 32))
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5))
-def test_postings_are_read_as_they_were_written(slot: int, items: int) -> None:
+def test_postings_round_trip(slot: int, items: int) -> None:
     values = keys.encode_postings(slot, items)
     assert values == [struct.pack("<Q", slot << 32 | item) for item in range(items)]
     others = keys.encode_postings(slot ^ 1, 1)
@@ -172,7 +172,7 @@ def test_postings_are_read_as_they_were_written(slot: int, items: int) -> None:
 
 
 @given(st.lists(st.sets(names, max_size=4), max_size=5))
-def test_terms_files_are_read_as_they_were_written(of_items: list[set[str]]) -> None:
+def test_terms_files_round_trip(of_items: list[set[str]]) -> None:
     terms = collect_terms(posted_by([*map(symbol, each)], [Symbol]) for each in of_items)
     read = decode_terms(encode_terms(DIGEST, terms), DIGEST)
     assert read == terms
@@ -185,24 +185,24 @@ def test_terms_files_are_read_as_they_were_written(of_items: list[set[str]]) -> 
 
 
 @pytest.mark.parametrize("texts", [b"", b"\xff", b"nf\xff", b"\xffnf", b"nf\xff\xffng"])
-def test_a_terms_file_without_a_key_where_one_should_be_is_refused(texts: bytes) -> None:
+def test_terms_file_with_an_invalid_key_is_rejected(texts: bytes) -> None:
     data = encode_terms(DIGEST, Terms(1, (TermColumn(array("I", [texts.count(b"\xff") + 1]), texts),)))
     with pytest.raises(ValueError, match="an invalid key"):
         decode_terms(data, DIGEST)
 
 
-def test_a_terms_file_that_counts_other_terms_than_it_has_is_refused() -> None:
+def test_terms_file_with_a_wrong_count_is_rejected() -> None:
     with pytest.raises(ValueError, match="inconsistent"):
         decode_terms(encode_terms(DIGEST, Terms(2, (TermColumn(array("I", [1, 1]), b"nf"),))), DIGEST)
 
 
 @given(st.binary(max_size=60))
-def test_a_forged_terms_file_is_refused_or_read(middle: bytes) -> None:
+def test_forged_terms_file_is_rejected_or_decoded(middle: bytes) -> None:
     said = b"cbterms\x02" + b"\xab" * 32 + middle
     with contextlib.suppress(ValueError):
         decode_terms(said + zlib.crc32(said).to_bytes(4, "little"), DIGEST)
 
 
-def test_what_is_behind_a_long_name_is_found_at_once() -> None:
+def test_last_component_of_a_long_name_is_found_in_linear_time() -> None:
     """Not in the square of its length, which were an hour."""
     assert keys.last_component("a" * 10**6 + ".") == ""

@@ -39,12 +39,12 @@ def old(request: pytest.FixtureRequest) -> Iterator[Disk]:
         if request.param != "first":
             cut_small(patch)
         if request.param == "another, in parts":
-            _build(store)
+            _build_index(store)
         disk.sync()
         yield disk
 
 
-def _build(store: StoreDir) -> None:
+def _build_index(store: StoreDir) -> None:
     (batch_id,) = batch_ids(store)
     build_index(store, open_batch(store, batch_id))
 
@@ -59,22 +59,22 @@ def _check(disk: Disk, *, had_one: bool) -> None:
     if there is not None:
         there.check()
         verify_index(store, batch)
-    _build(store)
+    _build_index(store)
     assert len(generations(store, batch_id)) == 1
     assert verify_index(store, batch).postings > 5
     assert store.files.unfinished(store.root / "indexes") == []
     assert store.files.unfinished(store.root / "indexes" / "terms") == []
 
 
-def _has_one(disk: Disk) -> bool:
+def _has_index(disk: Disk) -> bool:
     store = open_store(RealFiles(pickle.loads(pickle.dumps(disk)).calls()), PLACE)
     return bool(generations(store, batch_ids(store)[0]))
 
 
 @pytest.mark.parametrize("seed", [None, 1])
-def test_whoever_is_killed_at_any_call(old: Disk, seed: int | None) -> None:
+def test_build_killed_at_any_call_leaves_a_sound_index_or_none(old: Disk, seed: int | None) -> None:
     """Then power is lost, or not."""
-    had_one = _has_one(old)
+    had_one = _has_index(old)
     for at in range(1000):
         disk = pickle.loads(pickle.dumps(old))
         calls = iter(range(at))
@@ -85,7 +85,7 @@ def test_whoever_is_killed_at_any_call(old: Disk, seed: int | None) -> None:
         mortal = disk.calls()
         is_over = False
         try:
-            _build(open_store(RealFiles(WatchedCalls(mortal, die)), PLACE))
+            _build_index(open_store(RealFiles(WatchedCalls(mortal, die)), PLACE))
             is_over = True
         except Killed:
             mortal.exit()
@@ -98,8 +98,8 @@ def test_whoever_is_killed_at_any_call(old: Disk, seed: int | None) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])
-def test_a_refused_write_is_told(old: Disk, number: int) -> None:
-    had_one = _has_one(old)
+def test_build_with_refused_writes_leaves_a_sound_index_or_none(old: Disk, number: int) -> None:
+    had_one = _has_index(old)
     for at in range(0, 1000, 3):
         disk = pickle.loads(pickle.dumps(old))
         writes = iter(range(at))
@@ -111,7 +111,7 @@ def test_a_refused_write_is_told(old: Disk, number: int) -> None:
 
         is_over = False
         try:
-            _build(open_store(RealFiles(WatchedCalls(disk.calls(), refuse)), PLACE))
+            _build_index(open_store(RealFiles(WatchedCalls(disk.calls(), refuse)), PLACE))
             is_over = True
         except StoreUnwritable:
             pass

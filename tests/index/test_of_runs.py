@@ -33,7 +33,7 @@ def tree(tmp_path: Path) -> Path:
     return tree
 
 
-def test_a_run_is_indexed_where_that_is_configured(tree: Path, tmp_path: Path) -> None:
+def test_run_builds_an_index_if_configured(tree: Path, tmp_path: Path) -> None:
     with inline():
         first = run(tree, tmp_path / "store")
         assert verify_index(first.store, first.batch).terms > 5
@@ -46,7 +46,7 @@ def test_a_run_is_indexed_where_that_is_configured(tree: Path, tmp_path: Path) -
     assert [len(list(search(ask(each.store, each.batch.id), asked).found)) for each in (first, second)] == [0, 1]
 
 
-def test_workers_say_what_is_posted(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_provide_the_terms_of_an_index(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of files that they work on, and of those besides of which results are taken over; nothing is decoded for it."""
     frame_lines(monkeypatch)
     monkeypatch.setattr("codebatch.index.build._decode_shard", lambda *_: pytest.fail("a shard is decoded"))
@@ -59,7 +59,7 @@ def test_workers_say_what_is_posted(tree: Path, tmp_path: Path, monkeypatch: pyt
     assert verify_index(ran.store, ran.batch).terms > 5
 
 
-def test_terms_that_cannot_be_written_fail_no_run(tree: Path, tmp_path: Path) -> None:
+def test_unwritable_terms_fail_no_run(tree: Path, tmp_path: Path) -> None:
     with inline():
         (tmp_path / "store").mkdir()
         store = create_store(RealFiles(), tmp_path / "store")[0]
@@ -67,7 +67,7 @@ def test_terms_that_cannot_be_written_fail_no_run(tree: Path, tmp_path: Path) ->
         assert run(tree, tmp_path / "store").shortfall is None
 
 
-def test_a_run_makes_no_index_unasked(tree: Path, tmp_path: Path) -> None:
+def test_run_builds_no_index_by_default(tree: Path, tmp_path: Path) -> None:
     (tree / "codebatch.toml").unlink()
     with inline():
         ran = run(tree, tmp_path / "store")
@@ -104,7 +104,7 @@ def _questions(chance: random.Random) -> Iterator[RecordFilter]:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_answers_are_the_same_with_the_index_of_each_of_many_runs(
+def test_answers_with_incremental_indexes_match_answers_without(
     tree: Path, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each stands on those before it; now and then the pipeline is another one. Frames are of few lines."""

@@ -76,7 +76,7 @@ def _holds(lookup: Lookup, key: bytes) -> bool:
 
 @settings(max_examples=60, deadline=None)  # It writes some files.
 @given(posted=st.dictionaries(key_bytes, postings, max_size=20), asked=st.lists(lookups, max_size=3))
-def test_what_is_looked_for_is_found_where_it_is(
+def test_lookup_reads_only_the_parts_that_contain_its_key(
     root: Path, posted: dict[bytes, set[tuple[int, int]]], asked: list[Lookup]
 ) -> None:
     parts = _written(root, _pairs(posted))
@@ -93,7 +93,7 @@ def test_what_is_looked_for_is_found_where_it_is(
     layer.close()
 
 
-def test_a_part_has_as_many_bytes_as_it_may(root: Path) -> None:
+def test_part_is_filled_up_to_its_limit(root: Path) -> None:
     """But where one value has more."""
     pairs = {b"%02d" % number: bytes(8 * (20 if number == 5 else 1)) for number in range(10)}
     parts = _written(root, pairs)
@@ -101,7 +101,7 @@ def test_a_part_has_as_many_bytes_as_it_may(root: Path) -> None:
     assert [path.stat().st_size for path in sorted(root.iterdir())] == [part.length for part in parts]
 
 
-def test_a_part_whose_first_key_is_the_last_that_is_looked_for_is_read(root: Path) -> None:
+def test_part_that_begins_with_the_last_searched_key_is_read(root: Path) -> None:
     keys = (b"a", b"ab", b"b", b"bb", b"bc", b"bd")
     parts = _written(root, _pairs({key: {(0, frame)} for frame, key in enumerate(keys)}))
     assert [part.first for part in parts] == [b"a", b"bb"]
@@ -111,7 +111,7 @@ def test_a_part_whose_first_key_is_the_last_that_is_looked_for_is_read(root: Pat
 
 
 @pytest.mark.parametrize("first", [b"a", b"az", b"c", b"zz"])
-def test_a_part_of_other_keys_than_it_is_said_to_have_is_damage(root: Path, first: bytes) -> None:
+def test_part_with_a_wrong_first_key_is_damage(root: Path, first: bytes) -> None:
     """Of two parts the second is said to begin elsewhere, behind the ends of its keys or within those before it."""
     parts = _written(root, dict.fromkeys((b"a", b"ab", b"b", b"bb", b"bc", b"bd"), bytes(8)))
     assert [part.first for part in parts] == [b"a", b"bb"]
@@ -122,7 +122,7 @@ def test_a_part_of_other_keys_than_it_is_said_to_have_is_damage(root: Path, firs
             read()
 
 
-def test_a_part_that_begins_within_the_keys_of_the_one_before_is_damage(root: Path, tmp_path: Path) -> None:
+def test_overlapping_parts_are_damage(root: Path, tmp_path: Path) -> None:
     parts = _written(root, dict.fromkeys((b"a", b"c"), bytes(8)))
     parts += write_parts(_Files(), tmp_path, "base", {b"b": bytes(8)})
     (second,) = tmp_path.iterdir()
@@ -133,7 +133,7 @@ def test_a_part_that_begins_within_the_keys_of_the_one_before_is_damage(root: Pa
 
 
 @pytest.mark.parametrize("content", [0, 4096, 1 << 50])
-def test_a_part_that_is_said_to_be_of_another_length_is_damage(root: Path, content: int) -> None:
+def test_part_with_a_wrong_length_is_damage(root: Path, content: int) -> None:
     (part,) = _written(root, {b"a": bytes(8)})
     forged = LayerPart(first=part.first, length=part.length, crc32=part.crc32, content=content)
     layer = LayerReader(RealFiles(), root, "base", Layer(parts=(forged,), slots=SLOTS))

@@ -31,7 +31,7 @@ def indexed(
 ) -> Iterator[tuple[StoreDir, BatchDir]]:
     """A third of 40 items holds what is asked for; the names of the others fill some pages."""
     store = make_store(tmp_path_factory.mktemp("indexed"))
-    said = [[symbol("f" if item % 3 == 0 else f"s{item}"), *map(symbol, _many(item))] for item in range(ITEMS)]
+    said = [[symbol("f" if item % 3 == 0 else f"s{item}"), *map(symbol, _filler_names(item))] for item in range(ITEMS)]
     batch = make_saying(store, ITEMS, {"symbols": said})
     with pytest.MonkeyPatch.context() as patch:
         if request.param != "one part":
@@ -40,7 +40,7 @@ def indexed(
         yield store, batch
 
 
-def _many(item: int) -> list[str]:
+def _filler_names(item: int) -> list[str]:
     return [f"{item}-{number}" * 9 for number in range(9)]
 
 
@@ -52,7 +52,7 @@ def _whole(indexed: tuple[StoreDir, BatchDir]) -> bytes:
     return _answer(BatchRecords(*indexed))
 
 
-def _ask_anew(root: str, batch_id: str, expected: bytes) -> None:
+def _query_in_new_process(root: str, batch_id: str, expected: bytes) -> None:
     """What another process does. It ends with 1 where anything is told, or the answer is another one."""
     store = open_store(Path(root))
     told: list[str] = []
@@ -60,14 +60,14 @@ def _ask_anew(root: str, batch_id: str, expected: bytes) -> None:
     os._exit(0 if is_same and not told else 1)
 
 
-def _ask_on(records: BatchRecords, expected: bytes) -> None:
+def _query_in_forked_process(records: BatchRecords, expected: bytes) -> None:
     os._exit(0 if _answer(records) == expected else 1)
 
 
-def test_a_forked_process_reads_on_in_an_open_index(indexed: tuple[StoreDir, BatchDir]) -> None:
+def test_forked_process_reads_an_open_index(indexed: tuple[StoreDir, BatchDir]) -> None:
     records, expected = BatchRecords(*indexed, pytest.fail), _whole(indexed)
     assert _answer(records) == expected
-    process = multiprocessing.get_context("fork").Process(target=_ask_on, args=(records, expected))
+    process = multiprocessing.get_context("fork").Process(target=_query_in_forked_process, args=(records, expected))
     process.start()
     process.join()
     assert process.exitcode == 0
@@ -75,11 +75,11 @@ def test_a_forked_process_reads_on_in_an_open_index(indexed: tuple[StoreDir, Bat
 
 
 @pytest.mark.slow
-def test_spawned_processes_read_while_it_is_made_anew(indexed: tuple[StoreDir, BatchDir]) -> None:
+def test_spawned_processes_read_during_a_rebuild(indexed: tuple[StoreDir, BatchDir]) -> None:
     store, batch = indexed
     arguments = (str(store.root), batch.id, _whole(indexed))
     context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=_ask_anew, args=arguments) for _ in range(3)]
+    processes = [context.Process(target=_query_in_new_process, args=arguments) for _ in range(3)]
     for process in processes:
         process.start()
     while any(process.is_alive() for process in processes):
@@ -87,7 +87,7 @@ def test_spawned_processes_read_while_it_is_made_anew(indexed: tuple[StoreDir, B
     assert [process.exitcode for process in processes] == [0, 0, 0]
 
 
-def test_who_opens_it_as_it_is_made_anew_finds_the_new_one(
+def test_reader_that_opens_during_a_rebuild_finds_the_new_index(
     indexed: tuple[StoreDir, BatchDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The old one goes between index.json and its part."""
@@ -117,9 +117,7 @@ def locked(indexed: tuple[StoreDir, BatchDir]) -> Iterator[tuple[StoreDir, Batch
         path.chmod(mode)
 
 
-def test_a_store_that_cannot_be_written_is_read(
-    locked: tuple[StoreDir, BatchDir], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_read_only_store_is_queried(locked: tuple[StoreDir, BatchDir], monkeypatch: pytest.MonkeyPatch) -> None:
     """Root may write all the same, so every function that does is out of order as well."""
     store, batch = locked
     for name in ("write_atomic", "write_new", "write_volatile", "make_directory", "remove", "create_exclusive"):
@@ -127,7 +125,7 @@ def test_a_store_that_cannot_be_written_is_read(
     assert _answer(BatchRecords(store, batch, pytest.fail)) == _whole(locked)
 
 
-def test_a_damaged_shard_file_is_told_with_an_index_too(indexed: tuple[StoreDir, BatchDir]) -> None:
+def test_damaged_shard_file_is_reported_with_an_index(indexed: tuple[StoreDir, BatchDir]) -> None:
     """Every 10th byte of a trailer is flipped, or the file ends there: an answer is whole, or there is none."""
     store, batch = indexed
     expected = _whole(indexed)

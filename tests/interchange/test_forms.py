@@ -74,11 +74,11 @@ FORMS: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_a_form_is_as_it_always_was(name: str) -> None:
+def test_export_matches_its_golden_file(name: str) -> None:
     assert FORMS[name]() == (GOLDEN / name).read_bytes()
 
 
-def test_sarif_is_valid_and_loses_nothing() -> None:
+def test_sarif_is_valid_and_preserves_all_members() -> None:
     runs = _sarif_runs(told(incomplete="half of it"))
     assert [run["automationDetails"] for run in runs] == [{"id": "codebatch/codebatch/"}, {"id": "codebatch/ruff/"}]
     assert all(run["invocations"][0]["executionSuccessful"] is False for run in runs)
@@ -93,7 +93,7 @@ def test_sarif_is_valid_and_loses_nothing() -> None:
     assert "partialFingerprints" not in hint
 
 
-def test_a_rule_is_as_grave_as_the_gravest_of_its_findings() -> None:
+def test_rule_has_the_highest_severity_of_its_findings() -> None:
     odd = outgoing("E1", "error", place=(2, 5, 3, 0))
     (run,) = [run for run in _sarif_runs(told(outgoing("E1", "hint"), odd, outgoing("E1"))) if run["results"]]
     assert [(rule["id"], rule["defaultConfiguration"]) for rule in run["tool"]["driver"]["rules"]] == [
@@ -102,13 +102,13 @@ def test_a_rule_is_as_grave_as_the_gravest_of_its_findings() -> None:
     assert run["results"][1]["locations"][0]["physicalLocation"]["region"] == {"startLine": 2, "startColumn": 5}
 
 
-def test_a_tool_that_has_found_nothing_has_a_run() -> None:
+def test_tool_without_findings_has_a_run() -> None:
     runs = _sarif_runs(told(outgoing()))
     assert [len(run["results"]) for run in runs] == [0, 1]
     assert "version" not in runs[0]["tool"]["driver"]
 
 
-def test_sarif_holds_no_more_than_github_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sarif_respects_the_limits_of_github(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("codebatch.interchange.scanning_limits.RUNS_MAX", 2)
     monkeypatch.setattr("codebatch.interchange.scanning_limits.RESULTS_MAX", 3)
     monkeypatch.setattr("codebatch.interchange.scanning_limits.RESULTS_SHOWN", 2)
@@ -128,7 +128,7 @@ def test_sarif_holds_no_more_than_github_takes(monkeypatch: pytest.MonkeyPatch) 
     assert [len(run["results"]) for run in json.loads(_sarif(told(*findings)).data)["runs"]] == [1, 1]
 
 
-def test_annotations_are_one_line_each_and_say_what_they_leave_out() -> None:
+def test_annotations_are_single_lines_and_omissions_are_noted() -> None:
     every = [outgoing(place=(line, 1, line, 2)) for line in range(1, 14)]
     export = export_github(told(outgoing("E1", "error", message=HOSTILE, path=HOSTILE_PATH), *every))
     first, *rest = export.data.decode().splitlines()
@@ -139,7 +139,7 @@ def test_annotations_are_one_line_each_and_say_what_they_leave_out() -> None:
     assert b"## codebatch: 14 findings" in export.summary
 
 
-def test_a_summary_is_never_longer_than_may_be() -> None:
+def test_summary_respects_its_size_limit() -> None:
     findings = [outgoing(message=HOSTILE, place=(line, 1, line, 2)) for line in range(1, 50)]
     whole, cut_short = make_summary(told(*findings)), make_summary(told(*findings), 3_000)
     assert len(cut_short) <= 3_000 < len(whole)
@@ -147,7 +147,7 @@ def test_a_summary_is_never_longer_than_may_be() -> None:
     assert make_summary(told(*findings), 10) == b""
 
 
-def test_fingerprints_for_gitlab_are_unique() -> None:
+def test_gitlab_fingerprints_are_unique() -> None:
     alike = [
         outgoing(),
         outgoing(path=b"b.py"),
@@ -161,7 +161,7 @@ def test_fingerprints_for_gitlab_are_unique() -> None:
     }
 
 
-def test_checkstyle_is_xml_whatever_is_in_it() -> None:
+def test_checkstyle_with_hostile_text_is_valid_xml() -> None:
     tree = ET.fromstring(export_checkstyle(FINDINGS).data)
     files = {file.get("name"): file for file in tree}
     (error,) = files['a b/%41:,\t"<&\\xe9\\xff.py']
@@ -173,7 +173,7 @@ def test_checkstyle_is_xml_whatever_is_in_it() -> None:
     assert (hint.get("severity"), hint.get(f"{{{NAMESPACE}}}level")) == ("info", "hint")
 
 
-def test_columns_for_reviewdog_are_bytes() -> None:
+def test_byte_column_converts_character_columns() -> None:
     text = "a\U00010410é = b".encode()
     assert [byte_column(text, column) for column in (1, 2, 3, 4, 8, 9)] == [1, 2, 6, 8, 12, 13]
     long = ("é" * 5_000).encode()
@@ -207,7 +207,7 @@ ANY_FINDING = st.builds(
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(ANY_FINDING, min_size=1, max_size=4), st.binary(max_size=60))
-def test_no_record_makes_a_file_that_its_readers_refuse(findings: list[Outgoing], content: bytes) -> None:
+def test_exports_of_arbitrary_findings_are_valid(findings: list[Outgoing], content: bytes) -> None:
     asked = told(*findings)
     _sarif_runs(asked)
     annotations = export_github(asked).data.decode().splitlines()
@@ -225,7 +225,7 @@ def test_no_record_makes_a_file_that_its_readers_refuse(findings: list[Outgoing]
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(ANY_TEXT, ANY_NUMBER, ANY_NUMBER), max_size=5))
-def test_tags_are_sorted_whatever_names_there_are(rows: list[tuple[str, int, int]]) -> None:
+def test_tags_with_arbitrary_names_are_sorted(rows: list[tuple[str, int, int]]) -> None:
     symbols: list[JsonRecord] = [
         {**SYMBOLS[0], "name": name, "qualified": name, "line": line, "end_line": end_line}
         for name, line, end_line in rows
@@ -235,7 +235,7 @@ def test_tags_are_sorted_whatever_names_there_are(rows: list[tuple[str, int, int
     assert len(lines) == len(export_ctags([]).data.splitlines()) + sum(name != "" for name, *_ in rows)
 
 
-def test_nothing_is_a_file_of_nothing() -> None:
+def test_exports_without_findings_are_valid_and_empty() -> None:
     none = ExportedFindings(findings=(), tools={}, incomplete="")
     assert json.loads(_sarif(none).data)["runs"] == []
     assert export_github(none).data == b""

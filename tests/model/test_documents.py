@@ -106,13 +106,13 @@ KINDS: dict[str, tuple[Document, Callable[[bytes], Document]]] = {
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-def _checked(body: bytes) -> bytes:
+def _signed_document(body: bytes) -> bytes:
     """A document by hand: `body` is the object without its closing brace."""
     return body + b',"checksum":"' + hashlib.sha256(body).hexdigest().encode() + b'"}\n'
 
 
 @every_kind
-def test_golden(kind: str) -> None:
+def test_document_matches_the_golden_file(kind: str) -> None:
     document, decode = KINDS[kind]
     data = encode_document(document)
     assert data == (GOLDEN / f"{kind}.json").read_bytes()
@@ -120,7 +120,7 @@ def test_golden(kind: str) -> None:
 
 
 @every_kind
-def test_a_document_cut_anywhere_is_refused(kind: str) -> None:
+def test_document_truncated_anywhere_is_rejected(kind: str) -> None:
     document, decode = KINDS[kind]
     data = encode_document(document)
     for length in range(len(data)):
@@ -129,7 +129,7 @@ def test_a_document_cut_anywhere_is_refused(kind: str) -> None:
 
 
 @every_kind
-def test_a_document_with_any_bit_flipped_is_refused(kind: str) -> None:
+def test_document_with_any_flipped_bit_is_rejected(kind: str) -> None:
     document, decode = KINDS[kind]
     data = bytearray(encode_document(document))
     for place in range(len(data)):
@@ -141,13 +141,13 @@ def test_a_document_with_any_bit_flipped_is_refused(kind: str) -> None:
 
 
 @every_kind
-def test_a_field_that_a_later_version_adds_is_no_damage(kind: str) -> None:
+def test_field_of_a_later_version_is_ignored(kind: str) -> None:
     document, decode = KINDS[kind]
-    assert decode(_checked(msgspec.json.encode(document)[:-1] + b',"later":[1,{"a":"b"}]')) == document
+    assert decode(_signed_document(msgspec.json.encode(document)[:-1] + b',"later":[1,{"a":"b"}]')) == document
 
 
 @every_kind
-def test_another_format_is_told(kind: str) -> None:
+def test_document_of_another_format_is_reported(kind: str) -> None:
     document, decode = KINDS[kind]
     later = msgspec.structs.replace(document, format=99)
     with pytest.raises(DocumentError, match="it has format 99, but this version reads"):
@@ -169,38 +169,38 @@ def test_another_format_is_told(kind: str) -> None:
     ],
     ids=["no UTF-8", "deep", "huge number", "no object", "wrong type", "fields missing", "empty object", "nothing"],
 )
-def test_whatever_a_right_checksum_covers_is_decoded_or_refused(kind: str, body: bytes) -> None:
+def test_invalid_document_with_a_valid_checksum_is_rejected(kind: str, body: bytes) -> None:
     with pytest.raises(DocumentError):
-        KINDS[kind][1](_checked(body))
+        KINDS[kind][1](_signed_document(body))
 
 
 @every_kind
 @pytest.mark.parametrize("data", [b"", b"\n", b"null\n", b"\0" * 4096, b'"}\n' * 40])
-def test_what_is_no_document_is_refused(kind: str, data: bytes) -> None:
+def test_arbitrary_bytes_are_rejected_as_a_document(kind: str, data: bytes) -> None:
     with pytest.raises(DocumentError):
         KINDS[kind][1](data)
 
 
-def test_what_follows_a_document_is_damage() -> None:
+def test_trailing_bytes_after_a_document_are_damage() -> None:
     data = encode_document(BATCH)
     for more in (b"\n", b" ", b"\0", data):
         with pytest.raises(DocumentError):
             decode_batch(data + more)
 
 
-def test_a_document_is_one_line_of_json() -> None:
+def test_document_is_a_single_line_of_json() -> None:
     data = encode_document(BATCH)
     assert data.count(b"\n") == 1
     assert json.loads(data)["checksum"] == hashlib.sha256(data[: data.rindex(b',"checksum"')]).hexdigest()
 
 
-def test_deep_json_of_another_is_refused() -> None:
+def test_deeply_nested_json_is_rejected() -> None:
     decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
     with pytest.raises(DocumentError):
         decode_json(b"[" * 100_000, decoder.decode)
 
 
-def test_the_file_that_is_damaged_is_named(tmp_path: Path) -> None:
+def test_damaged_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "batch.json"
     path.write_bytes(b"\xff")
     with pytest.raises(StoreCorrupt, match=r"batch\.json is damaged: it does not end with its checksum") as told:
@@ -210,9 +210,7 @@ def test_the_file_that_is_damaged_is_named(tmp_path: Path) -> None:
         read_document(RealFiles(), tmp_path / "nothing", decode_batch, hint="")
 
 
-def test_what_is_too_long_for_a_document_is_damage_and_not_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_oversized_document_is_damaged_and_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("codebatch.store.documents.DOCUMENT_BYTES_MAX", 1 << 20)
     path = tmp_path / "batch.json"
     path.touch()

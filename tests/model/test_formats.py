@@ -112,11 +112,11 @@ def _planned(paths: tuple[bytes, ...] = ()) -> Plan:
 PLAN = _planned()
 
 
-def test_golden_files_index() -> None:
+def test_files_index_matches_the_golden_file() -> None:
     assert encode_entries(ENTRIES) == (GOLDEN / "files.index.jsonl").read_bytes()
 
 
-def test_the_paths_of_a_plan_are_in_its_digest_and_checked() -> None:
+def test_paths_of_a_plan_are_checked_and_part_of_its_digest() -> None:
     restricted = _planned((b"a", b"caf\xe9/b"))
     assert decode_plan(encode_plan(restricted)) == restricted
     assert len({_planned().digest, restricted.digest, _planned((b"a",)).digest}) == 3
@@ -127,7 +127,7 @@ def test_the_paths_of_a_plan_are_in_its_digest_and_checked() -> None:
             decode_plan(encode_plan(_planned(unsound)))
 
 
-def test_paths_restrict_the_items_to_what_lies_at_or_below_them() -> None:
+def test_paths_restrict_items_to_themselves_and_their_descendants() -> None:
     names = [b"a", b"a.py", b"a/b", b"a/b.py", b"a/b/c", b"ab", b"b"]
     entries = [Entry(name, "file", False, 0, Digest("0" * 64)) for name in sorted(names)]
     entries.append(Entry(b"z", "symlink", False, 1, Digest("0" * 64)))
@@ -141,13 +141,13 @@ def test_paths_restrict_the_items_to_what_lies_at_or_below_them() -> None:
     assert items(b"z") == items(b"x") == []
 
 
-def test_golden_item_row() -> None:
+def test_item_row_matches_the_golden_bytes() -> None:
     row = make_row(b"abc\n")
     assert row.hex() == "04000000" + hashlib.sha256(b"abc\n").hexdigest()
     assert len(row) == ROW_BYTES
 
 
-def test_golden_digests() -> None:
+def test_digests_match_the_golden_values() -> None:
     table = make_row(b"abc\n") + make_row(b"")
     assert task_digest(table) == hashlib.sha256(table).hexdigest()
     pairs = [("parse", Digest("b" * 64)), ("lint", Digest("a" * 64))]
@@ -158,7 +158,7 @@ def test_entries_survive_a_round_trip() -> None:
     assert decode_entries(encode_entries(ENTRIES)) == ENTRIES
 
 
-def test_a_files_index_cut_anywhere_is_never_taken_for_the_whole() -> None:
+def test_truncated_files_index_is_never_accepted_as_complete() -> None:
     data = encode_entries(ENTRIES)
     for length in range(len(data) - 1):
         try:
@@ -167,7 +167,7 @@ def test_a_files_index_cut_anywhere_is_never_taken_for_the_whole() -> None:
             continue
 
 
-def test_a_plan_that_cannot_be_true_is_refused() -> None:
+def test_inconsistent_plan_is_rejected() -> None:
     body = msgspec.json.encode(PLAN)
     for old, new in (
         (b'"end":5', b'"end":0'),
@@ -184,7 +184,7 @@ def test_a_plan_that_cannot_be_true_is_refused() -> None:
             decode_plan(altered)
 
 
-def test_a_commit_that_cannot_be_true_is_refused() -> None:
+def test_inconsistent_commit_is_rejected() -> None:
     for outcome in COMMIT.outcomes:
         for start, end in ((-1, 1), (3, 3), (4, 3)) + (((4, 6),) if outcome.type == "failed" else ()):
             untrue = msgspec.structs.replace(outcome, start=start, end=end)
@@ -193,7 +193,7 @@ def test_a_commit_that_cannot_be_true_is_refused() -> None:
 
 
 @pytest.mark.parametrize("path", [b"", b"/a", b"a//b", b"a/../b", b"..", b".", b"a/.", b"a\0b", b"x" * 70_000])
-def test_unsafe_paths_are_refused(path: bytes) -> None:
+def test_unsafe_paths_are_rejected(path: bytes) -> None:
     assert not is_safe_path(path)
 
 
@@ -211,7 +211,7 @@ _OBJECTS = st.sampled_from(["", "a" * 64, "0f" * 32, "A" * 64, "g" * 64, "a" * 6
     ),
     st.booleans(),
 )
-def test_index_lines_are_refused_together_as_one_by_one(
+def test_index_lines_are_validated_together_as_individually(
     rows: list[tuple[bytes, EntryKind, int, str]], is_sorted: bool
 ) -> None:
     entries = [Entry(path, kind, False, size, Digest(named)) for path, kind, size, named in rows]
@@ -229,7 +229,7 @@ def test_index_lines_are_refused_together_as_one_by_one(
             decode_entries(encode_entries(entries))
 
 
-def test_hostile_index_lines_are_refused() -> None:
+def test_hostile_index_lines_are_rejected() -> None:
     line = encode_entries(ENTRIES[:1])
     hostile = [
         line.replace(b"a/b.py", b"../b.py"),
@@ -247,7 +247,7 @@ def test_hostile_index_lines_are_refused() -> None:
 
 
 @given(st.lists(st.binary(max_size=40), max_size=20), st.integers(1, 100))
-def test_the_item_table_finds_and_checks_every_item(items: list[bytes], step: int) -> None:
+def test_item_table_locates_and_checks_every_item(items: list[bytes], step: int) -> None:
     table = b"".join(make_row(item) for item in items)
     records = b"".join(items)
     assert item_lengths(table) == [len(item) for item in items]
@@ -262,7 +262,7 @@ def test_the_item_table_finds_and_checks_every_item(items: list[bytes], step: in
         assert records[start:end] == item
 
 
-def test_an_item_is_given_before_the_blocks_behind_it_are_read() -> None:
+def test_item_is_returned_before_later_blocks_are_read() -> None:
     def blocks() -> Iterator[bytes]:
         yield b"one"
         yield b"two"
@@ -272,7 +272,7 @@ def test_an_item_is_given_before_the_blocks_behind_it_are_read() -> None:
     assert [next(found) for _ in range(3)] == [b"on", b"etw", b"o"]
 
 
-def test_tasks_are_ordered_by_need_and_a_circle_is_refused() -> None:
+def test_tasks_are_ordered_by_need_and_a_cycle_is_rejected() -> None:
     assert order_tasks(["lint", "parse"], {"lint": ("parse",), "parse": ()}) == ("parse", "lint")
     with pytest.raises(ValueError, match="cycle"):
         order_tasks(["a", "b"], {"a": ("b",), "b": ("a",)})
@@ -284,7 +284,7 @@ def test_task_names_accept_the_numbers_of_codebatch_1() -> None:
     assert [task_name(name) for name in ("01_parse", "parse", "04_lint", "01_")] == ["parse", "parse", "lint", "01_"]
 
 
-def test_an_item_is_found_in_the_index_without_decoding_it() -> None:
+def test_item_is_found_in_the_index_without_decoding() -> None:
     names = [b'a"kind":"file"', b"b", b"b/c", b"link", b"sub", b"\xff.py", "z\u00fc".encode()]
     kinds: dict[bytes, EntryKind] = {b"link": "symlink", b"sub": "submodule"}
     entries = sorted(Entry(name, kinds.get(name, "file"), False, 1, Digest("1" * 64)) for name in names)

@@ -36,18 +36,18 @@ NOW = datetime.datetime(2026, 6, 30, 13, 30, tzinfo=HERE)
         ("1782824700000000", "2026-06-30T15:05:00+02:00"),
     ],
 )
-def test_an_instant_is_read(text: str, expected: str) -> None:
+def test_instant_is_parsed(text: str, expected: str) -> None:
     assert parse_instant(f" {text} ", NOW) == datetime.datetime.fromisoformat(expected)
 
 
 @pytest.mark.parametrize(
     "text", ["", "soon", "14", "25:00", "14:60", "0pm", "13pm", "3pm (Nowhere/City)", "2026-13-01", "9" * 400, "12345"]
 )
-def test_what_names_no_instant_is_none(text: str) -> None:
+def test_invalid_instant_is_none(text: str) -> None:
     assert parse_instant(text, NOW) is None
 
 
 @given(st.text(max_size=30) | st.from_regex(r"[0-9:apmT \-()A-Z/]{1,25}"))
-def test_no_text_is_an_error(text: str) -> None:
+def test_parsing_an_instant_never_raises(text: str) -> None:
     found = parse_instant(text, NOW)
     assert found is None or found.tzinfo is not None

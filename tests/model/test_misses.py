@@ -47,7 +47,7 @@ PLAN = Plan(
 )
 
 
-def other(struct: Any, **changes: object) -> Any:
+def replaced(struct: Any, **changes: object) -> Any:
     return replace(struct, **changes)
 
 
@@ -82,8 +82,8 @@ def difference(field: Any, name: str = "", old: str | None = None, new: str | No
         ]),
     ],
 )  # fmt: skip
-def test_the_result_keys_of_tasks(changes: dict[str, object], told: list[FieldDifference]) -> None:
-    assert task_differences(other(TASK, **changes), TASK) == tuple(told)
+def test_result_keys_differ_in_the_expected_fields(changes: dict[str, object], told: list[FieldDifference]) -> None:
+    assert task_differences(replaced(TASK, **changes), TASK) == tuple(told)
 
 
 ENTRY = Entry(b"a.py", "file", False, 1, Digest("o1"))
@@ -114,7 +114,7 @@ def items(entry: Entry = ENTRY, **contexts: bytes) -> Items:
         ]),
     ],
 )  # fmt: skip
-def test_items_and_their_contexts(new: Items, old: Items, told: list[FieldDifference]) -> None:
+def test_items_differ_in_the_expected_contexts(new: Items, old: Items, told: list[FieldDifference]) -> None:
     seen = {name for name in ("seen",) if name in new.contexts}
     assert item_differences(new, 1, old, 1, seen) == tuple(told)
     assert (same_items(new, old, seen)[1] == 1) == (not told), "what is the same is served"
@@ -124,24 +124,24 @@ def test_items_and_their_contexts(new: Items, old: Items, told: list[FieldDiffer
     ("make", "fields"),
     [
         (lambda plan: plan, []),
-        (lambda plan: other(plan, snapshot_digest="s2", shards=()), ["tree"]),
-        (lambda plan: other(plan, paths=(b"src",)), ["paths"]),
-        (lambda plan: other(plan, shards=()), ["shards"]),
-        (lambda plan: other(plan, tasks=(other(TASK, key="k3"), PROJECT)), ["needs lint"]),
-        (lambda plan: other(plan, tasks=(TASK, other(PROJECT, config={}))), ["config"] * 4),
+        (lambda plan: replaced(plan, snapshot_digest="s2", shards=()), ["tree"]),
+        (lambda plan: replaced(plan, paths=(b"src",)), ["paths"]),
+        (lambda plan: replaced(plan, shards=()), ["shards"]),
+        (lambda plan: replaced(plan, tasks=(replaced(TASK, key="k3"), PROJECT)), ["needs lint"]),
+        (lambda plan: replaced(plan, tasks=(TASK, replaced(PROJECT, config={}))), ["config"] * 4),
         (
-            lambda plan: other(plan, snapshot_digest="s2", tasks=(TASK, other(PROJECT, version="2"))),
+            lambda plan: replaced(plan, snapshot_digest="s2", tasks=(TASK, replaced(PROJECT, version="2"))),
             ["version", "tree"],
         ),
     ],
 )
-def test_the_work_of_project_tasks(make: Callable[[Plan], Plan], fields: list[str]) -> None:
+def test_project_task_work_differs_in_the_expected_fields(make: Callable[[Plan], Plan], fields: list[str]) -> None:
     found = project_differences(make(PLAN), PLAN, "duplicates")
     assert [f"{each.field} {each.name}".strip() if each.field == "needs" else each.field for each in found] == fields
 
 
-def test_a_need_that_the_older_plan_had_not() -> None:
-    found = project_differences(PLAN, other(PLAN, tasks=(PROJECT,)), "duplicates")
+def test_need_absent_from_the_older_plan_is_a_difference() -> None:
+    found = project_differences(PLAN, replaced(PLAN, tasks=(PROJECT,)), "duplicates")
     assert found == (difference("needs", "lint", None, "k1"),)
 
 

@@ -49,7 +49,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("pattern", "reason", "hint"), MISTAKES)
-def test_a_pattern_that_can_match_nothing_is_a_mistake(pattern: str, reason: str, hint: str) -> None:
+def test_impossible_pattern_has_a_reason_and_a_hint(pattern: str, reason: str, hint: str) -> None:
     assert find_mistake([pattern], ROOT, HOME) == (pattern, reason, hint)
     assert find_mistake(["a", pattern], ROOT, HOME) == (None if pattern == "!a" else (pattern, reason, hint))
 
@@ -59,11 +59,11 @@ def test_a_pattern_that_can_match_nothing_is_a_mistake(pattern: str, reason: str
     ["src/**", "**", "/src/x", "**/x", "...", ".github/", "a..b", "\\{a,b}", "[{]a,b}", "{{x}}", "${x}", "~", "a~/b",
      "/home/u/px", "[.]", "[[:digit:]]", "a ", "*/*", "\\#a", "\\!a"],
 )  # fmt: skip
-def test_what_may_match_a_path_is_none(pattern: str) -> None:
+def test_possible_pattern_is_accepted(pattern: str) -> None:
     assert find_mistake([pattern], ROOT, HOME) is None
 
 
-def test_an_absolute_path_may_be_one_of_the_tree() -> None:
+def test_absolute_pattern_may_match_within_the_tree() -> None:
     """`/app/*.py` in a tree at /app that has a directory app, of which the caller gives no root."""
     assert find_mistake(["/app/*.py"], "/app") is not None
     assert find_mistake(["/app/*.py"], "") is None
@@ -74,7 +74,7 @@ PATHS = ["/".join(parts) for count in (1, 2, 3) for parts in itertools.product(P
 
 
 @given(st.lists(st.sampled_from(["a", ".", "..", "/", "//", "*", "**", "b", "!", "\\."]), min_size=1, max_size=7))
-def test_none_of_them_matches_any_path_and_the_hint_is_no_mistake(words: list[str]) -> None:
+def test_rejected_patterns_match_no_path_and_their_hints_are_valid(words: list[str]) -> None:
     pattern = "".join(words)
     mistake = find_mistake([pattern])
     if mistake is None or mistake.pattern.startswith("!"):

@@ -35,7 +35,7 @@ TEXTS = st.text(
 ) | st.text("'\"`$(){};|&<>\\ \n\t-*~!#ab", max_size=40)
 
 
-def _printed(script: str, value: str, shell: str = "sh") -> subprocess.CompletedProcess[bytes]:
+def _run_script(script: str, value: str, shell: str = "sh") -> subprocess.CompletedProcess[bytes]:
     values = dict.fromkeys((*NAMES, "value", "value.os", "line"), value)
     with tempfile.TemporaryDirectory() as directory:
         done = subprocess.run(
@@ -59,8 +59,8 @@ def _printed(script: str, value: str, shell: str = "sh") -> subprocess.Completed
 )
 @example("--help", "{text}")
 @example("'; touch pwned; '", "{text}")
-def test_a_value_comes_out_of_a_shell_as_it_went_in(value: str, word: str) -> None:
-    done = _printed(f'x={word}; printf %s "$x"', value)
+def test_shell_reproduces_a_placeholder_value_exactly(value: str, word: str) -> None:
+    done = _run_script(f'x={word}; printf %s "$x"', value)
     expected = re.sub(
         r"\{(?:text|value\.os|line)\}", lambda _: value, word.replace("$(printf %s {text}; echo .)", "{text}.")
     )
@@ -85,13 +85,13 @@ PIECES = st.sampled_from(
 @example("x=$((:) ")
 @example(': <<\\"\n\n')
 @example("$'\\'\nE\ncat <<E #'")
-def test_a_placeholder_that_is_accepted_gives_the_value_whatever_stands_before(shell: str, before: str) -> None:
+def test_accepted_placeholder_yields_its_value_in_any_context(shell: str, before: str) -> None:
     script = f"{before}\n\nprintf '<%s>' {{text}}"
     if problems(script):
         with pytest.raises(PlaceholderError):
             shell_script(script)
         return
-    done = _printed(script, HOSTILE, shell)
+    done = _run_script(script, HOSTILE, shell)
     assert done.returncode != 0 or done.stdout.endswith(f"<{HOSTILE}>".encode())
 
 
@@ -112,7 +112,7 @@ def test_a_placeholder_that_is_accepted_gives_the_value_whatever_stands_before(s
         ("ec\\\nho '{id}'", "text whose quoting only a shell can determine"),
     ],
 )
-def test_a_placeholder_in_quotes_is_told(script: str, inside: str) -> None:
+def test_quoted_placeholder_is_reported(script: str, inside: str) -> None:
     (problem,) = problems(script)
     assert problem.told.endswith(f"}} inside {inside}")
     assert "$CODEBATCH_V_" in problem.hint
@@ -132,12 +132,12 @@ def test_a_placeholder_in_quotes_is_told(script: str, inside: str) -> None:
         ("echo '{{id}}'", "echo '{id}'"),
     ],
 )  # fmt: skip
-def test_the_script_of_a_string(script: str, made: str) -> None:
+def test_script_text_is_converted_to_shell(script: str, made: str) -> None:
     assert problems(script) == []
     assert shell_script(script) == made
 
 
-def test_arguments_of_a_list() -> None:
+def test_argument_list_is_expanded() -> None:
     values = {"id": "a", "title": "{id} $(x)", "text": "", "text_file": "/t"}
     run = ["x", "{id}", "{title}-{text}", "{{id}}", "{{fiel}}", "{}", "{print $1}", "${id}", "{text_file}"]
     assert problems(run) == []
@@ -149,7 +149,7 @@ def test_arguments_of_a_list() -> None:
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(TEXTS, min_size=1, max_size=3))
-def test_files_come_out_of_a_shell_each_as_one(files: list[str]) -> None:
+def test_files_placeholder_yields_an_argument_per_file(files: list[str]) -> None:
     script = shell_script("printf '%s\\0' {files}")
     done = subprocess.run(["sh", "-c", script, "sh", *files], check=True, capture_output=True)
     assert done.stdout.decode().split("\0")[:-1] == files
@@ -157,7 +157,7 @@ def test_files_come_out_of_a_shell_each_as_one(files: list[str]) -> None:
 
 
 @given(TEXTS)
-def test_an_argument_is_its_value_whatever_that_is(value: str) -> None:
+def test_argument_placeholder_yields_its_exact_value(value: str) -> None:
     assert expand_arguments(["{text}", "<{text}>"], {"text": value}) == [value, f"<{value}>"]
 
 
@@ -176,7 +176,7 @@ def test_an_argument_is_its_value_whatever_that_is(value: str) -> None:
         (["/bin/sh", "-ec", "echo {title}"], "has {title} in a script, where the value would be executed", "use $1"),
     ],
 )
-def test_a_placeholder_of_a_list_that_cannot_be(run: list[str], told: str, hint: str) -> None:
+def test_invalid_placeholder_in_a_list_is_reported(run: list[str], told: str, hint: str) -> None:
     (problem,) = problems(run)
     assert problem.told == told
     assert hint in problem.hint
@@ -184,34 +184,34 @@ def test_a_placeholder_of_a_list_that_cannot_be(run: list[str], told: str, hint:
 
 
 @pytest.mark.parametrize("value", ["a\0b", "\ud800"])
-def test_what_no_argument_can_hold_is_refused(value: str) -> None:
+def test_unrepresentable_value_is_rejected(value: str) -> None:
     with pytest.raises(PlaceholderError):
         expand_arguments(["{text}"], {"text": value})
     with pytest.raises(PlaceholderError):
         shell_variables({"text": value})
 
 
-def test_a_path_that_is_no_unicode_is_passed_on() -> None:
+def test_non_unicode_path_is_passed_unchanged() -> None:
     path = os.fsdecode(b"/tmp/caf\xe9")
     assert expand_arguments(["{text_file}"], {"text_file": path}) == [path]
     assert shell_variables({"text_file": path}) == {"CODEBATCH_V_TEXT_FILE": path}
 
 
-def test_a_name_that_has_no_value_is_refused() -> None:
+def test_placeholder_without_a_value_is_rejected() -> None:
     with pytest.raises(PlaceholderError, match=r"unknown placeholder \{text\}"):
         expand_arguments(["{text}"], {"id": "a"})
 
 
-def test_the_longest_argument_is_what_the_system_takes() -> None:
+def test_longest_argument_matches_the_system_limit() -> None:
     fits = "x" * (ARGUMENT_BYTES_MAX - len("CODEBATCH_V_TEXT="))
     assert longest_argument(": {text}", {"text": fits}) == ARGUMENT_BYTES_MAX
     assert longest_argument(["a", "é{text}"], {"text": fits}) == len(fits) + 2
-    assert _printed("printf %s {text}", fits).stdout.decode() == fits
+    assert _run_script("printf %s {text}", fits).stdout.decode() == fits
     assert shell_variables({"text": fits + "x", "id": "a"}) == {"CODEBATCH_V_ID": "a"}
     assert longest_argument(": ", {"text": fits + "x"}) == 2
 
 
-def test_a_long_script_is_read_in_linear_time() -> None:
+def test_long_script_is_parsed_in_linear_time() -> None:
     script = "cat <<E\n$(\"'`{ # \\ \nE\n" * 20_000 + "echo {id}"
     began = time.process_time()
     assert problems(script) == []

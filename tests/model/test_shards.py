@@ -22,7 +22,7 @@ def _item(path: str, content: str = "", size: int = 1000) -> Entry:
     return Entry(path.encode(), "file", False, size, digest_bytes(content.encode()))
 
 
-def _tree(chance: random.Random, count: int) -> dict[str, Entry]:
+def _random_tree(chance: random.Random, count: int) -> dict[str, Entry]:
     paths = {f"d{chance.randrange(40)}/s{chance.randrange(9)}/f{chance.randrange(10**9)}.py" for _ in range(count)}
     return {path: _item(path, path, chance.randrange(20_000)) for path in paths}
 
@@ -49,23 +49,23 @@ def test_shards_cover_every_item_once_within_the_bounds(found: list[tuple[bytes,
     assert len({shard.id for shard in shards}) == len(shards)
 
 
-def test_a_shard_is_named_by_its_first_path() -> None:
-    items = sorted(_tree(random.Random(1), 3000).values())
+def test_shard_id_is_derived_from_its_first_path() -> None:
+    items = sorted(_random_tree(random.Random(1), 3000).values())
     for shard in cut_shards(items, RULE):
         assert hashlib.sha256(items[shard.start].path).hexdigest().startswith(shard.id)
 
 
-def test_shards_have_the_size_that_the_rule_aims_at() -> None:
-    items = sorted(_tree(random.Random(2), 20_000).values())
+def test_average_shard_size_matches_the_rule() -> None:
+    items = sorted(_random_tree(random.Random(2), 20_000).values())
     average = len(items) / len(cut_shards(items, RULE))
     assert 200 <= average <= 300
 
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("kind", ["change", "add", "remove", "rename"])
-def test_an_edit_changes_one_shard_rarely_more(kind: str, seed: int) -> None:
+def test_edit_changes_few_shards(kind: str, seed: int) -> None:
     chance = random.Random(seed)
-    tree = _tree(chance, 4000)
+    tree = _random_tree(chance, 4000)
     before = _keys(tree)
     victim = chance.choice(sorted(tree))
     directory = victim.rsplit("/", 1)[0]
@@ -81,11 +81,11 @@ def test_an_edit_changes_one_shard_rarely_more(kind: str, seed: int) -> None:
     assert changed <= limit
 
 
-def test_an_edit_changes_between_one_and_two_shards_on_average() -> None:
+def test_edit_changes_fewer_than_two_shards_on_average() -> None:
     total = 0
     for seed in range(40):
         chance = random.Random(seed)
-        tree = _tree(chance, 2000)
+        tree = _random_tree(chance, 2000)
         before = _keys(tree)
         new = f"d{chance.randrange(40)}/s0/new.py"
         tree[new] = _item(new)
@@ -93,12 +93,12 @@ def test_an_edit_changes_between_one_and_two_shards_on_average() -> None:
     assert total / 40 <= 1.5
 
 
-def test_a_file_above_the_limit_stands_alone() -> None:
+def test_file_above_the_size_limit_has_its_own_shard() -> None:
     items = [_item("a.py"), _item("b.bin", size=RULE.bytes_max + 1), _item("c.py")]
     assert [(shard.start, shard.end) for shard in cut_shards(items, RULE)] == [(0, 1), (1, 2), (2, 3)]
 
 
-def test_the_id_of_a_project_task_is_no_shards_and_both_may_stand_in_names() -> None:
+def test_project_task_id_is_never_a_shard_id_and_both_match_the_pattern() -> None:
     assert ProjectWork("layers").id == "project-layers"
     for id_ in (ProjectWork("layers").id, *(shard.id for shard in cut_shards([_item("a.py")], RULE))):
         assert re.fullmatch(SHARD_ID_PATTERN, id_)
@@ -106,7 +106,7 @@ def test_the_id_of_a_project_task_is_no_shards_and_both_may_stand_in_names() -> 
         assert not re.fullmatch(SHARD_ID_PATTERN, other)
 
 
-def test_the_path_of_an_item_counts_from_its_shard_and_a_project_has_one_that_is_no_files() -> None:
+def test_item_path_is_relative_to_its_shard_and_a_project_task_has_a_dot() -> None:
     items = [_item("a.py"), _item("b.py"), _item("c.py")]
     assert path_of(Shard(id=ShardId("0" * 8), start=1, end=3, bytes=0), 1, items) == b"c.py"
     assert path_of(ProjectWork("layers"), 0, items) == b"."

@@ -21,12 +21,12 @@ from codebatch.model.text.toml import TomlError, parse_toml
         "#" * (2 << 20),
     ],
 )
-def test_unsound_toml_is_one_error(text: str) -> None:
+def test_invalid_toml_is_a_single_error(text: str) -> None:
     with pytest.raises(TomlError):
         parse_toml(text)
 
 
-def test_sound_toml_is_read() -> None:
+def test_valid_toml_is_parsed() -> None:
     versions = [f"package-{n}==1.2.{n}" for n in range(500)]
     text = f"[tool.x]\nnames = {versions!r}\na.b.c = 1\n"
     assert parse_toml(text) == {"tool": {"x": {"names": versions, "a": {"b": {"c": 1}}}}}

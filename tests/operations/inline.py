@@ -91,7 +91,7 @@ class _InlineWorker(Worker):
         pass
 
 
-class _DeafWatch(InputAudit):
+class _IgnoringWatch(InputAudit):
     """Hears nothing, so all that an own task looks at counts as what its key covers; a hook would stay for good."""
 
     def _install(self) -> None:
@@ -122,7 +122,7 @@ class InlineCrew:
         self._batch.files.make_directory(scratch)
         store = open_store(self._batch.files, Path(launch.store))
         tasks = self._batch.plan().tasks
-        catalogue = TaskCatalogue(launch.own_tasks, _DeafWatch(launch.store), self._batch.about.imports)
+        catalogue = TaskCatalogue(launch.own_tasks, _IgnoringWatch(launch.store), self._batch.about.imports)
         keep = terms_keeper(self._batch.files, store.root, self._batch.plan()) if launch.keeps_terms else None
         objects = store.objects()
         runner = TaskRunner(catalogue, tasks, scratch, PackWriter(objects), store.root, keep, objects.read)

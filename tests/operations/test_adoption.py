@@ -73,31 +73,31 @@ def _end(batch: BatchDir) -> BatchDir:
     return batch
 
 
-def _run(store: StoreDir, name: str, notes: list[str] | None = None) -> BatchDir:
+def _run_or_reuse(store: StoreDir, name: str, notes: list[str] | None = None) -> BatchDir:
     batch, is_new = _planner(store, name, notes).find_or_make(again=False)
     return _end(batch) if is_new else batch
 
 
-def test_two_equal_trees_do_not_adopt_each_other_for_ever(store: StoreDir) -> None:
-    first, second = _run(store, "one"), _run(store, "two")
-    assert [_run(store, name).id for name in ("one", "two", "one")] == [first.id, second.id, first.id]
+def test_equal_trees_do_not_adopt_each_other_repeatedly(store: StoreDir) -> None:
+    first, second = _run_or_reuse(store, "one"), _run_or_reuse(store, "two")
+    assert [_run_or_reuse(store, name).id for name in ("one", "two", "one")] == [first.id, second.id, first.id]
     assert batch_ids(store) == [first.id, second.id]
 
 
-def test_a_batch_whose_plan_is_damaged_is_passed_over_once_said(store: StoreDir) -> None:
-    damaged = _run(store, "one")
+def test_batch_with_a_damaged_plan_is_reported_once_and_skipped(store: StoreDir) -> None:
+    damaged = _run_or_reuse(store, "one")
     (damaged.root / "plan.json").write_text("{")
     notes: list[str] = []
-    made = _run(store, "two", notes)
+    made = _run_or_reuse(store, "two", notes)
     assert made.plan().items == 1
     assert [note.partition(": ")[0] for note in notes if "batch" in note] == [f"{damaged.id} skipped"]
-    assert _run(store, "one").plan().items == 1
+    assert _run_or_reuse(store, "one").plan().items == 1
 
 
-def test_what_another_made_while_we_planned_is_adopted_too(store: StoreDir) -> None:
+def test_batch_created_during_planning_is_adopted(store: StoreDir) -> None:
     class Late(Planner, frozen=True):
         def plan(self) -> Plan:
-            _run(self.store, "one")
+            _run_or_reuse(self.store, "one")
             return super().plan()
 
     batch, is_new = _planner(store, "two", kind=Late).find_or_make(again=False)
@@ -106,27 +106,27 @@ def test_what_another_made_while_we_planned_is_adopted_too(store: StoreDir) -> N
 
 
 @pytest.mark.parametrize("strange", ["", "20990101-000000-999999", "20990231-000000-000000", "99991231-235959-999999"])
-def test_clock_that_was_set_back_makes_no_batch_older_than_those_before(
+def test_new_batch_is_the_latest_although_the_clock_was_set_back(
     store: StoreDir, monkeypatch: pytest.MonkeyPatch, strange: str
 ) -> None:
     """Else questions go on being answered for the tree as it was, and each run adopts what the one before it found."""
     times = iter(range(10**18, 0, -(10**17)))
     monkeypatch.setattr("codebatch.operations.runs.planning.wall_ns", lambda: next(times))
-    made = [_run(store, "one")]
+    made = [_run_or_reuse(store, "one")]
     if strange:
         (store.batches / f"batch-{strange}-ffffff").mkdir()
     for text in ("x = 2\n", "x = 3\n", "x = 2\n"):
         (store.root.parent / "one" / "a.py").write_text(text)
-        made.append(_run(store, "one"))
-        assert _run(store, "one").id == made[-1].id
+        made.append(_run_or_reuse(store, "one"))
+        assert _run_or_reuse(store, "one").id == made[-1].id
     assert [each for each in batch_ids(store) if strange not in each or not strange] == [each.id for each in made]
     assert resolve_batch(store, None).id == made[-1].id
 
 
 @pytest.mark.parametrize("number", [errno.EMLINK, errno.EPERM, errno.EXDEV, errno.ENOSPC])
-def test_a_file_that_gets_no_further_name_is_copied(store: StoreDir, number: int) -> None:
+def test_adoption_copies_files_that_accept_no_more_links(store: StoreDir, number: int) -> None:
     """ext4 gives a file 65,000 names, btrfs fewer; one of another user may get none (fs.protected_hardlinks)."""
-    first = _run(store, "one")
+    first = _run_or_reuse(store, "one")
 
     def watch(operation: Operation) -> Fate | None:
         return Fate(OSError(number, "refused")) if operation.call == "link" else None
@@ -167,15 +167,15 @@ def _run_own(store: StoreDir, name: str, task: str | None = None) -> RunResult:
     return run(root / name, store.root, configured=root / "project", task=task)
 
 
-def _marked(store: StoreDir, _: Path) -> None:
+def _with_marked_results(store: StoreDir, _: Path) -> None:
     _run_own(store, "one", "own")
 
 
-def _not_marked_yet(store: StoreDir, _: Path) -> None:
+def _with_unmarked_results(store: StoreDir, _: Path) -> None:
     _run_own(store, "one", "parse")
 
 
-def _resumed_and_not_merged(store: StoreDir, found: Path) -> None:
+def _resumed_but_unmerged(store: StoreDir, found: Path) -> None:
     found.unlink()
     failed = _run_own(store, "one")
     found.write_text("1")
@@ -184,8 +184,8 @@ def _resumed_and_not_merged(store: StoreDir, found: Path) -> None:
     shutil.rmtree(outputs.root)
 
 
-@pytest.mark.parametrize("begin", [_marked, _not_marked_yet, _resumed_and_not_merged])
-def test_what_a_batch_that_was_broken_off_has_in_no_key_is_of_no_other_tree(
+@pytest.mark.parametrize("begin", [_with_marked_results, _with_unmarked_results, _resumed_but_unmerged])
+def test_unkeyed_results_of_an_unfinished_batch_are_not_adopted(
     store: StoreDir, found: Path, begin: Callable[[StoreDir, Path], None]
 ) -> None:
     with inline():

@@ -41,7 +41,7 @@ def _inline() -> Iterator[None]:
         yield
 
 
-def _new(checked: CheckResult) -> list[tuple[object, object]]:
+def _new_findings(checked: CheckResult) -> list[tuple[object, object]]:
     assert checked.comparison is not None
     told = [each.new for each in checked.comparison.differences() if each.state == "new"]
     return [(each.path, each.code) for each in told]  # type: ignore[union-attr]  # they are findings, which are new
@@ -60,7 +60,7 @@ def project(tmp_path: Path) -> Project:
     return project
 
 
-def test_first_batch_of_a_source_has_nothing_to_be_compared_with(project: Project) -> None:
+def test_first_batch_of_a_source_has_no_base(project: Project) -> None:
     project.run()
     checked = project.check()
     assert isinstance(checked.base, NoBase)
@@ -68,7 +68,7 @@ def test_first_batch_of_a_source_has_nothing_to_be_compared_with(project: Projec
     assert checked.is_passed
 
 
-def test_base_is_the_batch_of_the_merge_base_and_only_what_is_new_since_is_told(project: Project) -> None:
+def test_gate_compares_with_the_merge_base_and_reports_only_new_findings(project: Project) -> None:
     merge_base = git(project.tree, "rev-parse", "HEAD")
     batch = project.run()
     project.commit({"b.py": _SYNTAX_ERROR})
@@ -76,11 +76,11 @@ def test_base_is_the_batch_of_the_merge_base_and_only_what_is_new_since_is_told(
     checked = project.check()
     assert _base(checked).batch.id == batch.id
     assert _base(checked).why == f"batch of commit {merge_base[:12]}, the merge base with origin/HEAD"
-    assert _new(checked) == [("b.py", "syntax-error")]
+    assert _new_findings(checked) == [("b.py", "syntax-error")]
     assert [(each.value, each.verdict) for each in checked.judged] == [(1, "failed")]
 
 
-def test_tree_of_the_merge_base_is_run_where_only_an_older_one_was(project: Project) -> None:
+def test_gate_runs_the_tree_of_the_merge_base_if_only_an_older_batch_exists(project: Project) -> None:
     """What was new between the two is not of the change. The batch is found again, and is not the latest."""
     project.run("main~1")
     git(project.tree, "checkout", "-q", "change")
@@ -89,7 +89,7 @@ def test_tree_of_the_merge_base_is_run_where_only_an_older_one_was(project: Proj
     checked = project.check("new")
     base = _base(checked).batch
     assert (base.about.commit, base.about.is_clean) == (git(project.tree, "rev-parse", "main"), True)
-    assert _new(checked) == [("b.py", "F401")]
+    assert _new_findings(checked) == [("b.py", "F401")]
     with codebatch.open(project.store, project=project.tree) as store:
         assert store.batch().id == head.id
         assert len([*store.batches()]) == 3
@@ -98,7 +98,7 @@ def test_tree_of_the_merge_base_is_run_where_only_an_older_one_was(project: Proj
     assert git(project.tree, "worktree", "list").count("\n") == 0
 
 
-def test_what_lies_between_the_nearest_batch_and_the_change_is_not_of_the_change(project: Project) -> None:
+def test_gate_ignores_findings_between_the_nearest_batch_and_the_change(project: Project) -> None:
     """Where the tree of the merge base cannot be had: here its files would files that need a git filter."""
     main = project.commit({".gitattributes": b"*.bin filter=lfs\n", "b.py": b"import json\n"})
     git(project.tree, "update-ref", "refs/remotes/origin/main", main)
@@ -113,7 +113,7 @@ def test_what_lies_between_the_nearest_batch_and_the_change_is_not_of_the_change
     assert [(each.new.path, each.new.line) for each in checked.forbidden] == [("b.py", 2), ('c "d\t.py', 1)]  # type: ignore[union-attr]
 
 
-def test_dirty_batch_stands_for_no_commit(project: Project) -> None:
+def test_dirty_batch_does_not_represent_its_commit(project: Project) -> None:
     project.write({"a.py": b"import sys\n"})
     dirty = project.run()
     git(project.tree, "checkout", "-q", ".")
@@ -124,7 +124,7 @@ def test_dirty_batch_stands_for_no_commit(project: Project) -> None:
     assert base.about.commit == git(project.tree, "rev-parse", "main")
 
 
-def test_what_is_not_committed_is_compared_with_its_commit(project: Project) -> None:
+def test_uncommitted_changes_are_compared_with_their_commit(project: Project) -> None:
     clean = project.run()
     project.write({"b.py": _SYNTAX_ERROR})
     project.run()
@@ -133,13 +133,13 @@ def test_what_is_not_committed_is_compared_with_its_commit(project: Project) -> 
     assert not checked.is_passed
 
 
-def test_on_the_default_branch_the_commit_before_is_the_base(project: Project) -> None:
+def test_base_on_the_default_branch_is_the_previous_commit(project: Project) -> None:
     before = project.run("main~1")
     project.run("main")
     assert _base(project.check()).batch.id == before.id
 
 
-def test_merge_of_github_is_compared_with_its_first_parent(project: Project) -> None:
+def test_github_merge_commit_is_compared_with_its_first_parent(project: Project) -> None:
     """Also where nothing else of the history is there, as with `fetch-depth: 1`."""
     first = project.run()
     project.commit({"b.py": _SYNTAX_ERROR})
@@ -160,7 +160,7 @@ def test_merge_of_github_is_compared_with_its_first_parent(project: Project) -> 
     assert "fetch-depth: 0" in without.base.why
 
 
-def test_outside_of_git_the_batch_before_is_the_base(tmp_path: Path) -> None:
+def test_base_outside_git_is_the_previous_batch(tmp_path: Path) -> None:
     project = Project(tmp_path, [{b"a.py": _MAIN}])
     (project.tree / ".git").rename(tmp_path / "git")
     first = project.run()
@@ -169,7 +169,7 @@ def test_outside_of_git_the_batch_before_is_the_base(tmp_path: Path) -> None:
     assert _base(project.check()).batch.id == first.id
 
 
-def test_batch_that_was_run_for_a_comparison_is_not_the_one_before(tmp_path: Path) -> None:
+def test_comparison_batch_is_not_the_previous_batch(tmp_path: Path) -> None:
     project = Project(tmp_path, [{b"a.py": _MAIN}])
     (project.tree / ".git").rename(tmp_path / "git")
     first = project.run()
@@ -181,7 +181,7 @@ def test_batch_that_was_run_for_a_comparison_is_not_the_one_before(tmp_path: Pat
     assert _base(project.check()).batch.about.snapshot_id == second.about.snapshot_id
 
 
-def test_base_of_other_tasks_is_run_under_those_of_head(project: Project) -> None:
+def test_base_with_other_tasks_is_run_with_the_tasks_of_head(project: Project) -> None:
     """So a rule that was turned on finds nothing new in what nobody touched."""
     first = project.run()
     project.write({"codebatch.toml": _RULE})
@@ -192,7 +192,7 @@ def test_base_of_other_tasks_is_run_under_those_of_head(project: Project) -> Non
     assert checked.is_passed
 
 
-def test_base_that_cannot_be_run_again_is_an_error(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_base_that_cannot_be_rerun_is_an_error(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     first = project.run()
     project.write({"codebatch.toml": _RULE})
     project.run()
@@ -206,7 +206,7 @@ def test_base_that_cannot_be_run_again_is_an_error(project: Project, monkeypatch
     assert _base(project.check(base=first.id, allow_incomparable=True)).batch.id == first.id
 
 
-def test_only_changed_lines_where_these_are_wanted(project: Project) -> None:
+def test_changed_lines_option_excludes_findings_on_unchanged_lines(project: Project) -> None:
     """A use of a name that is gone is new, and stands on a line that is as it was."""
     project.commit({"a.py": b"import os\n\n\nprint(os)\n"})
     project.run()
@@ -219,7 +219,7 @@ def test_only_changed_lines_where_these_are_wanted(project: Project) -> None:
     assert len(found.forbidden) == len(changed.forbidden) + 1
 
 
-def test_conditions_of_metrics(project: Project) -> None:
+def test_metric_conditions_are_evaluated(project: Project) -> None:
     project.run()
     project.commit({"a.py": _MAIN + b"\n\ndef g(x):\n    return [y for y in x if y or x]\n"})
     project.run()
@@ -232,7 +232,7 @@ def test_conditions_of_metrics(project: Project) -> None:
     assert str(caught.value.hint) == "did you mean 'complexity'?"
 
 
-def test_where_there_is_no_git_the_batch_before_is_the_base(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_base_without_git_is_the_previous_batch(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     first = project.run()
     project.commit({"b.py": _SYNTAX_ERROR})
     project.run()
@@ -241,7 +241,7 @@ def test_where_there_is_no_git_the_batch_before_is_the_base(project: Project, mo
     assert (base.batch.id, base.why) == (first.id, "the previous batch, because git is not available")
 
 
-def test_commit_that_this_repository_has_not_is_nothing_to_compare_with(project: Project) -> None:
+def test_unknown_commit_is_not_a_base(project: Project) -> None:
     """The store came with a batch of another clone."""
     project.run()
     project.commit({"b.py": _SYNTAX_ERROR})
@@ -256,7 +256,7 @@ def test_commit_that_this_repository_has_not_is_nothing_to_compare_with(project:
     assert not checked.base.is_first
 
 
-def test_check_is_had_from_python(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_is_available_from_python(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     project.run()
     project.commit({"b.py": _SYNTAX_ERROR})
     project.run()
@@ -271,17 +271,17 @@ def test_check_is_had_from_python(project: Project, monkeypatch: pytest.MonkeyPa
         codebatch.check(store=project.store, fail_on=["newer"])
 
 
-def test_change_of_what_is_looked_at_passes_no_gate(project: Project) -> None:
+def test_changed_file_selection_does_not_bypass_the_gate(project: Project) -> None:
     """What was chosen by other patterns is no base: the tree of before is looked at by those of HEAD."""
     project.run()
     project.commit({"codebatch.toml": b'exclude = ["a.py"]\n', "b.py": _SYNTAX_ERROR})
     project.run()
     checked = project.check()
     assert _base(checked).batch.about.items == 0
-    assert _new(checked) == [("b.py", "syntax-error")]
+    assert _new_findings(checked) == [("b.py", "syntax-error")]
 
 
-def test_baseline_is_waited_for_by_nobody_and_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+def test_baseline_rejects_a_fifo_and_accepts_a_byte_order_mark(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     with pytest.raises(InvalidInput, match="is not a regular file"):
         read_baseline(tmp_path / "fifo")
@@ -289,24 +289,24 @@ def test_baseline_is_waited_for_by_nobody_and_may_begin_with_a_byte_order_mark(t
     assert read_baseline(tmp_path / "known.jsonl") == []
 
 
-def test_project_is_the_same_where_all_its_files_were_renamed_and_edited(project: Project) -> None:
+def test_renaming_and_editing_all_files_does_not_change_the_project(project: Project) -> None:
     project.run()
     (project.tree / "a.py").unlink()
     project.commit({"z.py": _SYNTAX_ERROR})
     project.run()
-    assert _new(project.check()) == [("z.py", "syntax-error")]
+    assert _new_findings(project.check()) == [("z.py", "syntax-error")]
 
 
-def test_store_that_was_made_over_another_clone_lets_nothing_pass(project: Project) -> None:
+def test_gate_reports_new_findings_with_a_store_of_another_clone(project: Project) -> None:
     """It has the batch of the merge base, of another place: the tree is run here, and what is new is told."""
     project.run()
     project.tree = project.tree.rename(project.tree.with_name("elsewhere"))
     project.commit({"b.py": _SYNTAX_ERROR})
     project.run()
-    assert _new(project.check()) == [("b.py", "syntax-error")]
+    assert _new_findings(project.check()) == [("b.py", "syntax-error")]
 
 
-def test_store_of_another_clone_lets_nothing_pass_in_a_shallow_one(project: Project, tmp_path: Path) -> None:
+def test_store_of_another_clone_does_not_pass_a_shallow_clone(project: Project, tmp_path: Path) -> None:
     """None of the commits that it has batches of is here: the paths of their files tell what they are of."""
     project.run()
     project.commit({"b.py": _SYNTAX_ERROR})
@@ -318,7 +318,7 @@ def test_store_of_another_clone_lets_nothing_pass_in_a_shallow_one(project: Proj
     assert not checked.base.is_first
     (fetch,) = re.findall(r"fetch it: git (.*), or in", checked.base.why)
     git(project.tree, *fetch.split())
-    assert _new(project.check(environment={"GITHUB_BASE_REF": "main"})) == [("b.py", "syntax-error")]
+    assert _new_findings(project.check(environment={"GITHUB_BASE_REF": "main"})) == [("b.py", "syntax-error")]
     project.tree, project.store = full, tmp_path / "other-store"
     make_repository(tmp_path / "z", [(NOW, {b"a.py": b"", b"x.py": b"", b"y.py": b""})])
     git(tmp_path / "z", "reset", "-q", "--hard")
@@ -331,7 +331,7 @@ def test_store_of_another_clone_lets_nothing_pass_in_a_shallow_one(project: Proj
     assert checked.base.is_first, "of another project there is one path in common"
 
 
-def test_pull_request_is_compared_though_the_cache_is_lost(project: Project, tmp_path: Path) -> None:
+def test_pull_request_is_compared_without_a_cached_store(project: Project, tmp_path: Path) -> None:
     """As GitHub has it: a clone of the merge commit, of depth 2 or 1, and a store without any other batch."""
     project.commit({"b.py": _SYNTAX_ERROR})
     git(project.tree, "checkout", "-q", "-B", "merge", "main")
@@ -345,7 +345,7 @@ def test_pull_request_is_compared_though_the_cache_is_lost(project: Project, tmp
         project.run()
         found[depth] = project.check(environment=pull_request)
         assert isinstance(project.check(environment={}).base, NoBase) is (depth == 1)
-    assert _new(found[2]) == [("b.py", "syntax-error")]
+    assert _new_findings(found[2]) == [("b.py", "syntax-error")]
     base = found[1].base
     assert isinstance(base, NoBase)
     assert (base.is_first, found[1].is_compared, found[1].is_passed) == (True, False, True)

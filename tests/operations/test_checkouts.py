@@ -30,7 +30,7 @@ def _run(*words: str) -> BatchFile:
     return codebatch.run(*words or ["."], pipeline="parse", jobs=1).batch.about
 
 
-def test_batch_of_a_clean_tree_stands_for_its_commit_and_of_another_does_not(tree: Path) -> None:
+def test_clean_batch_represents_its_commit_and_a_dirty_batch_does_not(tree: Path) -> None:
     first = git(tree, "rev-parse", "HEAD")
     batch = _run()
     assert (batch.commit, batch.is_clean) == (first, True)
@@ -44,7 +44,7 @@ def test_batch_of_a_clean_tree_stands_for_its_commit_and_of_another_does_not(tre
     assert _run().batch_id == adopted.batch_id
 
 
-def test_batch_of_no_commit_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batch_outside_a_commit_has_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.py").write_text("a = 1\n")
     monkeypatch.chdir(tmp_path)
     batch = _run()
@@ -97,7 +97,7 @@ _STATES: dict[str, tuple[Callable[[Path], object], bool]] = {
 
 
 @pytest.mark.parametrize("state", _STATES)
-def test_tree_is_clean_where_its_commit_has_all_of_it(tree: Path, state: str) -> None:
+def test_tree_is_clean_only_if_its_commit_contains_every_file(tree: Path, state: str) -> None:
     change, is_clean = _STATES[state]
     change(tree)
     assert _is_clean(tree) is is_clean
@@ -109,12 +109,12 @@ def _name_fifo(tree: Path) -> None:
     git(tree, "config", "core.attributesFile", str(tree.parent / "fifo"))
 
 
-def test_no_file_that_a_setting_names_for_attributes_is_read(tree: Path) -> None:
+def test_attributes_files_that_settings_name_are_not_read(tree: Path) -> None:
     _name_fifo(tree)
     assert _is_clean(tree)
 
 
-def test_a_fifo_in_place_of_attributes_is_not_waited_for_long(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fifo_as_attributes_file_times_out(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(tree / "sub" / ".gitattributes")
     monkeypatch.setattr("codebatch.git.checkout._STATUS_SECONDS", 0.5)
     began = time.monotonic()
@@ -123,7 +123,7 @@ def test_a_fifo_in_place_of_attributes_is_not_waited_for_long(tree: Path, monkey
     assert time.monotonic() - began < 30, "it is not for the sake of more files that git is waited for"
 
 
-def test_git_has_not_all_memory_for_attributes_without_an_end(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_git_memory_is_limited_for_endless_attributes(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tree / ".git" / "info").mkdir(exist_ok=True)
     (tree / ".git" / "info" / "attributes").symlink_to("/dev/zero")
     monkeypatch.setattr("codebatch.git.repository.GIT_MEMORY_BYTES_MAX", 64 << 20)
@@ -147,36 +147,36 @@ def _commit(tree: Path, *arguments: str) -> None:
     git(tree, "-c", "user.name=n", "-c", "user.email=n@n", "commit", "-q", *arguments, "-m", "m")
 
 
-def _move_on(tree: Path) -> None:
+def _advance_submodule(tree: Path) -> None:
     (tree / "mod" / "m.py").write_text("import re\n")
     _commit(tree / "mod", "-a")
 
 
-def _stage_moved(tree: Path) -> None:
-    _move_on(tree)
+def _stage_advanced_submodule(tree: Path) -> None:
+    _advance_submodule(tree)
     git(tree, "add", "mod")
 
 
-def _put_elsewhere(tree: Path) -> None:
+def _move_git_directory_elsewhere(tree: Path) -> None:
     """What is in the submodule is told by a repository that has nothing to do with the outer one."""
     (tree / ".git" / "modules" / "mod").rename(tree.parent / "elsewhere")
     (tree / "mod" / ".git").write_text(f"gitdir: {tree.parent / 'elsewhere'}\n")
     git(tree, "config", "-f", str(tree.parent / "elsewhere" / "config"), "--unset", "core.worktree")
 
 
-def _hold_inside(tree: Path) -> None:
+def _move_git_directory_inside(tree: Path) -> None:
     (tree / "mod" / ".git").unlink()
     (tree / ".git" / "modules" / "mod").rename(tree / "mod" / ".git")
     git(tree, "config", "-f", str(tree / "mod" / ".git" / "config"), "--unset", "core.worktree")
     (tree / "mod" / "in" / ".git").write_text("gitdir: ../.git/modules/in\n")
 
 
-def _fill_by_hand(tree: Path) -> None:
+def _fill_manually(tree: Path) -> None:
     git(tree, "submodule", "--quiet", "deinit", "-f", "mod")
     (tree / "mod" / "m.py").write_text("import os\n")
 
 
-def _filter_in_it(tree: Path) -> None:
+def _add_filter_to_submodule(tree: Path) -> None:
     git(tree / "mod", "config", "filter.evil.clean", f"touch {tree}/ran; cat")
     (tree / "mod" / ".gitattributes").write_text("* filter=evil\n")
     (tree / "mod" / "m.py").write_text("import re\n")
@@ -185,21 +185,21 @@ def _filter_in_it(tree: Path) -> None:
 _SUBMODULES: dict[str, tuple[Callable[[Path], object], bool]] = {
     "as committed": (lambda tree: None, True),
     "not checked out": (lambda tree: git(tree, "submodule", "--quiet", "deinit", "-f", "mod"), True),
-    "its repository inside": (_hold_inside, True),
-    "of another commit": (_move_on, False),
-    "of another commit, staged": (_stage_moved, False),
+    "its repository inside": (_move_git_directory_inside, True),
+    "of another commit": (_advance_submodule, False),
+    "of another commit, staged": (_stage_advanced_submodule, False),
     "changed": (lambda tree: (tree / "mod" / "m.py").write_text("import re\n"), False),
     "skipped": (lambda tree: git(tree / "mod", "update-index", "--skip-worktree", "m.py"), False),
     "not tracked": (lambda tree: (tree / "mod" / "n.py").write_text(""), False),
     "changed in the innermost": (lambda tree: (tree / "mod" / "in" / "m.py").write_text("import re\n"), False),
-    "filtered": (_filter_in_it, False),
-    "filled by hand": (_fill_by_hand, False),
-    "elsewhere": (_put_elsewhere, False),
+    "filtered": (_add_filter_to_submodule, False),
+    "filled by hand": (_fill_manually, False),
+    "elsewhere": (_move_git_directory_elsewhere, False),
 }
 
 
 @pytest.mark.parametrize("state", _SUBMODULES)
-def test_tree_with_submodules_is_clean_where_each_is(tree: Path, state: str) -> None:
+def test_tree_is_clean_only_if_its_submodules_are_clean(tree: Path, state: str) -> None:
     """Each is at the commit that the outer one names, and clean itself; here one in another."""
     change, is_clean = _SUBMODULES[state]
     make_repository(tree.parent / "in", [(NOW, {b"m.py": b"import os\n"})])
@@ -214,7 +214,7 @@ def test_tree_with_submodules_is_clean_where_each_is(tree: Path, state: str) -> 
     assert not (tree / "ran").exists()
 
 
-def test_directory_of_a_repository_is_clean_by_itself(tree: Path) -> None:
+def test_subdirectory_of_a_repository_is_clean_independently(tree: Path) -> None:
     (tree / "a.py").write_text("import re\n")
     program = find_git()
     assert program is not None

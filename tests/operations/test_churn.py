@@ -77,7 +77,7 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_each_commit_of_the_last_year_that_changes_a_file_counts(tmp_path: Path) -> None:
+def test_churn_counts_each_commit_of_the_last_year_per_file(tmp_path: Path) -> None:
     strange = b"\xff\n\n/\x1b[31m'\"\\"
     make_repository(
         tmp_path,
@@ -91,7 +91,7 @@ def test_each_commit_of_the_last_year_that_changes_a_file_counts(tmp_path: Path)
     assert file_changes(tmp_path) == {b"a": 2, strange: 2, b"\nb": 1}
 
 
-def test_of_a_directory_of_a_repository_paths_are_below_it(tmp_path: Path) -> None:
+def test_churn_paths_are_relative_to_the_given_directory(tmp_path: Path) -> None:
     make_repository(tmp_path, [(NOW, {b"a": b"", b"x/y/b": b""}), (NOW, {b"x/y/b": b"1"})])
     (tmp_path / "x/y").mkdir(parents=True)
     assert file_changes(tmp_path / "x/y") == {b"b": 2}
@@ -100,7 +100,7 @@ def test_of_a_directory_of_a_repository_paths_are_below_it(tmp_path: Path) -> No
         find_head(GIT, os.fsencode(tmp_path / "z"))
 
 
-def test_merges_are_no_changes_and_branches_are(tree: Path) -> None:
+def test_churn_ignores_merges_and_counts_branches(tree: Path) -> None:
     commit(tree, {"a": "0"})
     commit(tree, {"a": "1"})
     git(tree, "checkout", "-q", "-b", "side", "main~1")
@@ -109,7 +109,7 @@ def test_merges_are_no_changes_and_branches_are(tree: Path) -> None:
     assert file_changes(tree) == {b"a": 2, b"b": 1}
 
 
-def test_a_function_is_changed_by_commits_that_change_its_lines(tree: Path) -> None:
+def test_function_churn_counts_commits_that_change_its_lines(tree: Path) -> None:
     commit(tree, {"a": lines()})
     for each in range(3):
         commit(tree, {"a": lines(n25=f"x{each}")})
@@ -119,7 +119,7 @@ def test_a_function_is_changed_by_commits_that_change_its_lines(tree: Path) -> N
     assert function_changes(tree, "a", functions) == [3, 5, 1, 1] == log_changes(tree, "a", functions)
 
 
-def test_a_function_is_followed_through_renames(tree: Path) -> None:
+def test_function_churn_follows_renames(tree: Path) -> None:
     commit(tree, {"a": lines()})
     commit(tree, {"a": lines(n12="x")})
     (tree / "a").unlink()
@@ -131,7 +131,7 @@ def test_a_function_is_followed_through_renames(tree: Path) -> None:
     assert file_changes(tree)[b"c"] == 4
 
 
-def test_a_function_is_followed_through_merges(tree: Path) -> None:
+def test_function_churn_follows_merges(tree: Path) -> None:
     """Both sides change the file, one of them its name, and one line conflicts."""
     commit(tree, {"a": lines()})
     git(tree, "checkout", "-q", "-b", "side")
@@ -158,13 +158,13 @@ def test_the_same_change_on_two_branches_counts_once(tree: Path) -> None:
     assert function_changes(tree, "a", [(4, 6)]) == [2] == log_changes(tree, "a", [(4, 6)])
 
 
-def test_a_change_that_was_taken_back_counts_twice(tree: Path) -> None:
+def test_reverted_change_counts_twice(tree: Path) -> None:
     for text in (lines(), lines(n5="x"), lines()):
         commit(tree, {"a": text})
     assert function_changes(tree, "a", [(4, 6)]) == [3] == log_changes(tree, "a", [(4, 6)])
 
 
-def test_content_that_looks_like_a_patch_is_content(tree: Path) -> None:
+def test_content_that_resembles_a_patch_is_content(tree: Path) -> None:
     commit(tree, {"a": lines()})
     forged = f"\n@@ -1 +1,9 @@\nindex {'0' * 40}..{'1' * 40} 100644\ndiff --git a/a b/a\n--- a/a\n-- a/b\n++ b/b"
     commit(tree, {"a": lines(n12=forged)})
@@ -173,7 +173,7 @@ def test_content_that_looks_like_a_patch_is_content(tree: Path) -> None:
     assert function_changes(tree, "a", [(1, 9), (10, 20)]) == [1, 3] == log_changes(tree, "a", [(1, 9), (10, 20)])
 
 
-def test_a_partial_clone_knows_of_files_and_not_of_functions(tree: Path, tmp_path: Path) -> None:
+def test_partial_clone_has_file_churn_but_no_function_churn(tree: Path, tmp_path: Path) -> None:
     commit(tree, {"a": lines()})
     git(tree, "mv", "a", "b")
     commit(tree, {"b": lines(n5="x")})
@@ -185,14 +185,14 @@ def test_a_partial_clone_knows_of_files_and_not_of_functions(tree: Path, tmp_pat
     assert function_changes(part, "b", [(4, 6)]) == [None]
 
 
-def test_what_cannot_be_compared_by_lines_is_not_known(tree: Path) -> None:
+def test_function_churn_of_files_without_line_diffs_is_unknown(tree: Path) -> None:
     (tree / ".gitattributes").write_text("*.x -diff\n")
     for text in (lines(), lines(n5="x"), lines(n5="y")):
         commit(tree, {"a.x": text})
     assert function_changes(tree, "a.x", [(4, 6)]) == [None]
 
 
-def test_what_is_cut_is_of_the_newest_commits_and_gets_further_each_time(tmp_path: Path) -> None:
+def test_truncated_history_contains_the_newest_commits(tmp_path: Path) -> None:
     where = os.fsencode(tmp_path)
     make_repository(tmp_path, [(NOW + each, {b"%d" % each: b""}) for each in range(5)])
     head = find_head(GIT, where)
@@ -204,14 +204,14 @@ def test_what_is_cut_is_of_the_newest_commits_and_gets_further_each_time(tmp_pat
     assert (found.is_cut, list(found.changes)) == (True, [listed[0].name])
 
 
-def test_of_a_shallow_repository_the_oldest_commit_counts_for_nothing(tmp_path: Path) -> None:
+def test_oldest_commit_of_a_shallow_clone_is_not_counted(tmp_path: Path) -> None:
     make_repository(tmp_path / "whole", [(NOW + each, {b"a": b"%d" % each}) for each in range(5)])
     git(tmp_path, "clone", "-q", "--depth", "3", f"file://{tmp_path}/whole", "part")
     assert find_head(GIT, os.fsencode(tmp_path / "part")).is_shallow
     assert file_changes(tmp_path / "part") == {b"a": 2}
 
 
-def test_merges_are_compared_with_other_parents_only_if_functions_differ_from_the_first(tree: Path) -> None:
+def test_merge_is_compared_with_other_parents_only_if_a_function_differs(tree: Path) -> None:
     commit(tree, {"a": lines()})
     git(tree, "checkout", "-q", "-b", "side")
     commit(tree, {"a": lines(n5="side")})
@@ -231,7 +231,7 @@ def test_merges_are_compared_with_other_parents_only_if_functions_differ_from_th
     assert (len(compared[24, 27]), len(compared[4, 7])) == (1, 2)
 
 
-def test_a_function_that_may_have_changed_in_unknown_commits_is_not_counted(tree: Path) -> None:
+def test_function_count_is_partial_if_older_commits_are_unknown(tree: Path) -> None:
     """The second commit made the lines from 31 on; what is older is not known."""
     for text in (lines(), lines() + "new\n" * 9, lines(n5="x") + "new\n" * 8 + "old\n"):
         commit(tree, {"a": text})
@@ -243,14 +243,14 @@ def test_a_function_that_may_have_changed_in_unknown_commits_is_not_counted(tree
     assert [counts[version, each] for each in functions[version]] == [(1, False), (2, True)]
 
 
-def test_without_a_commit_or_a_repository_there_is_no_history(tmp_path: Path) -> None:
+def test_history_requires_a_repository_with_a_commit(tmp_path: Path) -> None:
     for reason in ("not a git repository", "the git repository has no readable commit"):
         with pytest.raises(GitError, match=reason):
             find_head(GIT, os.fsencode(tmp_path))
         git(tmp_path, "init", "-q")
 
 
-def test_a_repository_has_no_say_in_how_it_is_asked(tree: Path) -> None:
+def test_repository_settings_do_not_affect_churn(tree: Path) -> None:
     mark, trap = tree / ".git" / "mark", tree / ".git" / "trap"
     trap.write_text(f"#!/bin/sh\necho >> {mark}\n")
     trap.chmod(0o755)
@@ -277,6 +277,6 @@ def test_a_repository_has_no_say_in_how_it_is_asked(tree: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_commits_are_counted_within_bounds(tmp_path: Path) -> None:
+def test_hundred_thousand_commits_are_counted_in_time(tmp_path: Path) -> None:
     make_repository(tmp_path, ((NOW + each, {b"a": b"%d" % each}) for each in range(100_001)))
     assert count_file_changes(commits_of(tmp_path, 600.0)) == {b"a": 100_001}

@@ -93,7 +93,7 @@ _ROWS: list[Row] = [
 ]
 
 
-def test_what_was_touched_is_told_and_nothing_else(store: Store) -> None:
+def test_comparison_reports_only_changed_findings(store: Store) -> None:
     """The findings below a line that was added, and those of a file that nobody touched, are unchanged."""
     comparison = _compare(store)
     assert _rows(comparison.differences()) == _ROWS
@@ -102,19 +102,19 @@ def test_what_was_touched_is_told_and_nothing_else(store: Store) -> None:
     }  # fmt: skip
 
 
-def test_batch_is_as_it_is_itself(store: Store) -> None:
+def test_comparison_of_a_batch_with_itself_has_no_differences(store: Store) -> None:
     comparison = _compare(store, "latest", "latest")
     assert not [*comparison.differences()]
     assert {state for state, number in comparison.counts.items() if number} == {"unchanged"}
 
 
-def test_filter_holds_for_either_side(store: Store) -> None:
+def test_comparison_filter_applies_to_both_batches(store: Store) -> None:
     comparison = _compare(store, asked=RecordFilter(codes=("F401",)))
     assert _rows(comparison.differences()) == [row for row in _ROWS if row[-1] == "F401"]
     assert comparison.counts["unchanged"] == 2
 
 
-def test_lines_of_a_file_that_moved(store: Store) -> None:
+def test_lines_of_a_moved_file_are_matched(store: Store) -> None:
     comparison = _compare(store)
     assert [*(comparison.lines(b"new/place.py") or ())][:9] == [0, 1, 2, 3, 4, 5, 6, 7, -1]
     assert [*(comparison.lines(b"edited.py") or ())][:6] == [-1, 0, -1, 2, 3, -1]
@@ -204,7 +204,7 @@ _CASES: dict[str, tuple[dict[str, str], dict[str, str], tuple[str, str | None], 
 
 
 @pytest.mark.parametrize("case", _CASES)
-def test_what_nobody_mended_is_not_fixed_and_what_nobody_made_is_not_new(tmp_path: Path, case: str) -> None:
+def test_finding_absent_for_another_cause_is_neither_fixed_nor_new(tmp_path: Path, case: str) -> None:
     before, after, told, backwards = _CASES[case]
     (tmp_path / ".git").mkdir()
     for files in (before, after):
@@ -216,7 +216,7 @@ def test_what_nobody_mended_is_not_fixed_and_what_nobody_made_is_not_new(tmp_pat
             assert [(each.state, each.reason) for each in found] == [expected]
 
 
-def test_part_of_a_tree_mends_nothing_elsewhere(tmp_path: Path) -> None:
+def test_restricted_batch_fixes_nothing_outside_its_paths(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     files = {"src/a.py": _X, "lib/b.py": _X}
     _run(tmp_path, files)
@@ -231,7 +231,7 @@ def test_part_of_a_tree_mends_nothing_elsewhere(tmp_path: Path) -> None:
         ]
 
 
-def test_without_contents_findings_are_compared_by_what_they_say(tmp_path: Path) -> None:
+def test_findings_without_file_contents_are_compared_by_message(tmp_path: Path) -> None:
     """Of files in one batch alone nothing is said: they may be one that was moved."""
     (tmp_path / ".git").mkdir()
     for files in (_BEFORE, _AFTER):
@@ -253,7 +253,7 @@ def test_without_contents_findings_are_compared_by_what_they_say(tmp_path: Path)
         assert not comparison.is_complete
 
 
-def test_few_texts_are_kept_whatever_their_lines(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_cache_of_a_comparison_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     old, new = store.batch("latest~1"), store.batch("latest")
     told = [_row(each) for each in compare_batches(old, new).differences()]
     bound = 300
@@ -271,7 +271,7 @@ def test_few_texts_are_kept_whatever_their_lines(store: Store, monkeypatch: pyte
     assert 0 < max(held) <= bound
 
 
-def test_what_is_lost_behind_the_pairing_of_lines_is_said(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_contents_lost_after_line_matching_are_reported(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     comparison = compare_batches(store.batch("latest~1"), store.batch("latest"))
     assert comparison.lines(b"edited.py") is not None
     for kept in (comparison.trees._contents, comparison.trees._written):
@@ -286,7 +286,7 @@ def test_what_is_lost_behind_the_pairing_of_lines_is_said(store: Store, monkeypa
     assert not comparison.is_complete
 
 
-def test_what_is_not_whole_is_compared_where_a_part_is_wanted(tmp_path: Path) -> None:
+def test_incomplete_batch_is_compared_only_if_partial_is_requested(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     for files in ({"a.py": "", "codebatch.toml": _OWN, "own.py": text} for text in (_SAYS, _RAISES)):
         _run(tmp_path, files)
@@ -296,7 +296,7 @@ def test_what_is_not_whole_is_compared_where_a_part_is_wanted(tmp_path: Path) ->
         assert not compare_batches(opened.batch("latest~1"), opened.batch("latest", partial=True)).is_complete
 
 
-def test_batches_of_two_projects_are_not_compared(tmp_path: Path) -> None:
+def test_batches_of_different_projects_are_not_compared(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     for files in ({"a.py": _X}, {"b.py": "import sys\n"}):
         _run(tmp_path, files)
@@ -309,7 +309,7 @@ def test_batches_of_two_projects_are_not_compared(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40, 44))
-def test_history_of_a_tree_is_told_as_it_was(tmp_path: Path, seed: int) -> None:
+def test_comparison_over_random_histories_is_symmetric_and_cache_independent(tmp_path: Path, seed: int) -> None:
     """Whatever is done to a tree: each finding is in one row, nothing in a file that nobody touched is new or mended,
     the other way round the pairs are the same, and what was taken over is told as what was done anew.
     """
@@ -323,12 +323,12 @@ def test_history_of_a_tree_is_told_as_it_was(tmp_path: Path, seed: int) -> None:
     with codebatch.open(stores[0]) as kept, codebatch.open(stores[1]) as anew:
         batches = [[opened.batch(each.id, partial=True) for each in opened.batches()] for opened in (kept, anew)]
         for (old, new), (old_anew, new_anew) in zip(*(itertools.pairwise(each) for each in batches), strict=True):
-            if not _are_strangers(old, new):
+            if not _have_nothing_in_common(old, new):
                 _check(old, new)
                 assert _rows_of(compare_batches(old, new)) == _rows_of(compare_batches(old_anew, new_anew))
 
 
-def _are_strangers(old: Batch, new: Batch) -> bool:
+def _have_nothing_in_common(old: Batch, new: Batch) -> bool:
     return TreeComparison(old.question.records, new.question.records).are_strangers
 
 

@@ -14,7 +14,7 @@ def _block(group: str, lines: int, *places: tuple[str, int]) -> DuplicateBlock:
     return DuplicateBlock(number=0, group=group, lines=lines, copies=len(made), locations=made)
 
 
-def _told(blocks: list[DuplicateBlock]) -> list[tuple[int, int, list[tuple[str, int, int]]]]:
+def _listed_blocks(blocks: list[DuplicateBlock]) -> list[tuple[int, int, list[tuple[str, int, int]]]]:
     return [
         (
             block.number,
@@ -28,16 +28,16 @@ def _told(blocks: list[DuplicateBlock]) -> list[tuple[int, int, list[tuple[str, 
     ]
 
 
-def test_a_part_of_a_longer_block_is_listed_as_places_of_that() -> None:
+def test_block_within_a_longer_block_is_listed_as_its_locations() -> None:
     long = _block("long", 30, ("a", 1), ("b", 1))
     part = _block("part", 20, ("a", 5), ("b", 5), ("c", 1), ("d", 7))
     part_of_part = _block("least", 12, ("a", 9), ("c", 5), ("e", 1))
-    assert _told(join_blocks([long, part, part_of_part])) == [
+    assert _listed_blocks(join_blocks([long, part, part_of_part])) == [
         (1, 5, [("a", 1, 30), ("b", 1, 30), ("c", 1, 20), ("d", 7, 20), ("e", 1, 12)])
     ]
 
 
-def test_blocks_that_merely_meet_are_listed_each() -> None:
+def test_blocks_that_overlap_little_are_listed_separately() -> None:
     """A block that reaches out of the other by as many lines as a block has is code of its own."""
     long = _block("long", 30, ("a", 1), ("b", 1))
     reaches_out = _block("out", 20, ("a", 21), ("c", 1))
@@ -54,7 +54,7 @@ _BLOCKS = st.lists(st.tuples(st.integers(10, 30), st.lists(_PLACES, min_size=2, 
 
 
 @given(_BLOCKS)
-def test_every_place_is_listed_or_is_within_one_that_is_and_none_is_listed_twice(
+def test_every_location_of_a_block_is_listed_exactly_once(
     drawn: list[tuple[int, list[tuple[str, int]]]],
 ) -> None:
     blocks = [_block(str(number), lines, *places) for number, (lines, places) in enumerate(drawn)]

@@ -36,7 +36,9 @@ def _most_lines(groups: list[tuple[int, list[tuple[str, int]]]], number: int | N
 
 
 @given(_GROUPS, st.integers(1, 4))
-def test_the_first_are_those_of_all(groups: list[tuple[int, list[tuple[str, int]]]], number: int) -> None:
+def test_largest_blocks_match_the_first_of_all_blocks(
+    groups: list[tuple[int, list[tuple[str, int]]]], number: int
+) -> None:
     first, every = _most_lines(groups, number), _most_lines(groups, None)
     assert first.blocks() == every.blocks()[:number]
     assert (first.groups, first.excluded_count) == (every.groups, every.excluded_count)

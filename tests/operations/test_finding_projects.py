@@ -37,7 +37,7 @@ STORE = ".codebatch/store.json"
         ([f"open/a/{STORE}"], "open/a/b", "open/a", "store"),
     ],
 )
-def test_project_of_a_directory(
+def test_project_root_is_found_from_a_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: list[str], start: str, root: str, kind: str
 ) -> None:
     tmp_path = tmp_path.resolve()
@@ -54,7 +54,7 @@ def test_project_of_a_directory(
     assert find_project(tmp_path / start / "file.py") == found
 
 
-def test_a_link_to_a_directory_is_what_it_leads_to(tmp_path: Path) -> None:
+def test_link_to_a_directory_resolves_to_its_project(tmp_path: Path) -> None:
     (tmp_path / "p" / ".git").mkdir(parents=True)
     (tmp_path / "p" / "a").mkdir()
     (tmp_path / "link").symlink_to("p/a")
@@ -62,7 +62,7 @@ def test_a_link_to_a_directory_is_what_it_leads_to(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory to another user")
-def test_what_another_user_made_is_not_heeded(tmp_path: Path) -> None:
+def test_project_search_ignores_markers_of_other_users(tmp_path: Path) -> None:
     for name in (".git", ".codebatch"):
         (tmp_path / "theirs" / name).mkdir(parents=True)
     (tmp_path / "theirs" / ".codebatch" / "store.json").touch()
@@ -87,14 +87,14 @@ def test_what_another_user_made_is_not_heeded(tmp_path: Path) -> None:
         ("unmarked", "/p", "/p", ["/"], "/p"),
     ],
 )
-def test_outside_git_a_directory_that_was_analysed_is_a_project(
+def test_analysed_directory_outside_git_is_a_project(
     kind: str, start: str, last: str, known: list[str], root: str
 ) -> None:
     project = ProjectRoot(b"/p", start.encode(), kind, last=last.encode())  # type: ignore[arg-type]  # it is one of them
     assert project.root_among({each.encode() for each in known}) == root.encode()
 
 
-def test_a_search_ends_at_the_top_of_the_work_tree(tmp_path: Path) -> None:
+def test_project_search_ends_at_the_top_of_the_work_tree(tmp_path: Path) -> None:
     (tmp_path / "p" / ".git").mkdir(parents=True)
     below = tmp_path.resolve() / "p" / "a" / "b"
     below.mkdir(parents=True)

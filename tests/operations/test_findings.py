@@ -51,12 +51,12 @@ def batch(tmp_path_factory: pytest.TempPathFactory) -> Batch:
     return Store(store, pytest.fail).batch()
 
 
-def told(batch: Batch, **filters: object) -> list[tuple[str, str, int, int]]:
+def rule_summaries(batch: Batch, **filters: object) -> list[tuple[str, str, int, int]]:
     rules = batch.findings(**filters).found.rules  # type: ignore[arg-type]
     return [(rule.severity, rule.code, rule.count, rule.non_production) for rule in rules]
 
 
-def test_of_a_rule_files_with_few_findings_come_first() -> None:
+def test_files_with_few_findings_of_a_rule_come_first() -> None:
     """Many in a file are likely of one cause; what stands apart comes last all the same."""
     places = [("a", FEW + 1), ("b", FEW), ("c", 1), ("d", FEW + 1), ("e", 1)]
     records = [
@@ -68,8 +68,8 @@ def test_of_a_rule_files_with_few_findings_come_first() -> None:
     assert list(dict.fromkeys(each["path"] for each in rule.findings)) == ["b", "e", "a", "d", "c"]
 
 
-def test_the_gravest_come_first_then_what_is_not_of_tests_alone_then_the_rarest(batch: Batch) -> None:
-    assert told(batch) == [
+def test_rules_are_ordered_by_severity_then_non_test_then_rarity(batch: Batch) -> None:
+    assert rule_summaries(batch) == [
         ("error", "GRAVE", 2, 0),
         ("error", "IN_TEST", 1, 1),
         ("warning", "ONCE", 1, 0),
@@ -81,23 +81,23 @@ def test_the_gravest_come_first_then_what_is_not_of_tests_alone_then_the_rarest(
     assert (often.files, batch.findings().found.count, batch.findings().found.hints_hidden) == (3, 8, 1)
 
 
-def test_filters_are_those_of_diagnostics_and_a_severity_that_is_named_hides_nothing(batch: Batch) -> None:
-    assert told(batch, severity="hint") == [("hint", "HINT", 1, 0)]
+def test_findings_use_filters_of_diagnostics_and_named_severity_hides_none(batch: Batch) -> None:
+    assert rule_summaries(batch, severity="hint") == [("hint", "HINT", 1, 0)]
     assert batch.findings(severity=("hint", "info")).found.hints_hidden == 0
-    assert told(batch, path="001") == [("error", "IN_TEST", 1, 1), ("warning", "OFTEN", 1, 1)]
+    assert rule_summaries(batch, path="001") == [("error", "IN_TEST", 1, 1), ("warning", "OFTEN", 1, 1)]
     assert batch.findings(path="001").found.hints_hidden == 0
     with pytest.raises(InvalidInput):
         batch.findings(severity="bad")  # type: ignore[arg-type]
 
 
-def test_a_headline_has_the_first_of_each_and_how_many_there_are(batch: Batch) -> None:
+def test_headline_has_the_first_rules_of_each_severity_with_counts(batch: Batch) -> None:
     found = headline(batch.question)
     assert [rule.code for rule in found.findings] == ["GRAVE", "IN_TEST", "ONCE", "OFTEN"]
     assert (found.findings_count, found.minor_findings, found.partially_parsed) == (7, {"info": 1, "hint": 1}, 1)
     assert (found.hotspots, found.duplicates, found.cycles) == ((), (), ())
 
 
-def test_files_are_chosen_by_what_parse_says_of_them(batch: Batch) -> None:
+def test_files_are_filtered_by_parse_state_and_file_class(batch: Batch) -> None:
     assert [entry.path for entry, _ in batch.entries(parse="partial").found] == [b"004"]
     assert [entry.path for entry, _ in batch.entries(file_class=("test", "vendored")).found] == [b"001", b"003"]
     assert [entry.path for entry, _ in batch.entries(1, file_class="text", parse="ok").found] == [b"000"]
@@ -106,7 +106,7 @@ def test_files_are_chosen_by_what_parse_says_of_them(batch: Batch) -> None:
             batch.entries(**wrong)  # type: ignore[arg-type]
 
 
-def test_a_diagnostic_that_is_none_is_damage(tmp_path: Path) -> None:
+def test_invalid_diagnostic_record_is_damage(tmp_path: Path) -> None:
     store = make_store(tmp_path)
     bad = msgspec.structs.replace(diagnostic("E"), line="x")
     make_saying(store, 1, {"lint": [[of(0, bad)]]})

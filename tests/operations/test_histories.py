@@ -49,17 +49,17 @@ def _inline() -> Iterator[None]:
         yield
 
 
-def test_short_history_comes_at_each_step_to_what_a_run_anew_comes_to(tmp_path: Path) -> None:
-    follow(tmp_path, seed=1, steps=6)
+def test_short_history_with_reuse_matches_runs_without_reuse(tmp_path: Path) -> None:
+    follow_history(tmp_path, seed=1, steps=6)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + HISTORIES))
-def test_history_comes_at_each_step_to_what_a_run_anew_comes_to(tmp_path: Path, seed: int) -> None:
-    follow(tmp_path, seed=seed, steps=STEPS)
+def test_long_history_with_reuse_matches_runs_without_reuse(tmp_path: Path, seed: int) -> None:
+    follow_history(tmp_path, seed=seed, steps=STEPS)
 
 
-def test_what_a_nearer_base_has_a_part_of_is_taken_from_a_further_one(tmp_path: Path) -> None:
+def test_results_absent_from_a_near_base_are_reused_from_an_older_base(tmp_path: Path) -> None:
     """The nearer one has a and c, the further one a, b and c."""
     for name in "abcd":
         write(tmp_path / "tree" / f"{name}.py", "import os\n")
@@ -71,7 +71,7 @@ def test_what_a_nearer_base_has_a_part_of_is_taken_from_a_further_one(tmp_path: 
     assert run(tmp_path / "tree", tmp_path / "store").executed == RunOutcome(0, 12, 4)
 
 
-def follow(root: Path, *, seed: int, steps: int) -> None:
+def follow_history(root: Path, *, seed: int, steps: int) -> None:
     """A history from its seed, looked at after every step. In every third of them no clock can be relied on."""
     chance = random.Random(-seed)
     history = History(root / "tree", seed)
@@ -108,7 +108,7 @@ def _compare(root: Path, known: Known, tree: Path, path: str, told: str) -> None
     anew = run(tree / path, root / "anew", configured=tree, reuses=False)
     assert anew.executed.reused == 0
     assert ran.result_digest == anew.result_digest, told
-    assert _said(ran.batch) == _said(anew.batch), told
+    assert _batch_content(ran.batch) == _batch_content(anew.batch), told
     shutil.rmtree(root / "anew")
 
 
@@ -136,7 +136,7 @@ def _remove_caches(root: Path, known: Known, chance: random.Random) -> None:
 DISTURBANCES = (_leave_unfinished, _leave_unfinished, _collect, _remove_a_batch, _remove_caches)
 
 
-def _said(batch: BatchDir) -> tuple[dict[str, bytes], list[TaskOutput]]:
+def _batch_content(batch: BatchDir) -> tuple[dict[str, bytes], list[TaskOutput]]:
     """All that a batch says: the bytes of its outputs, and what the manifest counts, but for what was served."""
     if not (batch.root / "settled.json").exists():
         check_registers(batch, batch.plan())

@@ -100,7 +100,7 @@ def executed(batch: BatchDir) -> list[str]:
     return sorted({task for event in events if isinstance(event, Began) for task in event.tasks})
 
 
-def test_a_new_batch_has_all_that_there_was_and_the_findings_alone_are_executed(project: Project) -> None:
+def test_import_creates_a_batch_that_executes_only_the_findings(project: Project) -> None:
     imported = project.take(LINES, "other")
     batch = imported.batch
     assert resolve_batch(project.store, None).id == batch.id > project.first.id
@@ -116,7 +116,7 @@ def test_a_new_batch_has_all_that_there_was_and_the_findings_alone_are_executed(
     assert not hidden
 
 
-def test_imports_add_up_in_any_order_and_the_same_again_is_up_to_date(project: Project) -> None:
+def test_imports_are_commutative_and_idempotent(project: Project) -> None:
     ends: list[BatchDir] = []
     for order in ("mzb", "bmz"):
         last = project.first
@@ -144,13 +144,13 @@ def test_imports_add_up_in_any_order_and_the_same_again_is_up_to_date(project: P
     assert resolve_batch(project.store, None).id == back.batch.id
 
 
-def test_what_is_of_no_file_or_line_is_counted(project: Project) -> None:
+def test_imported_findings_without_a_file_or_line_are_counted(project: Project) -> None:
     imported = project.take(ELSEWHERE, "other")
     assert imported.left_out == ExcludedRecords(unknown_files=1, unknown_locations=1, dismissed=1, examples=("c.py",))
     assert (imported.findings, project.take(ELSEWHERE, "other").left_out) == (0, imported.left_out)
 
 
-def test_what_cannot_be_imported_leaves_the_latest_batch_the_latest(project: Project) -> None:
+def test_failed_import_leaves_the_latest_batch(project: Project) -> None:
     with pytest.raises(InvalidImport, match="cannot read the findings as jsonl: line 1: input data was truncated"):
         project.take(b"{", "other")
     with pytest.raises(InvalidImport, match="marked as incomplete"):
@@ -162,14 +162,14 @@ def test_what_cannot_be_imported_leaves_the_latest_batch_the_latest(project: Pro
     assert project.take(BROKEN, "other", form="checkstyle", failed=True).left_out == ExcludedRecords(tool_failed=True)
 
 
-def test_an_absolute_path_is_below_where_the_tree_lies(project: Project) -> None:
+def test_imported_absolute_paths_are_resolved_below_the_tree(project: Project) -> None:
     line = b'{"path":"file://%s/a.py","message":"m"}\n{"path":"/elsewhere/a.py","message":"m"}' % bytes(project.tree)
     imported = project.take(line, "other")
     assert [each.path for each in project.findings(imported.batch, "other")] == ["a.py"]
     assert imported.left_out == ExcludedRecords(unknown_files=1, examples=("/elsewhere/a.py",))
 
 
-def test_a_later_run_is_without_it_and_says_so(project: Project) -> None:
+def test_later_run_omits_imported_findings_and_reports_that(project: Project) -> None:
     imported = project.take(LINES, "other").batch
     batch, notes = project.run()
     assert batch.about.plan_digest == project.first.about.plan_digest
@@ -190,7 +190,7 @@ def states(project: Project, old: BatchDir, new: BatchDir, tool: str) -> list[tu
     return [(state, reason, row.code) for state, reason, row in rows if isinstance(row, Diagnostic)]
 
 
-def test_what_was_imported_of_two_trees_is_compared(project: Project) -> None:
+def test_imports_of_two_trees_are_compared(project: Project) -> None:
     """That each file is another one says nothing of how was looked."""
     first = project.take(LINES, "other").batch
     (project.tree / "a.py").write_bytes(b"w = 0\nx = 1\ny = 2\n")
@@ -204,7 +204,7 @@ def test_what_was_imported_of_two_trees_is_compared(project: Project) -> None:
     ]
 
 
-def test_two_imports_of_one_program_are_not_taken_for_one_another(project: Project) -> None:
+def test_imports_of_the_same_program_under_two_names_do_not_match(project: Project) -> None:
     said = b'{"path":"a.py","line":2,"message":"m","code":"C","tool":"t"}\n'
     start = project.take(said, "one").batch
     both = project.take(said, "two", start=start).batch
@@ -218,7 +218,7 @@ def test_two_imports_of_one_program_are_not_taken_for_one_another(project: Proje
 
 
 @pytest.mark.slow
-def test_the_base_of_a_change_has_what_was_imported_of_its_own_tree(project: Project) -> None:
+def test_base_contains_the_imports_of_its_own_tree(project: Project) -> None:
     def check() -> CheckResult:
         execution = ExecutionSettings(configuration=load_configuration(project.tree), jobs=2)
         with open_store(project.store.root, project=project.tree) as store:
@@ -242,7 +242,7 @@ def test_the_base_of_a_change_has_what_was_imported_of_its_own_tree(project: Pro
     assert checked.counts["unchanged"] == 1, "run again under other tasks, it has what was imported then"
 
 
-def test_the_file_stays_as_long_as_the_batch(project: Project) -> None:
+def test_gc_retains_an_imported_file_as_long_as_its_batch(project: Project) -> None:
     batch = project.take(LINES, "other").batch
     (imported,) = batch.about.imports.values()
     collect_garbage(project.store, keep=1)
@@ -257,7 +257,7 @@ def test_the_file_stays_as_long_as_the_batch(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_what_we_export_is_what_we_import(project: Project) -> None:
+def test_exported_findings_import_unchanged(project: Project) -> None:
     """Of files in several encodings, under names that need an escape, with findings of every shape."""
     texts = {
         b"bom.py": b"\xef\xbb\xbfx = 1\r\n\xc3\xa9\xf0\x9f\x98\x80 = 2\r\n",
@@ -300,7 +300,7 @@ def test_what_we_export_is_what_we_import(project: Project) -> None:
         assert sorted(map(msgspec.json.encode, project.findings(imported.batch, form))) == wanted, form
 
 
-def test_a_program_imports_a_file_by_its_name(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_api_imports_a_file_by_name(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project.tree)
     file = project.tree / "found.jsonl"
     file.write_bytes(LINES + ELSEWHERE.replace(b"c.py", b"/elsewhere/b.py"))
@@ -313,7 +313,7 @@ def test_a_program_imports_a_file_by_its_name(project: Project, monkeypatch: pyt
         codebatch.import_findings("found.jsonl", "rdjson", "other", store=store)
 
 
-def test_several_files_are_one_import(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_files_form_a_single_import(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their findings stand together, and so does what is left out; in another order they are another import."""
     monkeypatch.chdir(project.tree)
     for name, data in {"one.jsonl": LINES, "other.jsonl": ELSEWHERE, "bad.jsonl": b"{"}.items():
@@ -335,7 +335,7 @@ def test_several_files_are_one_import(project: Project, monkeypatch: pytest.Monk
             codebatch.import_findings(names, "jsonl", "other", store=store)
 
 
-def test_any_files_are_joined_to_one_object_and_split_again() -> None:
+def test_joined_files_split_into_the_original_files() -> None:
     one = LINES
     joined = join_files([one])
     assert joined == one, "an import of one file is as it was before"
@@ -343,14 +343,14 @@ def test_any_files_are_joined_to_one_object_and_split_again() -> None:
         assert split_files(join_files(files)) == tuple(files)
 
 
-def test_files_that_are_too_much_together_are_refused(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_exceed_the_limit_together_are_rejected(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("codebatch.operations.runs.imports.IMPORT_BYTES_MAX", len(LINES) + 1)
     with pytest.raises(codebatch.InvalidImport, match="together, the files have more than"):
         project.take([LINES, LINES], "other")
     assert project.take([LINES], "other").findings == 2
 
 
-def test_of_imports_at_once_none_is_lost(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_imports_are_all_retained(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project.tree)
     (project.tree.parent / "found.jsonl").write_bytes(LINES)
 
@@ -382,13 +382,13 @@ def test_of_imports_at_once_none_is_lost(project: Project, monkeypatch: pytest.M
     assert not resolve_batch(project.store, None).about.imports
 
 
-def test_an_import_is_not_configured(project: Project) -> None:
+def test_import_task_in_the_configuration_is_rejected(project: Project) -> None:
     (project.tree / "codebatch.toml").write_text(f"[tasks.import]\nformat = 'sarif'\nobject = '{0:064}'\n")
     with pytest.raises(InvalidConfiguration, match="planned by `codebatch import`"):
         project.run()
 
 
-def test_a_note_in_the_source_hushes_what_others_find(project: Project) -> None:
+def test_suppression_comment_applies_to_imported_findings(project: Project) -> None:
     (project.tree / "a.py").write_bytes(b"x = 1\ny = 2  # codebatch: ignore[C]\n")
     project.run()
     assert [each.path for each in project.findings(project.take(LINES, "other").batch, "other")] == ["b.py"]

@@ -101,7 +101,7 @@ def project(tmp_path: Path) -> Iterator[Project]:
         yield made
 
 
-def test_what_no_task_of_the_batch_tells_may_be_there(project: Project) -> None:
+def test_finding_of_a_task_that_did_not_run_is_not_fixed(project: Project) -> None:
     project.run()
     assert project.create() == 2
     project.run("parse")
@@ -111,7 +111,7 @@ def test_what_no_task_of_the_batch_tells_may_be_there(project: Project) -> None:
     assert project.told() == (0, 1, 1), "what was in a file that is gone is gone, whoever looks"
 
 
-def test_what_was_mended_is_gone(project: Project) -> None:
+def test_fixed_finding_is_absent_from_the_baseline_comparison(project: Project) -> None:
     project.run()
     project.create()
     project.write(a_py="x = 1\n")
@@ -119,7 +119,7 @@ def test_what_was_mended_is_gone(project: Project) -> None:
     assert project.told() == (0, 1, 0)
 
 
-def test_rules_that_are_off_and_files_that_are_left_out_hide_what_is_there(project: Project) -> None:
+def test_findings_of_disabled_rules_or_excluded_files_are_hidden(project: Project) -> None:
     project.run()
     project.create()
     project.write(codebatch_toml='[tasks.lint]\noff = ["F401"]\n')
@@ -130,7 +130,7 @@ def test_rules_that_are_off_and_files_that_are_left_out_hide_what_is_there(proje
     assert project.told() == (0, 0, 1)
 
 
-def test_where_a_task_failed_what_it_told_may_be_there(project: Project) -> None:
+def test_finding_of_a_failed_task_is_not_fixed(project: Project) -> None:
     project.write(codebatch_toml=OWN)
     project.run()
     assert project.create() == 3
@@ -146,7 +146,7 @@ def test_where_a_task_failed_what_it_told_may_be_there(project: Project) -> None
     assert (gone, unknown) == (0, 1)
 
 
-def test_an_import_that_is_not_there_has_mended_nothing(project: Project) -> None:
+def test_missing_import_fixes_no_finding(project: Project) -> None:
     project.run()
     project.take(ONE_OF_ESLINT, "js")
     assert project.create() == 3
@@ -158,7 +158,7 @@ def test_an_import_that_is_not_there_has_mended_nothing(project: Project) -> Non
     assert project.told() == (1, 1, 0)
 
 
-def test_a_tool_that_an_own_task_named_before_has_a_run_without_findings(project: Project) -> None:
+def test_tool_of_a_custom_task_has_a_sarif_run_without_findings(project: Project) -> None:
     project.write(codebatch_toml=OWN, a_py="x = 1  # word spelt\n")
     project.run()
     assert project.tools_in_sarif() == {"codebatch": 0, "ruff": 1, "spelling": 1, "words": 0}
@@ -167,7 +167,7 @@ def test_a_tool_that_an_own_task_named_before_has_a_run_without_findings(project
     assert project.tools_in_sarif() == {"codebatch": 0, "ruff": 1, "spelling": 0, "words": 0}
 
 
-def test_a_baseline_in_the_tree_makes_nothing_stale_and_nothing_else_is_done_again(project: Project) -> None:
+def test_baseline_within_the_tree_does_not_make_a_batch_stale(project: Project) -> None:
     project.run()
     project.baseline = project.tree / "known.jsonl"
     elsewhere = project.tree.with_name("elsewhere")
@@ -189,7 +189,7 @@ def test_a_baseline_in_the_tree_makes_nothing_stale_and_nothing_else_is_done_aga
         assert checker.check_baseline(conditions_of(()), project.baseline).head.is_stale is True
 
 
-def test_of_a_baseline_that_was_written_alone_nothing_else_is_analysed(project: Project) -> None:
+def test_run_after_writing_a_baseline_executes_only_the_baseline_file(project: Project) -> None:
     project.run()
     project.baseline = project.tree / "known.jsonl"
     project.create()

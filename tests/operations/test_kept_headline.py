@@ -16,7 +16,7 @@ from codebatch.store.results.outputs import current_outputs
 from tests.index.batches import make_saying, make_store
 
 
-def test_it_is_made_once_of_each_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_headline_is_computed_once_per_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Headline] = []
 
     def make(_question: BatchQuery) -> Headline:
@@ -45,7 +45,7 @@ def test_it_is_made_once_of_each_state(tmp_path: Path, monkeypatch: pytest.Monke
         assert ask() == len(made) - 1
 
 
-def test_a_headline_that_may_know_more_later_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_headline_with_pending_history_is_not_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = [
         Headline(history_note="the next question reads more"),
         Headline(partially_parsed=1),

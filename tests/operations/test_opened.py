@@ -43,7 +43,7 @@ ITEMS = 12
 SEVERITIES = ("error", "warning", "info", "hint")
 
 
-def _of(item: int, record: Record) -> Record:
+def _at_item(item: int, record: Record) -> Record:
     return msgspec.structs.replace(record, path=f"{item:03d}")
 
 
@@ -59,15 +59,15 @@ SAID: Said = {
     ],
     "symbols": [
         [
-            _of(item, symbol(f"f{item % 4}")),
-            _of(item, symbol("other")),
+            _at_item(item, symbol(f"f{item % 4}")),
+            _at_item(item, symbol("other")),
             Edge(path=f"{item:03d}", edge_type="calls", source="f", target=f"m.f{item % 4}", line=item + 1),
         ]
         for item in range(ITEMS)
     ],
     "lint": [
         [
-            _of(item, diagnostic(f"E{item % 3}", SEVERITIES[item % 4])),
+            _at_item(item, diagnostic(f"E{item % 3}", SEVERITIES[item % 4])),
             Metric(path=f"{item:03d}", metric=("lines", "depth")[item % 2], value=item * 7 % 5),
         ]
         for item in range(ITEMS)
@@ -96,7 +96,7 @@ def unfinished(tmp_path: Path) -> Store:
     return codebatch.open(store.root)
 
 
-def test_records_have_types_which_a_type_checker_knows(batch: Batch) -> None:
+def test_records_have_types_that_a_type_checker_knows(batch: Batch) -> None:
     """mypy looks at this file: what it is to refuse is marked, and it says so where it does not."""
     errors: list[codebatch.Diagnostic] = list(batch.diagnostics(severity="error", path="0"))
     assert [(each.path_bytes, each.code) for each in errors] == [(b"000", "E0"), (b"004", "E1"), (b"008", "E2")]
@@ -112,7 +112,7 @@ def test_records_have_types_which_a_type_checker_knows(batch: Batch) -> None:
         batch.files(metric="lines")  # type: ignore[call-arg]
 
 
-def test_the_first_record_is_there_before_the_last_shard_is_read(made: StoreDir) -> None:
+def test_first_record_is_returned_before_the_last_shard_is_read(made: StoreDir) -> None:
     files = CountedFiles()
     batch = Store(open_store_at(files, made.root), pytest.fail).batch()
     found = iter(batch.diagnostics())
@@ -127,7 +127,7 @@ def _shards_read(files: CountedFiles) -> list[Path]:
     return [path for path in files.paths if path.name.endswith(".jsonl.zst") and path.parent.name == "lint"]
 
 
-def test_records_can_be_gone_through_again_and_rows_have_the_fields_that_were_wanted(batch: Batch) -> None:
+def test_records_can_be_iterated_again_and_rows_have_the_requested_fields(batch: Batch) -> None:
     found = batch.symbols(name="f1", fields=("path", "lang"))
     assert list(found) == list(found)
     assert len(list(found)) == 3
@@ -140,7 +140,7 @@ def test_records_can_be_gone_through_again_and_rows_have_the_fields_that_were_wa
 
 
 @pytest.mark.parametrize("noun", sorted({*NOUNS} - {"stats"}))
-def test_part_of_an_answer_is_an_error_where_it_is_not_wanted(unfinished: Store, noun: str) -> None:
+def test_incomplete_answer_is_an_error_unless_partial_is_requested(unfinished: Store, noun: str) -> None:
     with pytest.raises(BatchIncomplete, match=r"0\.0% of the data that this query needs .* partial=True"):
         getattr(unfinished.batch(), noun)()
     part = getattr(unfinished.batch(partial=True), noun)()
@@ -148,7 +148,7 @@ def test_part_of_an_answer_is_an_error_where_it_is_not_wanted(unfinished: Store,
     assert part.progress == "0 of 2 files done"
 
 
-def test_every_other_answer_of_an_unfinished_batch_is_an_error_too(unfinished: Store) -> None:
+def test_every_query_of_an_unfinished_batch_is_an_error(unfinished: Store) -> None:
     batch, partial = unfinished.batch(), unfinished.batch(partial=True)
     questions: list[Callable[[Batch], Answer[object]]] = [
         lambda batch: batch.summary(),
@@ -189,7 +189,7 @@ def test_every_other_answer_of_an_unfinished_batch_is_an_error_too(unfinished: S
         ),
     ],
 )
-def test_what_lacks_of_an_answer_is_said_with_what_to_do(
+def test_shortfall_of_an_answer_has_a_message_and_a_hint(
     batch: Batch, whole: Completeness, told: str | None, hint: str | None
 ) -> None:
     lacks = Answer(question=batch.question, found=(), whole=whole).shortfall
@@ -205,7 +205,7 @@ def test_what_lacks_of_an_answer_is_said_with_what_to_do(
     assert raised.value.hint == lacks.hint
 
 
-def test_nothing_is_asked_of_a_store_that_was_closed(made: StoreDir) -> None:
+def test_closed_store_rejects_every_query(made: StoreDir) -> None:
     with codebatch.open(made.root) as store:
         batch = store.batch()
         found, other = batch.files(), iter(batch.files())
@@ -219,26 +219,26 @@ def test_nothing_is_asked_of_a_store_that_was_closed(made: StoreDir) -> None:
     store.close()
 
 
-def _some(*values: str) -> st.SearchStrategy[list[str]]:
+def _some_values(*values: str) -> st.SearchStrategy[list[str]]:
     return st.lists(st.sampled_from(values), min_size=1, max_size=2, unique=True)
 
 
 # Each noun is asked by those of these that the command line has for it.
 _ASKED: dict[str, st.SearchStrategy[object]] = {
-    "kind": _some("symbol", "metric", "file", "diagnostic"),
-    "severity": _some("error", "warning"),
-    "code": _some("E1", "E*", "X"),
-    "tool": _some("t", "ruff"),
-    "name": _some("f1", "f*", "other"),
-    "metric": _some("lines", "depth"),
-    "lang": _some("python", "c", "cobol"),
+    "kind": _some_values("symbol", "metric", "file", "diagnostic"),
+    "severity": _some_values("error", "warning"),
+    "code": _some_values("E1", "E*", "X"),
+    "tool": _some_values("t", "ruff"),
+    "name": _some_values("f1", "f*", "other"),
+    "metric": _some_values("lines", "depth"),
+    "lang": _some_values("python", "c", "cobol"),
     "path": st.sampled_from(("00", "01*", "0?[1-3]", "x")),
     "where": st.sampled_from(("path > '004'", "lang == 'go'", "kind == 'symbol'")),
     "task": st.sampled_from(("lint", "symbols")),
     "sort": st.sampled_from(("path", "-path", "-lang")),
     "limit": st.integers(1, 5),
     "offset": st.integers(0, 5),
-    "fields": _some("path", "kind", "lang", "dir"),
+    "fields": _some_values("path", "kind", "lang", "dir"),
 }
 
 
@@ -260,7 +260,7 @@ def _arguments(asked: dict[str, object]) -> Iterable[str]:
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(_questions())
-def test_what_a_filter_finds_is_what_the_command_line_prints(
+def test_python_query_matches_the_command_line_output(
     made: StoreDir, monkeypatch: pytest.MonkeyPatch, question: tuple[str, dict[str, object]]
 ) -> None:
     noun, asked = question
@@ -305,7 +305,7 @@ def test_what_a_filter_finds_is_what_the_command_line_prints(
         ({"name": "f", "severity": "error"}, "no record can match all filters"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_when_it_is_asked(batch: Batch, asked: dict[str, object], problem: str) -> None:
+def test_invalid_query_is_rejected_at_the_call(batch: Batch, asked: dict[str, object], problem: str) -> None:
     with pytest.raises(InvalidInput, match=problem):
         batch.outputs(**asked)  # type: ignore[arg-type]
 
@@ -320,7 +320,7 @@ def test_what_cannot_be_asked_is_refused_when_it_is_asked(batch: Batch, asked: d
         b'{"kind":"metric","metric":"m","value":1,"path_b64":"%"}',
     ],
 )
-def test_a_record_that_is_none_is_damage(batch: Batch, monkeypatch: pytest.MonkeyPatch, line: bytes) -> None:
+def test_invalid_record_is_damage(batch: Batch, monkeypatch: pytest.MonkeyPatch, line: bytes) -> None:
     piece = ShardRecords(Counts(kinds={"file": 1}), lambda: iter([line + b"\n"]), "")
     monkeypatch.setattr(batch.question.records.source, "iter_pieces", lambda *_: iter([piece]))
     found = batch.outputs(task="parse")
@@ -328,7 +328,7 @@ def test_a_record_that_is_none_is_damage(batch: Batch, monkeypatch: pytest.Monke
         list(found)
 
 
-def test_a_store_of_others_is_opened_where_it_is_named(
+def test_store_of_another_user_opens_only_if_named(
     made: StoreDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(made.root, tmp_path / ".codebatch")
@@ -342,7 +342,7 @@ def test_a_store_of_others_is_opened_where_it_is_named(
         codebatch.open(".codebatch", project="none")
 
 
-def test_an_older_batch_that_answers_for_a_damaged_one_is_a_warning(tmp_path: Path) -> None:
+def test_older_batch_in_place_of_a_damaged_batch_is_a_warning(tmp_path: Path) -> None:
     store = make_store(tmp_path)
     older = make_saying(store, 2, {}, second=1)
     newer = make_saying(store, 3, {}, second=2)
@@ -364,7 +364,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> tuple[StoreDir, BatchDi
     return store, batch
 
 
-def test_nothing_is_left_open_by_who_gives_up_and_closes_nothing(indexed: tuple[StoreDir, BatchDir]) -> None:
+def test_abandoned_query_leaves_no_descriptor_open(indexed: tuple[StoreDir, BatchDir]) -> None:
     """Not even until the collector of garbage comes. A database of an index is memory with a descriptor."""
     gc.collect()
     gc.disable()
@@ -389,7 +389,7 @@ def _open_files() -> list[str]:
     return sorted(found)
 
 
-def test_a_process_that_was_forked_goes_on_with_what_was_begun(indexed: tuple[StoreDir, BatchDir]) -> None:
+def test_forked_process_continues_an_open_query(indexed: tuple[StoreDir, BatchDir]) -> None:
     batch = codebatch.open(indexed[0].root, note=pytest.fail).batch()
     found = iter(batch.symbols(name="f*"))
     first = next(found)
@@ -406,7 +406,7 @@ def test_a_process_that_was_forked_goes_on_with_what_was_begun(indexed: tuple[St
     assert (first.name, len(list(found))) == ("f0", ITEMS - 1), "and so does the one that forked"
 
 
-def test_several_threads_ask_one_batch(indexed: tuple[StoreDir, BatchDir]) -> None:
+def test_several_threads_query_the_same_batch(indexed: tuple[StoreDir, BatchDir]) -> None:
     batch = codebatch.open(indexed[0].root, note=pytest.fail).batch()
     at_once = threading.Barrier(4)
     found: list[int] = []
@@ -423,7 +423,7 @@ def test_several_threads_ask_one_batch(indexed: tuple[StoreDir, BatchDir]) -> No
     assert found == [1] * 12
 
 
-def test_what_was_named_is_what_the_use_cases_are_asked(made: StoreDir, batch: Batch) -> None:
+def test_batch_methods_match_the_use_cases(made: StoreDir, batch: Batch) -> None:
     question = ask(made)
     assert (batch.id, batch.tasks) == (question.batch.id, question.records.task_names)
     assert (batch.whole.is_complete, batch.whole.progress) == (True, "")
@@ -440,10 +440,10 @@ def test_what_was_named_is_what_the_use_cases_are_asked(made: StoreDir, batch: B
     assert [each.calls for each in batch.callers("m.f3").found] == [1, 1, 1]
 
 
-def test_calls_through_a_pointer_are_calls_of_the_name(tmp_path: Path) -> None:
+def test_calls_through_a_pointer_match_the_function_name(tmp_path: Path) -> None:
     store = make_store(tmp_path)
     targets = ("p->f", "a.p->f", "A\\f", "f", "pf", "p->operator->")
-    made = make_saying(store, 1, {"symbols": [[_of(0, calls(target)) for target in targets]]})
+    made = make_saying(store, 1, {"symbols": [[_at_item(0, calls(target)) for target in targets]]})
     for _ in range(2):
         batch = codebatch.open(store.root).batch(made.id, partial=True)
         found = {name: [each.calls for each in batch.callers(name).found] for name in ("f", "p->f", "operator->", ">f")}
@@ -452,7 +452,7 @@ def test_calls_through_a_pointer_are_calls_of_the_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("reference", [3, b"latest", ["latest"]])
-def test_a_batch_is_named_by_a_text(made: StoreDir, reference: object) -> None:
+def test_batch_reference_must_be_text(made: StoreDir, reference: object) -> None:
     with pytest.raises(InvalidInput, match="given as str, not as") as told:
         codebatch.open(made.root).batch(reference)  # type: ignore[arg-type]
     assert "latest~N" in str(told.value.hint)

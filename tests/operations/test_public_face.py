@@ -23,7 +23,7 @@ FACES = pytest.mark.parametrize("face", [codebatch, codebatch.work], ids=lambda 
 
 
 @FACES
-def test_every_public_name_imports_and_says_what_it_is(face: ModuleType) -> None:
+def test_every_public_name_imports_and_has_a_docstring(face: ModuleType) -> None:
     assert face.__all__ == sorted(face.__all__)
     assert dir(face) == face.__all__
     told = {name: getattr(face, name).__doc__ or "" for name in face.__all__ if name != "__version__"}
@@ -33,7 +33,7 @@ def test_every_public_name_imports_and_says_what_it_is(face: ModuleType) -> None
 
 
 @FACES
-def test_what_a_type_checker_sees_is_what_there_is(face: ModuleType) -> None:
+def test_type_checker_sees_the_same_names_as_runtime(face: ModuleType) -> None:
     tree = ast.parse(Path(inspect.getfile(face)).read_text(encoding="utf-8"))
     checked, _ = [node for node in tree.body if isinstance(node, ast.If)]
     seen = {
@@ -44,7 +44,7 @@ def test_what_a_type_checker_sees_is_what_there_is(face: ModuleType) -> None:
     assert {name for _, name in given} == set(face.__all__) - {"__version__"}
 
 
-def test_every_error_and_every_kind_of_record_is_public() -> None:
+def test_every_error_and_every_record_type_is_public() -> None:
     kinds: list[type[CodebatchError]] = [CodebatchError]
     for each in kinds:
         kinds += each.__subclasses__()
@@ -67,7 +67,7 @@ def test_name_that_is_not_public_is_an_attribute_error() -> None:
 
 
 @pytest.mark.slow
-def test_a_thread_other_than_the_main_one_runs_and_leaves_the_children_of_others_alone(tmp_path: Path) -> None:
+def test_run_outside_the_main_thread_ignores_children_of_others(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x = 1\n")
     code = """
 import subprocess, sys, threading, codebatch

@@ -10,9 +10,7 @@ from codebatch.errors import Stopped, StoreCorrupt
 from tests.operations.inline import InlineCrew, inline, run
 
 
-def test_damage_that_an_execution_meets_after_a_signal_is_not_mended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_damage_found_after_a_signal_is_not_repaired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "a.txt").write_text("x\n")
 

@@ -46,7 +46,7 @@ def _before(repository: Repository) -> str:
 
 @pytest.mark.parametrize("below", [b"", b"/sub"])
 @pytest.mark.parametrize("has_memory", [True, False])
-def test_tree_is_as_it_was(
+def test_tree_of_a_commit_has_its_original_content(
     repository: Repository, monkeypatch: pytest.MonkeyPatch, below: bytes, has_memory: bool
 ) -> None:
     if not has_memory:
@@ -62,7 +62,7 @@ def test_tree_is_as_it_was(
     assert not [*Path(repository.directory.decode()).rglob("ran")]
 
 
-def test_tree_that_a_checkout_would_have_otherwise_is_none(repository: Repository) -> None:
+def test_tree_with_filters_or_submodules_is_rejected(repository: Repository) -> None:
     root = Path(repository.directory.decode())
     for path, content in ((".gitattributes", "*.bin filter=lfs\n"), (".gitattributes", "")):
         (root / path).write_text(content)
@@ -76,7 +76,7 @@ def test_tree_that_a_checkout_would_have_otherwise_is_none(repository: Repositor
 
 
 @pytest.mark.parametrize("name", ["", "HEAD", "-h", "--upload-pack=x", "0" * 39, "0" * 40])
-def test_what_is_no_commit_is_asked_of_nobody(repository: Repository, name: str) -> None:
+def test_invalid_commit_name_is_rejected(repository: Repository, name: str) -> None:
     with pytest.raises(GitError), tree_of(repository, name):
         pass
     with pytest.raises(GitError):
@@ -86,7 +86,7 @@ def test_what_is_no_commit_is_asked_of_nobody(repository: Repository, name: str)
 
 
 @pytest.mark.parametrize("name", ["", "-h", "--upload-pack=x", "a\0", "a\n", "\ud800", "\u202ea"])
-def test_name_that_could_be_an_option_or_cannot_be_printed_is_not_given_to_git(name: str, tmp_path: Path) -> None:
+def test_unsafe_revision_name_is_not_passed_to_git(name: str, tmp_path: Path) -> None:
     """A git that knows every name stands in for the real one."""
     program = tmp_path / "git"
     program.write_text(f"#!/bin/sh\necho {'0' * 40}\n")
@@ -97,7 +97,7 @@ def test_name_that_could_be_an_option_or_cannot_be_printed_is_not_given_to_git(n
 
 
 @pytest.mark.parametrize("is_committed", [True, False])
-def test_lines_that_a_change_touched(repository: Repository, is_committed: bool) -> None:
+def test_touched_lines_of_a_change_are_returned(repository: Repository, is_committed: bool) -> None:
     root = Path(repository.directory.decode())
     path = b'sub/\xff "\\\n'
     (root / "sub" / "a.py").write_bytes(b"new\n+++ b/other\n@@ -1 +1 @@\nlast")

@@ -34,7 +34,7 @@ from codebatch.store.snapshots import index_frames, snapshots
 
 
 @dataclasses.dataclass
-class Told(Listener):
+class RecordingListener(Listener):
     """What a run told, in order."""
 
     said: list[str] = dataclasses.field(default_factory=list)
@@ -56,10 +56,10 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
 
 
 @pytest.mark.parametrize("name", ["include", "exclude"])
-def test_a_pattern_that_can_match_nothing_is_refused_before_anything_is_written(tree: Path, name: str) -> None:
+def test_pattern_that_cannot_match_is_rejected_before_any_write(tree: Path, name: str) -> None:
     execution = ExecutionSettings(configuration=load_configuration(tree))
     with pytest.raises(InvalidInput, match=f"^pattern './b.py' of {name} can match no path: ") as raised:
-        run_paths((tree,), StorePlace(tree / "s"), execution, listener=Told(), **{name: ("./b.py",)})  # type: ignore[arg-type]
+        run_paths((tree,), StorePlace(tree / "s"), execution, listener=RecordingListener(), **{name: ("./b.py",)})  # type: ignore[arg-type]
     assert raised.value.hint == "write '/b.py'"
     (tree / "codebatch.toml").write_text(f"{name} = ['a', '{tree}/b.py']\n")
     message = f"^{tree}/codebatch.toml: pattern .* of {name} can match no path: it is an absolute path"
@@ -95,7 +95,7 @@ def question(store: StoreDir, tree: Path) -> BatchQuery:
     return ask(store)
 
 
-def test_store_that_is_nowhere_is_not_found_and_one_is_made_where_it_is_told(tree: Path) -> None:
+def test_missing_store_is_not_found_and_is_created_on_request(tree: Path) -> None:
     with pytest.raises(StoreNotFound):
         open_store()
     notes: list[str] = []
@@ -104,7 +104,7 @@ def test_store_that_is_nowhere_is_not_found_and_one_is_made_where_it_is_told(tre
     assert open_store().id == open_store(tree / ".codebatch").id == made.id
 
 
-def test_same_tree_finds_its_batch_and_again_makes_another(store: StoreDir, tree: Path) -> None:
+def test_same_tree_reuses_its_batch_unless_again_is_requested(store: StoreDir, tree: Path) -> None:
     notes: list[str] = []
     with store.writing():
         first, is_new = _planner(store, tree, notes).find_or_make(again=False)
@@ -116,16 +116,16 @@ def test_same_tree_finds_its_batch_and_again_makes_another(store: StoreDir, tree
     assert [each.id for each in list_batches(store)] == [first.id, other.id]
 
 
-def test_what_run_and_batch_init_plan_over_one_tree_is_the_same(store: StoreDir, tree: Path) -> None:
+def test_run_and_batch_init_make_the_same_plan(store: StoreDir, tree: Path) -> None:
     made = _open(store, tree)
     other, plan = plan_snapshot(load_configuration(tree), store, made.about.snapshot_id, "parse", ignore_note)
     mine, theirs = made.about, other.about
     assert (mine.plan_digest, mine.sources, mine.stat_cache) == (plan.digest, theirs.sources, theirs.stat_cache)
 
 
-def test_tree_of_which_nothing_is_taken_is_refused_before_there_is_a_store(tree: Path) -> None:
+def test_tree_without_selected_files_is_rejected_before_store_creation(tree: Path) -> None:
     execution = ExecutionSettings(configuration=load_configuration(tree))
-    told = Told()
+    told = RecordingListener()
     with pytest.raises(NothingToDo):
         run_paths((tree,), StorePlace(), execution, exclude=("*.py",), listener=told)
     with pytest.raises(InvalidInput, match="has no task 'lint'"):
@@ -135,9 +135,7 @@ def test_tree_of_which_nothing_is_taken_is_refused_before_there_is_a_store(tree:
 
 
 @pytest.mark.slow
-def test_a_run_decodes_the_entries_once_and_one_that_finds_its_batch_never(
-    tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_decodes_snapshot_entries_at_most_once(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     decoded = []
 
     def decode(data: bytes) -> list[Entry]:
@@ -148,17 +146,17 @@ def test_a_run_decodes_the_entries_once_and_one_that_finds_its_batch_never(
     monkeypatch.setattr(index_frames, "decode_entries", decode)
     execution = ExecutionSettings(configuration=load_configuration(tree), jobs=1)
     for count in (1, 1):
-        assert run_paths((tree,), StorePlace(), execution, pipeline="parse", listener=Told()).is_complete
+        assert run_paths((tree,), StorePlace(), execution, pipeline="parse", listener=RecordingListener()).is_complete
         assert len(decoded) == count
 
 
-def test_excluded_files_are_frozen_in_no_plan(store: StoreDir, tree: Path) -> None:
+def test_excluded_files_are_in_no_snapshot(store: StoreDir, tree: Path) -> None:
     planner = _planner(store, tree, [], "b.py", "store")
     assert (planner.frozen.files, planner.frozen.size_bytes) == (1, 6)
     assert planner.plan().items == 1
 
 
-def test_one_task_is_all_of_a_scope_and_a_task_that_there_is_not_is_refused(store: StoreDir, tree: Path) -> None:
+def test_scope_is_limited_to_a_task_and_an_unknown_task_is_rejected(store: StoreDir, tree: Path) -> None:
     batch = _open(store, tree)
     assert scope_of(batch, None).tasks is None
     assert scope_of(batch, "parse").tasks == frozenset({"parse"})
@@ -166,7 +164,7 @@ def test_one_task_is_all_of_a_scope_and_a_task_that_there_is_not_is_refused(stor
         run_batch(ExecutionSettings(configuration=load_configuration(tree)), store, batch, "lint", Listener())
 
 
-def test_status_of_a_batch_of_which_nothing_is_done(store: StoreDir, tree: Path) -> None:
+def test_status_of_a_new_batch_is_pending(store: StoreDir, tree: Path) -> None:
     batch = _open(store, tree)
     found = status(store, batch)
     (task,) = found.tasks
@@ -176,7 +174,7 @@ def test_status_of_a_batch_of_which_nothing_is_done(store: StoreDir, tree: Path)
     ]
 
 
-def test_damaged_batch_is_listed_and_hides_no_other(store: StoreDir, tree: Path) -> None:
+def test_damaged_batch_is_listed_and_hides_no_other_batch(store: StoreDir, tree: Path) -> None:
     damaged, whole = _open(store, tree), _open(store, tree)
     (damaged.root / "batch.json").write_text("{")
     notes: list[str] = []
@@ -187,7 +185,7 @@ def test_damaged_batch_is_listed_and_hides_no_other(store: StoreDir, tree: Path)
     assert len(notes) == 1
 
 
-def test_answer_of_a_batch_of_which_nothing_is_done_says_so(question: BatchQuery) -> None:
+def test_answer_of_a_new_batch_is_incomplete(question: BatchQuery) -> None:
     for answer in (search(question, RecordFilter(kinds=("file",))), rank(question, "kind"), list_files(question)):
         assert not answer.whole.is_complete
         assert (answer.whole.planned, answer.whole.done) == (2, 0)
@@ -195,7 +193,7 @@ def test_answer_of_a_batch_of_which_nothing_is_done_says_so(question: BatchQuery
         outputs_of(question.batch)
 
 
-def test_question_knows_whether_its_tree_has_changed(question: BatchQuery, tree: Path) -> None:
+def test_query_reports_whether_the_tree_has_changed(question: BatchQuery, tree: Path) -> None:
     assert question.is_stale is False
     (tree / "a.py").write_text("x = 22\n")
     again = ask(question.store)
@@ -210,7 +208,7 @@ def test_what_stands_beside_is_no_change_of_a_tree(question: BatchQuery, tree: P
     assert question.is_stale is False
 
 
-def test_inspected_file_is_named_from_the_project_or_from_here(question: BatchQuery, tree: Path) -> None:
+def test_inspected_file_may_be_relative_to_the_project_or_the_directory(question: BatchQuery, tree: Path) -> None:
     for path in ("b.py", "./b.py", str(tree / "b.py")):
         found = inspect(question, path).found
         assert (found.path, found.item, found.records) == (b"b.py", 1, [])
@@ -246,14 +244,14 @@ def test_inspected_file_is_named_from_the_project_or_from_here(question: BatchQu
         lambda _: run(".", exclude="*.py"),
     ],
 )
-def test_what_would_be_answered_falsely_or_never_is_refused(
-    question: BatchQuery, asked: Callable[[BatchQuery], object]
-) -> None:
+def test_invalid_queries_are_rejected(question: BatchQuery, asked: Callable[[BatchQuery], object]) -> None:
     with pytest.raises(InvalidInput):
         asked(question)
 
 
-def test_search_that_has_enough_reads_no_further_shard(question: BatchQuery, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_with_enough_records_reads_no_further_shard(
+    question: BatchQuery, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Records come by path, then in the order of the tasks; of a shard all that may be asked for is begun."""
     counts, read = Counts(kinds={"file": 1}), list[str]()
 
@@ -274,7 +272,7 @@ def test_search_that_has_enough_reads_no_further_shard(question: BatchQuery, mon
     assert read == ["c one", "b one", "a one"]
 
 
-def test_limits_under_which_no_file_can_be_worked_on_are_refused(tree: Path) -> None:
+def test_invalid_limits_are_rejected(tree: Path) -> None:
     configuration = load_configuration(tree)
     for seconds in (0.0, -1.0, math.nan):
         with pytest.raises(InvalidInput, match="more than 0"):
@@ -283,13 +281,13 @@ def test_limits_under_which_no_file_can_be_worked_on_are_refused(tree: Path) -> 
         ExecutionSettings(configuration=configuration, memory_mb=0)
 
 
-def test_what_depends_on_a_file_whose_name_is_no_utf_8_is_not_known(store: StoreDir, tree: Path) -> None:
+def test_impact_of_a_file_with_a_non_utf8_name_is_rejected(store: StoreDir, tree: Path) -> None:
     (tree / "\udcff.py").touch()
     _open(store, tree)
     with pytest.raises(InvalidInput, match="not valid UTF-8"):
         impact(ask(store), "\udcff.py")
 
 
-def test_unknown_batch_is_asked_nothing(store: StoreDir) -> None:
+def test_query_of_an_unknown_batch_is_rejected(store: StoreDir) -> None:
     with pytest.raises(UnknownId):
         ask(store)

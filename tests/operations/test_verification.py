@@ -12,7 +12,7 @@ ITEMS = [Entry(f"{number:03}".encode(), "file", False, 0, Digest("")) for number
 
 
 @pytest.mark.parametrize(("share", "files"), [(0.0001, 1), (0.05, 10), (0.501, 101), (1.0, 200)])
-def test_a_sample_is_so_large_in_path_order_and_always_the_same(share: float, files: int) -> None:
+def test_sample_is_deterministic_and_in_path_order(share: float, files: int) -> None:
     chosen = sample(ITEMS, Digest("a"), share)
     assert len(chosen) == files
     assert chosen == sorted(chosen)
@@ -20,6 +20,6 @@ def test_a_sample_is_so_large_in_path_order_and_always_the_same(share: float, fi
     assert set(chosen) <= set(sample(ITEMS, Digest("a"), min(1.0, share * 2)))
 
 
-def test_other_plans_have_other_samples_and_nothing_has_none() -> None:
+def test_sample_depends_on_the_plan_and_is_empty_for_zero_items() -> None:
     assert sample(ITEMS, Digest("a"), 0.05) != sample(ITEMS, Digest("b"), 0.05)
     assert sample([], Digest("a"), 0.05) == []

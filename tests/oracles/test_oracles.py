@@ -52,7 +52,7 @@ _WEEKLY = {
 _ASKED = COMPARISONS if os.environ.get("CODEBATCH_ORACLES") == "all" else sorted(COMPARISONS.keys() - _WEEKLY)
 
 
-def test_what_is_asked_weekly_is_known() -> None:
+def test_weekly_comparisons_are_known() -> None:
     assert COMPARISONS.keys() > _WEEKLY
 
 
@@ -72,7 +72,7 @@ def test_oracle_agrees(name: str) -> None:
     assert agreement.recall >= (comparison.least if comparison.least_recall is None else comparison.least_recall)
 
 
-def test_differences_are_told_by_side_and_class() -> None:
+def test_differences_are_reported_by_side_and_class() -> None:
     def explain(side: str, fact: Fact) -> str | None:
         return "knows no w" if fact[1] == "w" else None
 

@@ -31,7 +31,7 @@ def _catalogue(root: Path, **modules: str) -> TaskCatalogue:
     return load_configuration(root).catalogue
 
 
-def _process() -> dict[str, object]:
+def _process_state() -> dict[str, object]:
     umask = os.umask(0o022)
     os.umask(umask)
     return {
@@ -62,12 +62,12 @@ def _process() -> dict[str, object]:
         "import os, threading; threading.Thread(target=threading.Event().wait).start()",
     ],
 )
-def test_nothing_that_a_module_changes_as_it_is_imported_reaches_the_coordinator(tmp_path: Path, code: str) -> None:
-    before = _process()
+def test_import_side_effects_of_a_module_do_not_reach_the_coordinator(tmp_path: Path, code: str) -> None:
+    before = _process_state()
     catalogue = _catalogue(tmp_path, words=code)
     check_overrides(catalogue, {"words": {}})
     assert resolve_tasks(catalogue, ("parse", "words"))[1].name == "words"
-    assert _process() == before
+    assert _process_state() == before
 
 
 @pytest.mark.parametrize(
@@ -79,27 +79,27 @@ def test_nothing_that_a_module_changes_as_it_is_imported_reaches_the_coordinator
         ("import sys; sys.exit(1)", r"ImportError: it ends the process \(SystemExit: 1\)"),
     ],
 )
-def test_module_that_does_not_come_to_its_end_is_a_wrong_configuration(tmp_path: Path, code: str, reason: str) -> None:
+def test_module_that_fails_to_load_is_an_invalid_configuration(tmp_path: Path, code: str, reason: str) -> None:
     catalogue = _catalogue(tmp_path, good="", words=code)
     with pytest.raises(InvalidConfiguration, match=rf"the task 'words' cannot be loaded from \S*words\.py: {reason}"):
         check_overrides(catalogue, {"good": {}, "words": {}})
     assert describe_task(catalogue, "good").scope == "file", "it is asked about alone"
 
 
-def test_module_that_takes_too_long_is_a_wrong_configuration(tmp_path: Path) -> None:
+def test_module_that_exceeds_the_time_limit_is_an_invalid_configuration(tmp_path: Path) -> None:
     catalogue = _catalogue(tmp_path, words="import signal\nwhile True: signal.pause()")
     catalogue.isolated = IsolatedTasks(catalogue, 0.1)
     with pytest.raises(InvalidConfiguration, match=r"the task 'words' cannot be loaded .* it took longer than 0\.1 s"):
         check_overrides(catalogue, {"words": {}})
 
 
-def test_task_of_project_scope_that_needs_a_module_that_ends_is_refused_for_that_one(tmp_path: Path) -> None:
+def test_project_task_is_rejected_if_a_needed_module_exits(tmp_path: Path) -> None:
     catalogue = _catalogue(tmp_path, total="def task(project):\n    return []", words="import os; os._exit(0)")
     with pytest.raises(InvalidConfiguration, match="the task 'words' cannot be loaded"):
         describe_task(catalogue, "total")
 
 
-def test_configuration_is_checked_by_the_own_code_of_the_task(tmp_path: Path) -> None:
+def test_configuration_is_validated_by_the_code_of_the_task(tmp_path: Path) -> None:
     code = (
         "import msgspec\nclass Config(msgspec.Struct):\n    words: tuple[str, ...] = ('a',)\n"
         "    def __post_init__(self):\n        if 'no' in self.words: raise ValueError('no no')\n"
@@ -114,7 +114,7 @@ def test_configuration_is_checked_by_the_own_code_of_the_task(tmp_path: Path) ->
         effective_config(catalogue, "words", {"word": 1})
 
 
-def test_module_that_is_loaded_in_a_coordinator_is_a_bug(tmp_path: Path) -> None:
+def test_loading_a_module_in_the_coordinator_raises_assertion_error(tmp_path: Path) -> None:
     with pytest.raises(AssertionError):
         load_declaration(_catalogue(tmp_path, words=""), "words")
 
@@ -139,14 +139,14 @@ TASK = TaskDeclaration(
 """
 
 
-def test_installed_task_of_others_is_planned_without_an_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_installed_third_party_task_is_planned_without_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "plugged.py").write_text(PLUGIN)
     (tmp_path / "plugged-1.0.dist-info").mkdir()
     (tmp_path / "plugged-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: plugged\nVersion: 1.0\n")
     (tmp_path / "plugged-1.0.dist-info" / "entry_points.txt").write_text("[codebatch.tasks]\nplugged = plugged:TASK\n")
     monkeypatch.syspath_prepend(tmp_path)
     look_again()
-    before = _process()
+    before = _process_state()
     catalogue = isolated_catalogue()
     description = describe_task(catalogue, "plugged")
     assert (description.version, description.records, description.needs) == ("3", ("metric",), ("parse",))
@@ -162,5 +162,5 @@ def test_installed_task_of_others_is_planned_without_an_import(tmp_path: Path, m
     }
     with pytest.raises(InvalidConfiguration, match="the task 'plugged' has no setting 'sise'"):
         check_overrides(catalogue, {"plugged": {"sise": 1}})
-    assert _process() == before
+    assert _process_state() == before
     assert "plugged" not in sys.modules

@@ -30,7 +30,7 @@ def _project(root: Path, *functions: str) -> TaskCatalogue:
     return load_configuration(root).catalogue
 
 
-def test_catalogues_of_two_projects_keep_to_their_own_tasks(tmp_path: Path) -> None:
+def test_catalogues_of_two_projects_contain_only_their_own_tasks(tmp_path: Path) -> None:
     one, other = _project(tmp_path / "one", "words(file)", "late(file)"), _project(tmp_path / "other", "words(file)")
     assert one.own_source("words").digest != other.own_source("words").digest
     assert describe_task(one, "late").implementation == f"{tmp_path / 'one' / 'own.py'}:late"
@@ -38,12 +38,12 @@ def test_catalogues_of_two_projects_keep_to_their_own_tasks(tmp_path: Path) -> N
         describe_task(other, "late")
 
 
-def test_own_project_task_needs_the_own_file_tasks_of_its_catalogue(tmp_path: Path) -> None:
+def test_custom_project_task_needs_the_custom_file_tasks(tmp_path: Path) -> None:
     catalogue = _project(tmp_path / "one", "total(project)", "words(file)", "again(project)")
     assert describe_task(catalogue, "total").needs == (*PIPELINES["full"].tasks, "words")
 
 
-def test_file_of_an_own_task_runs_once_in_a_catalogue(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_file_of_a_custom_task_is_loaded_once_per_task(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     catalogue = _project(tmp_path / "one", "words(file)", "late(file)")
     assert capfd.readouterr().err == ""
     check_overrides(catalogue, {"words": {}, "late": {}})
@@ -53,12 +53,12 @@ def test_file_of_an_own_task_runs_once_in_a_catalogue(tmp_path: Path, capfd: pyt
     assert capfd.readouterr() == ("", "one\none\n"), "once for each of its tasks"
 
 
-def test_own_task_takes_no_installed_ones_name(tmp_path: Path) -> None:
+def test_custom_task_cannot_have_the_name_of_an_installed_task(tmp_path: Path) -> None:
     with pytest.raises(InvalidConfiguration, match="an installed package already provides a task 'parse'"):
         describe_task(_project(tmp_path / "one", "parse(file)"), "parse")
 
 
-def _planned(root: Path, settings: str = "", code: str = "") -> PlannedTask:
+def _plan_custom_task(root: Path, settings: str = "", code: str = "") -> PlannedTask:
     """An own task as it is planned now."""
     (root / "own.py").write_text(f"{code}\ndef words(file): return []\n")
     (root / "codebatch.toml").write_text(f'[tasks.words]\npython = "own.py:words"\n{settings}\n')
@@ -66,30 +66,30 @@ def _planned(root: Path, settings: str = "", code: str = "") -> PlannedTask:
     return resolve_tasks(load_configuration(root).catalogue, ("parse", "words"))[1]
 
 
-def test_key_of_an_own_task_covers_the_files_that_it_says_it_reads(tmp_path: Path) -> None:
+def test_key_of_a_custom_task_covers_its_declared_files(tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("one")
     (tmp_path / "other.txt").write_text("one")
     settings = "files = ['words.txt', 'other.txt']"
-    first = _planned(tmp_path, settings)
+    first = _plan_custom_task(tmp_path, settings)
     assert first.config == {}, "it is no setting of the task's"
     (tmp_path / "words.txt").write_text("two")
-    second = _planned(tmp_path, settings)
+    second = _plan_custom_task(tmp_path, settings)
     (tmp_path / "unread.txt").write_text("two")
-    assert _planned(tmp_path, "files = ['other.txt', 'words.txt']") == second
-    assert _planned(tmp_path, settings, "# code").key != second.key != first.key
-    assert _planned(tmp_path).implementation_digest != second.implementation_digest
+    assert _plan_custom_task(tmp_path, "files = ['other.txt', 'words.txt']") == second
+    assert _plan_custom_task(tmp_path, settings, "# code").key != second.key != first.key
+    assert _plan_custom_task(tmp_path).implementation_digest != second.implementation_digest
 
 
-def test_an_own_task_is_keyed_as_a_task_of_ours_and_lies_anywhere(tmp_path: Path) -> None:
+def test_key_of_a_custom_task_does_not_depend_on_its_location(tmp_path: Path) -> None:
     for name in ("here", "there"):
         (tmp_path / name).mkdir()
     (parse,) = resolve_tasks(TaskCatalogue(), ("parse",))
-    here, there = _planned(tmp_path / "here"), _planned(tmp_path / "there")
+    here, there = _plan_custom_task(tmp_path / "here"), _plan_custom_task(tmp_path / "there")
     assert here == there
     assert (here.tools, here.contexts) == (parse.tools, parse.contexts)
 
 
-def test_key_of_an_own_task_covers_which_function_of_its_file_it_is(tmp_path: Path) -> None:
+def test_key_of_a_custom_task_covers_the_function_name(tmp_path: Path) -> None:
     keys = set()
     for name in ("one", "two"):
         (tmp_path / "own.py").write_text("def one(file): return []\ndef two(file): return []\n")
@@ -98,9 +98,9 @@ def test_key_of_an_own_task_covers_which_function_of_its_file_it_is(tmp_path: Pa
     assert len(keys) == 2
 
 
-def test_classes_of_an_own_tasks_file_find_their_module(tmp_path: Path) -> None:
+def test_classes_in_the_file_of_a_custom_task_find_their_module(tmp_path: Path) -> None:
     code = "from __future__ import annotations\nfrom dataclasses import dataclass\n@dataclass\nclass Word:\n  text: str"
-    assert _planned(tmp_path, "", code).name == "words"
+    assert _plan_custom_task(tmp_path, "", code).name == "words"
 
 
 @pytest.mark.parametrize(
@@ -113,13 +113,13 @@ def test_classes_of_an_own_tasks_file_find_their_module(tmp_path: Path) -> None:
         ("tools = ['Tree_Sitter', 'execnet', 'ExecNet']", "", {"ExecNet"}),
     ],
 )
-def test_tools_of_an_own_task_are_what_it_imports_or_says(
+def test_tools_of_a_custom_task_are_imported_or_declared(
     settings: str, code: str, added: set[str], tmp_path: Path
 ) -> None:
-    assert set(_planned(tmp_path, settings, code).tools) - set(_planned(tmp_path).tools) == added
+    assert set(_plan_custom_task(tmp_path, settings, code).tools) - set(_plan_custom_task(tmp_path).tools) == added
 
 
-def test_what_a_tool_requires_is_a_tool_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requirements_of_a_tool_are_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     requirements = {
         "one": [
             "Requires-Dist: two.of_it>=1; python_version > '3'",
@@ -136,11 +136,11 @@ def test_what_a_tool_requires_is_a_tool_too(tmp_path: Path, monkeypatch: pytest.
         (tmp_path / "site" / f"{name}-1.0.dist-info" / "METADATA").write_text(metadata)
     monkeypatch.syspath_prepend(tmp_path / "site")
     look_again()
-    tools = _planned(tmp_path, "tools = ['one']").tools
-    assert set(tools) - set(_planned(tmp_path).tools) == {"one", "two.of_it", "three"}
+    tools = _plan_custom_task(tmp_path, "tools = ['one']").tools
+    assert set(tools) - set(_plan_custom_task(tmp_path).tools) == {"one", "two.of_it", "three"}
 
 
-def test_what_is_installed_as_editable_counts_by_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_editable_installation_is_keyed_by_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its distribution lies in one directory, and the module in another."""
     for directory in ("site", "project"):
         (tmp_path / directory).mkdir()
@@ -155,13 +155,13 @@ def test_what_is_installed_as_editable_counts_by_its_files(tmp_path: Path, monke
             (tmp_path / "project" / "edited_here.py").unlink(missing_ok=True)
         importlib.invalidate_caches()
         sys.modules.pop("edited_here", None)
-        planned = _planned(tmp_path, "", "import edited_here")
+        planned = _plan_custom_task(tmp_path, "", "import edited_here")
         assert planned.tools["edited_here"] == "1.0"
         digests.add(planned.implementation_digest)
     assert len(digests) == 3, "where it lies with its version that alone counts"
 
 
-def test_what_an_own_task_imports_from_no_distribution_is_in_its_key(
+def test_key_of_a_custom_task_covers_imports_without_distribution(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "path").mkdir()
@@ -169,7 +169,7 @@ def test_what_an_own_task_imports_from_no_distribution_is_in_its_key(
     keys = set()
     for value in (1, 2):
         (tmp_path / "path" / "beside_all.py").write_text(f"x = {value}\n")
-        keys.add(_planned(tmp_path, "", "import beside_all").key)
+        keys.add(_plan_custom_task(tmp_path, "", "import beside_all").key)
     assert len(keys) == 2
 
 
@@ -186,12 +186,12 @@ def test_what_an_own_task_imports_from_no_distribution_is_in_its_key(
         ("reuse = 'no'", "Expected `bool`, got `str`"),
     ],
 )
-def test_what_an_own_task_cannot_be_decided_by_is_refused(settings: str, problem: str, tmp_path: Path) -> None:
+def test_invalid_key_settings_of_a_custom_task_are_rejected(settings: str, problem: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidConfiguration, match=problem):
-        _planned(tmp_path, settings.replace("'a\\u0000'", '"a\\u0000"'))
+        _plan_custom_task(tmp_path, settings.replace("'a\\u0000'", '"a\\u0000"'))
 
 
-def test_batch_of_a_version_that_had_other_settings_is_refused_as_another_versions() -> None:
+def test_batch_planned_by_a_version_with_other_settings_is_rejected() -> None:
     (parse,) = resolve_tasks(TaskCatalogue(), ("parse",))
 
     def check(task: PlannedTask) -> None:
@@ -213,7 +213,7 @@ def test_batch_of_a_version_that_had_other_settings_is_refused_as_another_versio
 
 
 @pytest.mark.parametrize("text", [b"[codebatch.tasks]\nno equals sign\n", b"\xff\xfe"])
-def test_damaged_entry_points_of_a_package_are_an_error_that_names_it(
+def test_damaged_entry_points_cause_an_error_that_names_the_package(
     text: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory = tmp_path / "broken-1.0.dist-info"

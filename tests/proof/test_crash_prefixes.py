@@ -40,7 +40,7 @@ Recorded = tuple[Path, list[TracedCall], Merged]
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
-def test_power_loss_at_any_write_of_a_simulated_run_is_recovered_from(jobs: int) -> None:
+def test_simulated_run_recovers_from_power_loss_at_any_write(jobs: int) -> None:
     """One that comes at a call between two finds the disk as the second does. Of one worker, CI tries half of them."""
     case = Case(seed=3, items=6, failing=1, healing=0, killing=0, shard_items=4, jobs=jobs, coordinators=1, faults=())
     writes = run_refused(case)
@@ -67,9 +67,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     return root, read_trace(site / "trace"), merged(open_latest(root / "new" / "store"))
 
 
-def test_what_any_prefix_leaves_can_be_opened_and_names_nothing_that_is_not_there(
-    tmp_path: Path, recorded: Recorded
-) -> None:
+def test_any_prefix_of_calls_leaves_a_consistent_store(tmp_path: Path, recorded: Recorded) -> None:
     """kill -9 (everything survives), and power loss with nothing or a random part of what was not synced.
 
     Most calls change nothing that survives: what two prefixes leave alike is looked at once.
@@ -88,7 +86,7 @@ def test_what_any_prefix_leaves_can_be_opened_and_names_nothing_that_is_not_ther
             left.lose_power(random.Random(length) if kind == "something" else None)
             content = pickle.dumps(left.find(root))
             if content not in found:
-                found[content] = _look_at(left, root / "new", tmp_path / "new")
+                found[content] = _check_disk(left, root / "new", tmp_path / "new")
             snapshots += found[content][0]
             batches += found[content][1]
 
@@ -103,7 +101,7 @@ def test_what_any_prefix_leaves_can_be_opened_and_names_nothing_that_is_not_ther
     assert len(found) > len(calls) / 4
 
 
-def _look_at(disk: Disk, root: Path, target: Path) -> tuple[int, int]:
+def _check_disk(disk: Disk, root: Path, target: Path) -> tuple[int, int]:
     """Read all that is named on a disk; how many snapshots and batches there are."""
     if disk.has(root / "store" / layout.STORE_FILE):
         store = open_store(RealFiles(disk.calls()), root / "store")
@@ -127,7 +125,7 @@ def _look_at(disk: Disk, root: Path, target: Path) -> tuple[int, int]:
     return len(snapshots), len(batches)
 
 
-def test_crashes_of_the_real_program_are_completed_by_the_real_program(tmp_path: Path, recorded: Recorded) -> None:
+def test_real_run_completes_after_a_crash_at_any_prefix(tmp_path: Path, recorded: Recorded) -> None:
     root, calls, serial = recorded
     _make_tree(tmp_path)
     codebatch = CommandLine(tmp_path)

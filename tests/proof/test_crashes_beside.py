@@ -85,9 +85,7 @@ def _check_every_batch(store: StoreDir) -> None:
             merged(batch)
 
 
-def test_power_loss_after_any_call_of_a_run_beside_older_batches_is_recovered_from(
-    recorded: Recorded, tmp_path: Path
-) -> None:
+def test_reusing_run_recovers_from_power_loss_after_any_call(recorded: Recorded, tmp_path: Path) -> None:
     calls = len(recorded.calls) - recorded.begin
     assert {call.call for call in recorded.calls[recorded.begin :]} >= {"link", "remove_tree", "rename", "fsync"}
     for part in range(min(PREFIXES, calls) + 1):

@@ -84,7 +84,7 @@ def _tree(calls: SystemCalls, root: Path) -> dict[str, bytes | None]:
 
 
 @pytest.mark.parametrize("block", range(4))
-def test_the_disk_answers_as_the_real_one(tmp_path: Path, block: int) -> None:
+def test_simulated_disk_matches_the_real_file_system(tmp_path: Path, block: int) -> None:
     for seed in range(block * 25, block * 25 + 25):
         root = tmp_path / str(seed)
         root.mkdir()
@@ -98,7 +98,7 @@ def test_the_disk_answers_as_the_real_one(tmp_path: Path, block: int) -> None:
 
 
 @pytest.mark.parametrize("calls_of", ["real", "simulated"])
-def test_a_lock_is_held_by_an_open_file_until_it_is_closed(tmp_path: Path, calls_of: str) -> None:
+def test_lock_is_held_until_its_file_is_closed(tmp_path: Path, calls_of: str) -> None:
     calls: SystemCalls = RealCalls() if calls_of == "real" else _mounted().calls()
     path = (tmp_path if calls_of == "real" else HERE) / "lock"
     first, second = (calls.open(path, os.O_RDWR | os.O_CREAT) for _ in range(2))
@@ -125,7 +125,7 @@ def _sync_directory(calls: SystemCalls, path: Path) -> None:
     calls.close(fd)
 
 
-def test_power_loss_takes_names_and_bytes_that_were_not_synced() -> None:
+def test_power_loss_discards_unsynced_names_and_bytes() -> None:
     disk = _mounted()
     calls = disk.calls()
     _write(calls, HERE / "bytes", b"synced", is_synced=True)
@@ -138,7 +138,7 @@ def test_power_loss_takes_names_and_bytes_that_were_not_synced() -> None:
     assert _tree(disk.calls(), HERE) == {"bytes": b"synced", "no-bytes": b""}
 
 
-def test_power_loss_may_leave_a_part_of_what_was_not_synced() -> None:
+def test_power_loss_may_retain_a_part_of_unsynced_data() -> None:
     left = set()
     for seed in range(60):
         disk = _mounted()
@@ -159,7 +159,7 @@ def test_power_loss_may_leave_a_part_of_what_was_not_synced() -> None:
     assert len(left) > 8
 
 
-def test_a_disk_is_written_out_with_its_hard_links(tmp_path: Path) -> None:
+def test_disk_export_preserves_hard_links(tmp_path: Path) -> None:
     disk = _mounted()
     calls = disk.calls()
     calls.mkdir(HERE / "directory")

@@ -75,13 +75,13 @@ def _watched(disk: Disk, watch: Callable[[Operation], Fate | None]) -> WatchedCa
     return WatchedCalls(disk.calls(), watch)
 
 
-def test_a_store_that_was_made_below_new_directories_is_there_after_power_loss(disk: Disk) -> None:
+def test_store_below_new_directories_survives_power_loss(disk: Disk) -> None:
     store = _store(disk)
     disk.lose_power()
     assert open_store(RealFiles(disk.calls()), PLACE).id == store.id
 
 
-def test_a_file_in_a_directory_that_was_made_for_it_is_there_after_power_loss(disk: Disk) -> None:
+def test_file_in_a_new_directory_survives_power_loss(disk: Disk) -> None:
     path = PLACE / "new" / "file"
     _store(disk).files.write_atomic(path, b"content")
     disk.lose_power()
@@ -89,12 +89,12 @@ def test_a_file_in_a_directory_that_was_made_for_it_is_there_after_power_loss(di
 
 
 @pytest.mark.parametrize("is_met", [False, True])
-def test_a_store_whose_maker_was_killed_at_any_write_is_there_after_power_loss(*, is_met: bool) -> None:
+def test_store_creation_killed_at_any_write_survives_power_loss(*, is_met: bool) -> None:
     """Who comes next makes it, or finds it made; or who comes at the same time wins or loses."""
-    assert any(_is_made_after_a_killed_one(at, is_met=is_met) for at in range(1000))
+    assert any(_survives_a_killed_creator(at, is_met=is_met) for at in range(1000))
 
 
-def _is_made_after_a_killed_one(at: int, *, is_met: bool) -> bool:
+def _survives_a_killed_creator(at: int, *, is_met: bool) -> bool:
     """Whether the first maker came to its end before the write with a number. Asserts that the store is there."""
     disk = Disk()
     is_over = False
@@ -122,7 +122,7 @@ def _is_made_after_a_killed_one(at: int, *, is_met: bool) -> bool:
 
 
 @pytest.mark.parametrize("names", ["objects", "snapshots", "batches", "objects snapshots batches"])
-def test_what_lies_in_directories_that_a_copy_left_out_is_there_after_power_loss(disk: Disk, names: str) -> None:
+def test_recreated_directories_survive_power_loss(disk: Disk, names: str) -> None:
     store = _store(disk)
     for name in names.split():
         store.files.remove_tree(store.root / name)
@@ -133,9 +133,7 @@ def test_what_lies_in_directories_that_a_copy_left_out_is_there_after_power_loss
 
 
 @pytest.mark.parametrize("died_in", ["objects", "snapshots", "batches"])
-def test_what_is_found_made_is_there_after_power_loss_though_its_maker_died_before_its_fsync(
-    disk: Disk, died_in: str
-) -> None:
+def test_batch_of_a_killed_creator_survives_power_loss(disk: Disk, died_in: str) -> None:
     store = _store(disk)
 
     def die(operation: Operation) -> Fate | None:
@@ -151,7 +149,7 @@ def test_what_is_found_made_is_there_after_power_loss_though_its_maker_died_befo
     assert ObjectStore(batch.files, PLACE / "objects").read(entry.object, entry.size)
 
 
-def test_a_commit_is_there_after_power_loss_with_its_bytes(disk: Disk) -> None:
+def test_commit_survives_power_loss_with_its_bytes(disk: Disk) -> None:
     store = _store(disk)
     batch = make_batch(store, [b"a", b"b"], shard_items=2)
     won = _commit(store, batch)
@@ -163,7 +161,7 @@ def test_a_commit_is_there_after_power_loss_with_its_bytes(disk: Disk) -> None:
         assert any(outcomes.iter_items(won.segment, outcome))
 
 
-def test_outputs_and_what_they_rest_on_outlast_power_loss_though_the_worker_died_before_its_last_fsync(
+def test_outputs_and_inputs_survive_power_loss_after_a_worker_died(
     disk: Disk,
 ) -> None:
     """The worker is killed between its links and the fsync of their directory. Another merges what it sees."""
@@ -191,7 +189,7 @@ def test_outputs_and_what_they_rest_on_outlast_power_loss_though_the_worker_died
     assert not any(map(ledger.open_units, ledger.work))
 
 
-def test_who_finds_outputs_merged_makes_their_name_durable(disk: Disk) -> None:
+def test_second_merge_makes_existing_outputs_durable(disk: Disk) -> None:
     """The first to merge dies between its rename and the fsync; the second finds the name taken."""
     store = _store(disk)
     batch = make_batch(store, [b"a", b"b"], shard_items=2)
@@ -211,7 +209,7 @@ def test_who_finds_outputs_merged_makes_their_name_durable(disk: Disk) -> None:
     assert current_outputs(_reopened(disk, batch)) is not None
 
 
-def test_a_store_whose_maker_was_killed_at_any_write_can_be_made(tmp_path: Path) -> None:
+def test_store_creation_can_continue_after_a_kill_at_any_write(tmp_path: Path) -> None:
     for at in range(1000):
         root = tmp_path / str(at)
         try:

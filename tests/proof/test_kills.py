@@ -34,7 +34,7 @@ PATIENCE_SECONDS = 1.0
 
 
 @pytest.mark.slow
-def test_kills_at_random_points_change_nothing(tmp_path: Path) -> None:
+def test_random_kills_change_no_result(tmp_path: Path) -> None:
     make_many(tmp_path / "many", FILES)
     (tmp_path / "codebatch.toml").write_text(RULE, encoding="utf-8")
     codebatch = CommandLine(tmp_path)
@@ -44,7 +44,7 @@ def test_kills_at_random_points_change_nothing(tmp_path: Path) -> None:
     kills = {"coordinator": 0, "worker": 0}
     while sum(kills.values()) < KILLS:
         before = len(_batches(tmp_path))
-        _run_under_fire(codebatch, chance, kills)
+        _run_with_random_kills(codebatch, chance, kills)
         assert len(_batches(tmp_path)) == before + 1
         batch = open_latest(tmp_path / "store")
         check_batch(batch, serial)
@@ -55,7 +55,7 @@ def test_kills_at_random_points_change_nothing(tmp_path: Path) -> None:
     assert min(kills.values()) > KILLS // 20
 
 
-def _run_under_fire(codebatch: CommandLine, chance: random.Random, kills: dict[str, int]) -> None:
+def _run_with_random_kills(codebatch: CommandLine, chance: random.Random, kills: dict[str, int]) -> None:
     """A new batch, begun again after every kill of its coordinator, until it is completed."""
     process = codebatch.start(*ARGUMENTS, "--again")
     known = len(_batches(codebatch.directory))
@@ -116,7 +116,7 @@ def _batches(directory: Path) -> list[str]:
 
 
 @pytest.mark.slow
-def test_kills_while_results_are_taken_over_and_old_batches_go_change_nothing(tmp_path: Path) -> None:
+def test_random_kills_during_reuse_and_collection_change_no_result(tmp_path: Path) -> None:
     """A file changes, and a run is killed, at any instant between its start and its end, until one ends well."""
     make_many(tmp_path / "many", FILES // 3)
     (tmp_path / "codebatch.toml").write_text(f"{RULE}[store]\nkeep = 2\n", encoding="utf-8")

@@ -82,7 +82,7 @@ def disk(tmp_path: Path) -> Iterator[LoopDisk]:
 
 
 @pytest.mark.slow
-def test_a_power_cut_in_the_middle_of_a_run_is_recovered_from(tmp_path: Path, disk: LoopDisk) -> None:
+def test_run_recovers_from_a_real_power_cut(tmp_path: Path, disk: LoopDisk) -> None:
     make_many(tmp_path / "many", FILES)
     (tmp_path / "codebatch.toml").write_text(RULE, encoding="utf-8")
     codebatch = CommandLine(tmp_path)

@@ -22,7 +22,9 @@ REAL_REFUSALS = int(os.environ.get("CODEBATCH_PROOF_REFUSALS", "8"))
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO], ids=["ENOSPC", "EIO"])
 @pytest.mark.parametrize("is_lasting", [False, True], ids=["once", "from then on"])
 @pytest.mark.parametrize("changed", [None, 2], ids=["anew", "beside an older batch"])
-def test_a_disk_that_refuses_any_write_of_a_simulated_run(number: int, is_lasting: bool, changed: int | None) -> None:
+def test_simulated_run_with_a_refused_write_is_completed_by_the_next(
+    number: int, is_lasting: bool, changed: int | None
+) -> None:
     case = Case(
         seed=1,
         items=7 if changed is None else 4,
@@ -43,7 +45,7 @@ def test_a_disk_that_refuses_any_write_of_a_simulated_run(number: int, is_lastin
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO], ids=["ENOSPC", "EIO"])
-def test_a_disk_that_refuses_a_write_of_the_real_program(tmp_path: Path, number: int) -> None:
+def test_real_run_with_a_refused_write_is_completed_by_the_next(tmp_path: Path, number: int) -> None:
     make_many(tmp_path / "many", FILES)
     (tmp_path / "codebatch.toml").write_text(RULE, encoding="utf-8")
     site = tmp_path / "site"

@@ -32,14 +32,14 @@ SEEDS_OF_CONTROL_MAX = 400
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
-def test_nothing_is_lost_doubled_or_changed_whatever_happens(first: int) -> None:
+def test_simulated_batches_keep_all_invariants(first: int) -> None:
     told = run_all(range(first, first + BLOCK))
     assert told.happened.total() > BLOCK, "too little went wrong for this to prove anything"
     assert told.terms_kept > BLOCK, "too little was kept"
     assert told.started_by_reports > 0, "none was started for what is reported"
 
 
-def test_a_seed_is_the_same_run_however_fast_the_machine_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_simulation_of_a_seed_does_not_depend_on_machine_speed(monkeypatch: pytest.MonkeyPatch) -> None:
     tick = itertools.count(step=10**9)
 
     def steps(now_ns: Callable[[], int]) -> list[int]:
@@ -49,7 +49,7 @@ def test_a_seed_is_the_same_run_however_fast_the_machine_is(monkeypatch: pytest.
     assert steps(lambda: 1) == steps(lambda: next(tick))
 
 
-def test_a_seed_is_the_same_run_whatever_the_order_of_sets() -> None:
+def test_simulation_of_a_seed_does_not_depend_on_set_order() -> None:
     def told(hash_seed: str) -> bytes:
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
         return subprocess.check_output([sys.executable, "-m", "tests.proof", "118", "3"], env=environment)
@@ -72,14 +72,14 @@ class _LazyFiles(RealFiles):
         pass
 
 
-class _ForgetfulFiles(RealFiles):
+class _UnsyncedAppendFiles(RealFiles):
     """Never syncs what it appended."""
 
     def open_append(self, path: Path | str, *, directory_mode: int = SHARED_MODE) -> Appender:
-        return _ForgetfulAppender(super().open_append(path, directory_mode=directory_mode))
+        return _UnsyncedAppender(super().open_append(path, directory_mode=directory_mode))
 
 
-class _ForgetfulAppender:
+class _UnsyncedAppender:
     def __init__(self, appender: Appender) -> None:
         self.append = appender.append
         self.close = appender.close
@@ -88,10 +88,10 @@ class _ForgetfulAppender:
         pass
 
 
-@pytest.mark.parametrize("make_files", [_ReplacingFiles, _LazyFiles, _ForgetfulFiles])
-def test_a_store_that_cheats_is_found_out(make_files: Callable[[SystemCalls], RealFiles]) -> None:
+@pytest.mark.parametrize("make_files", [_ReplacingFiles, _LazyFiles, _UnsyncedAppendFiles])
+def test_broken_store_is_detected(make_files: Callable[[SystemCalls], RealFiles]) -> None:
     """Negative controls: each planted bug fails some seed."""
-    assert _first_failing(make_files) is not None
+    assert _find_failing_seed(make_files) is not None
 
 
 class _DroppingLoop(WatchedLoop):
@@ -118,7 +118,7 @@ class _MiscountingLoop(WatchedLoop):
             self._counter._changed.clear()
 
 
-class _TrustingLoop(WatchedLoop):
+class _TrustingExitStatusLoop(WatchedLoop):
     """Takes a worker for well that ended with status 0, be it at work."""
 
     def _handle_exit(self, died: WorkerExited) -> None:
@@ -146,7 +146,7 @@ class _HastyLoop(WatchedLoop):
         self._is_burying = False
 
 
-class _ForgivingLoop(WatchedLoop):
+class _IgnoringUnreadableRegistersLoop(WatchedLoop):
     """Takes note of a register that cannot be read, and does not tell the session."""
 
     def _handle(self, event: Event) -> None:
@@ -159,18 +159,24 @@ class _ForgivingLoop(WatchedLoop):
 
 @pytest.mark.parametrize(
     ("loop", "found_by"),
-    [(_DroppingLoop, 1), (_MiscountingLoop, 1), (_TrustingLoop, 3), (_HastyLoop, 101), (_ForgivingLoop, 250)],
+    [
+        (_DroppingLoop, 1),
+        (_MiscountingLoop, 1),
+        (_TrustingExitStatusLoop, 3),
+        (_HastyLoop, 101),
+        (_IgnoringUnreadableRegistersLoop, 250),
+    ],
 )
-def test_a_loop_with_a_fault_is_found_out(loop: type[WatchedLoop], found_by: int) -> None:
+def test_broken_loop_is_detected(loop: type[WatchedLoop], found_by: int) -> None:
     """Negative controls: the loop that is proven is the one that ships, so a fault planted in it fails some seed.
 
     The seed that found it last is tried first; what the simulator draws may have changed since.
     """
-    assert _first_failing(loop=loop, before=found_by) is not None
+    assert _find_failing_seed(loop=loop, before=found_by) is not None
 
 
-def test_a_failing_case_is_shrunk_to_a_few_faults() -> None:
-    seed = _first_failing(_LazyFiles)
+def test_failing_case_is_reduced_to_a_few_faults() -> None:
+    seed = _find_failing_seed(_LazyFiles)
     assert seed is not None
     smallest = shrink(draw(seed), _LazyFiles)
     assert len(smallest.faults) <= 2
@@ -179,7 +185,7 @@ def test_a_failing_case_is_shrunk_to_a_few_faults() -> None:
         run(smallest, _LazyFiles)
 
 
-def _first_failing(
+def _find_failing_seed(
     make_files: MakeFiles = RealFiles, loop: type[WatchedLoop] = WatchedLoop, before: int = 0
 ) -> int | None:
     for seed in chain([before], range(SEEDS_OF_CONTROL_MAX)):

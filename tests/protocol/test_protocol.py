@@ -23,7 +23,7 @@ LINES = st.lists(st.binary(max_size=3000).map(lambda line: line.replace(b"\n", b
 
 
 @given(st.integers(0, 2**31), st.integers(1, 1000))
-def test_names_survive_a_round_trip(start: int, number: int) -> None:
+def test_names_round_trip(start: int, number: int) -> None:
     shard = ShardId("0123abcd")
     if start < 10**9:
         assert parse_lease(lease_name(shard, start, number)) == (shard, start, number)
@@ -46,13 +46,13 @@ def test_names_survive_a_round_trip(start: int, number: int) -> None:
         "0123abcd.0.parse.r\u0661",
     ],
 )
-def test_foreign_names_are_no_registers_and_no_leases(name: str) -> None:
+def test_foreign_names_are_neither_registers_nor_leases(name: str) -> None:
     assert parse_register(name) is None
     assert parse_lease(name) is None
 
 
 @given(LINES)
-def test_frames_hold_what_was_put_in_and_cut_where_the_spec_says(lines: list[bytes]) -> None:
+def test_frames_round_trip_with_boundaries_of_the_specification(lines: list[bytes]) -> None:
     records = b"".join(lines)
     frames = FrameWriter().encode(records)
     assert decode_frames(frames, len(records)) == records
@@ -67,14 +67,14 @@ def test_frames_hold_what_was_put_in_and_cut_where_the_spec_says(lines: list[byt
 
 
 @given(LINES)
-def test_frames_depend_on_the_records_alone(lines: list[bytes]) -> None:
+def test_frames_depend_only_on_the_records(lines: list[bytes]) -> None:
     records = b"".join(lines)
     writer = FrameWriter()
     writer.encode(b"something before\n")
     assert writer.encode(records) == FrameWriter().encode(records)
 
 
-def test_every_frame_is_read_not_the_first_alone() -> None:
+def test_every_frame_is_decoded() -> None:
     """python-zstandard's one-shot decompress returns the first frame of several and says nothing."""
     records = b"".join(b"%06d %s\n" % (n, b"x" * 90) for n in range(5000))
     frames = FrameWriter().encode(records)
@@ -82,7 +82,7 @@ def test_every_frame_is_read_not_the_first_alone() -> None:
     assert decode_frames(frames, len(records)) == records
 
 
-def test_frames_cut_or_flipped_anywhere_are_refused() -> None:
+def test_truncated_or_flipped_frames_are_rejected() -> None:
     records = b"".join(b"%d\n" % n for n in range(20_000))
     frames = FrameWriter().encode(records)
     for length in (*range(0, len(frames), 97), *range(len(frames) - 8, len(frames))):
@@ -96,13 +96,13 @@ def test_frames_cut_or_flipped_anywhere_are_refused() -> None:
 
 
 @pytest.mark.parametrize("by", [-1, 1])
-def test_frames_of_another_size_than_was_said_are_refused(by: int) -> None:
+def test_frames_of_an_unexpected_size_are_rejected(by: int) -> None:
     records = b"".join(b"%d\n" % n for n in range(20_000))
     with pytest.raises(ValueError, match="expected"):
         decode_frames(FrameWriter().encode(records), len(records) + by)
 
 
-def test_a_frame_that_claims_more_than_was_said_is_not_decompressed() -> None:
+def test_frame_with_an_oversized_claim_is_not_decompressed() -> None:
     """2**60 bytes, says its header: nobody makes room for them."""
     frame = zstandard.ZstdCompressor(write_checksum=True).compress(b"x" * 70_000)
     header = frame[:4] + bytes([0b11100100]) + (2**60).to_bytes(8, "little")
@@ -110,7 +110,7 @@ def test_a_frame_that_claims_more_than_was_said_is_not_decompressed() -> None:
         decode_frames(header + frame[zstandard.frame_header_size(frame) :], 70_000)
 
 
-def test_frames_without_a_checksum_or_their_size_are_refused() -> None:
+def test_frames_without_checksum_or_size_are_rejected() -> None:
     """Whether they are sound nobody could tell."""
     for compressor in (
         zstandard.ZstdCompressor(write_checksum=False),
@@ -120,7 +120,7 @@ def test_frames_without_a_checksum_or_their_size_are_refused() -> None:
             decode_frames(compressor.compress(b"x\n"), 2)
 
 
-def test_a_frame_that_is_damaged_spoils_none_before_it_and_none_that_is_passed_over() -> None:
+def test_damaged_frame_affects_no_earlier_or_skipped_frame() -> None:
     records = b"".join(b"%06d %s\n" % (n, b"x" * (n % 90)) for n in range(3000))
     frames = bytearray(FrameWriter().encode(records))
     frames[-1] ^= 1
@@ -137,27 +137,27 @@ def test_a_frame_that_is_damaged_spoils_none_before_it_and_none_that_is_passed_o
 
 
 @given(LINES, st.data())
-def test_a_range_is_what_a_slice_of_all_would_be(lines: list[bytes], data: st.DataObject) -> None:
+def test_decoded_range_matches_a_slice(lines: list[bytes], data: st.DataObject) -> None:
     records = b"".join(lines)
     start = data.draw(st.integers(0, len(records)))
     end = data.draw(st.integers(start, len(records)))
     assert decode_range(FrameWriter().encode(records), len(records), start, end) == records[start:end]
 
 
-def test_incompressible_and_uniform_bytes_are_framed_as_well() -> None:
+def test_incompressible_and_uniform_bytes_are_framed() -> None:
     """Other kinds of blocks: raw ones, and one byte that is repeated."""
     for records in (random.Random(1).randbytes(400_000), b"\n" * 400_000, b"x" * 400_000, b""):
         assert decode_frames(FrameWriter().encode(records), len(records)) == records
 
 
 @given(LINES, st.integers(1, 50_000))
-def test_frames_do_not_tell_in_which_blocks_the_records_came(lines: list[bytes], step: int) -> None:
+def test_frames_do_not_depend_on_the_input_blocks(lines: list[bytes], step: int) -> None:
     records = b"".join(lines)
     blocks = [records[at : at + step] for at in range(0, len(records), step)]
     assert b"".join(FrameWriter().iter_encode(blocks)) == FrameWriter().encode(records)
 
 
-def test_no_more_than_a_frame_and_an_item_are_held() -> None:
+def test_framing_memory_is_bounded() -> None:
     """Of a shard of 2 MB, both ways."""
     item = b"".join(b"%06d %s\n" % (n, b"x" * 100) for n in range(10))
     items = 2_000_000 // len(item)
@@ -185,7 +185,7 @@ def test_zstdcat_reads_frames(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=20), st.integers(1, 40))
-def test_messages_survive_any_cutting_of_the_stream(epochs: list[int], piece: int) -> None:
+def test_messages_survive_any_splitting_of_the_stream(epochs: list[int], piece: int) -> None:
     unit = Unit(shard=ShardId("0123abcd"), start=1, end=9, tasks=("parse",))
     sent = [messages.Assign(unit=unit, epoch=epoch) for epoch in epochs]
     stream = b"".join(map(messages.encode_message, sent))
@@ -194,12 +194,12 @@ def test_messages_survive_any_cutting_of_the_stream(epochs: list[int], piece: in
     assert [messages.decode_to_worker(body) for body in bodies] == sent
 
 
-def test_every_message_survives_a_round_trip() -> None:
+def test_message_round_trips() -> None:
     said = messages.Hello(version=1, holder=HolderId("0" * 32))
     assert messages.decode_from_worker(messages.encode_message(said)[4:]) == said
 
 
-def test_an_absurd_length_is_refused() -> None:
+def test_oversized_message_length_is_rejected() -> None:
     with pytest.raises(ValueError, match="bytes"):
         list(messages.MessageBuffer().feed(b"\xff\xff\xff\xff"))
 

@@ -35,28 +35,28 @@ def _lines(said: list[Record]) -> bytes:
     return b"".join(msgspec.json.encode(record) + b"\n" for record in said)
 
 
-def _one_by_one(lines: bytes, asked: RecordFilter, field: str) -> Groups:
+def _group_individually(lines: bytes, asked: RecordFilter, field: str) -> Groups:
     every = ((record, 1) for record in decode_records(lines) if asked.matches(record))
     return group_records(every, field, NO_LANGUAGES)
 
 
 @given(said=st.lists(records(), max_size=8), asked=filters, field=st.sampled_from(FIELDS))
-def test_tallied_records_are_as_many_as_there_are(said: list[Record], asked: RecordFilter, field: str) -> None:
+def test_tallied_counts_match_the_records(said: list[Record], asked: RecordFilter, field: str) -> None:
     try:
         asked.check()
     except InvalidInput:
         return
     lines = _lines(said)
     tallied = asked.iter_tallied([lines], tally_of(asked.fields_needed((field,))))
-    assert group_records(tallied, field, NO_LANGUAGES) == _one_by_one(lines, asked, field)
+    assert group_records(tallied, field, NO_LANGUAGES) == _group_individually(lines, asked, field)
 
 
 @given(said=st.lists(records(), max_size=8), asked=of_counts, field=st.sampled_from(FIELDS[:5]))
-def test_what_counts_tell_is_true(said: list[Record], asked: RecordFilter, field: str) -> None:
+def test_counts_from_shard_totals_match_the_records(said: list[Record], asked: RecordFilter, field: str) -> None:
     lines = _lines(said)
     told = tell(asked, field, count_lines(lines))
     if told is not None:
-        found = _one_by_one(lines, asked, field)
+        found = _group_individually(lines, asked, field)
         assert {value: number for value, number in told.counts.items() if number} == dict(found.counts)
         assert told.absent == found.absent
 
@@ -84,11 +84,11 @@ FINDINGS = b'{"kind":"diagnostic","severity":"error","code":"a"}\n{"kind":"diagn
         (RecordFilter(kinds=("symbol",), where="line > 1"), "kind", False),
     ],
 )
-def test_counts_tell_what_they_know(asked: RecordFilter, field: str, is_told: bool) -> None:
+def test_shard_totals_answer_only_determined_questions(asked: RecordFilter, field: str, is_told: bool) -> None:
     assert (tell(asked, field, count_lines(FINDINGS)) is not None) is is_told
 
 
-def test_no_shard_is_read_whose_counts_tell_it(tmp_path: Path) -> None:
+def test_shards_are_not_read_if_their_totals_suffice(tmp_path: Path) -> None:
     """What holds one of two severities of one of two codes is known of each."""
     store = make_store(tmp_path)
     mixed = [diagnostic("a", "error"), diagnostic("b", "hint"), diagnostic("a", "hint"), diagnostic("b", "error")]

@@ -19,20 +19,20 @@ from tests.index.batches import make_saying, make_store
 _FILES = st.sampled_from("abcdefgh")
 
 
-def _importers(imports: list[FileImport]) -> Callable[[Sequence[str]], Mapping[str, list[FileImport]]]:
+def _importers_of(imports: list[FileImport]) -> Callable[[Sequence[str]], Mapping[str, list[FileImport]]]:
     return lambda targets: {target: [each for each in imports if each.target == target] for target in targets}
 
 
-def test_dependents_come_nearest_first_and_once_even_in_a_cycle() -> None:
+def test_dependents_are_ordered_by_distance_without_repetition() -> None:
     pairs = ["b a 9", "b a 2", "c b 1", "a c 1", "d a 1", "d c 5", "e x 1"]
     imports = [FileImport(each[0], each[2], int(each[4:]), "exact") for each in pairs]
-    found = [(each.path, each.distance, each.imports, each.line) for each in impact(_importers(imports), "a")]
+    found = [(each.path, each.distance, each.imports, each.line) for each in impact(_importers_of(imports), "a")]
     assert found == [("b", 1, "a", 2), ("d", 1, "a", 1), ("c", 2, "b", 1)]
-    assert impact(_importers(imports), "e") == []
-    assert [each.path for each in impact(_importers(imports), "a", 1)] == ["b", "d"]
+    assert impact(_importers_of(imports), "e") == []
+    assert [each.path for each in impact(_importers_of(imports), "a", 1)] == ["b", "d"]
 
 
-def test_cycles_are_told_with_the_shortest_way_back_and_without_what_is_not_sure() -> None:
+def test_cycles_have_a_shortest_path_and_exclude_uncertain_imports() -> None:
     pairs = ["a b", "b c", "c a", "c d", "d c", "d b", "e e", "f g", "g f", "h a"]
     imports = [FileImport(each[0], each[2], 1, "exact") for each in pairs] + [FileImport("a", "h", 2, "name")]
     assert [(cycle.files, cycle.shortest) for cycle in cycles(imports)] == [
@@ -42,7 +42,7 @@ def test_cycles_are_told_with_the_shortest_way_back_and_without_what_is_not_sure
     assert cycles([]) == []
 
 
-def test_import_to_cut_leaves_the_fewest_files_in_cycles_then_takes_the_fewest_lines() -> None:
+def test_suggested_cut_minimizes_the_files_left_in_cycles() -> None:
     pairs = ["a b 3", "a b 2", "b a 9", "b c 1", "c d 1", "d b 4", "b a 8", "b a 7"]
     imports = [FileImport(each[0], each[2], int(each[4:]), "exact") for each in pairs]
     (found,) = cycles(imports)
@@ -58,14 +58,14 @@ def test_import_to_cut_leaves_the_fewest_files_in_cycles_then_takes_the_fewest_l
     "closing",
     [FileImport("b", "a", 1, "exact", type_only=True), FileImport("b", "a", 1, "exact", deferred=True)],
 )
-def test_imports_that_no_loading_executes_close_no_cycle_unless_everything_is_asked(closing: FileImport) -> None:
+def test_deferred_imports_close_no_cycle_unless_everything_is_included(closing: FileImport) -> None:
     imports = [FileImport("a", "b", 1, "exact"), closing]
     assert cycles(imports) == []
     assert [cycle.files for cycle in cycles(imports, everything=True)] == [("a", "b")]
     assert [cycle.files for cycle in cycles([*imports, FileImport("b", "a", 2, "exact")])] == [("a", "b")]
 
 
-def test_modules_of_rust_are_no_cycle_unless_everything_is_asked() -> None:
+def test_rust_modules_form_no_cycle_unless_everything_is_included() -> None:
     imports = [FileImport("lib.rs", "a.rs", 1, "exact"), FileImport("a.rs", "lib.rs", 1, "exact")]
     assert cycles(imports) == []
     assert len(cycles(imports, everything=True)) == 1
@@ -80,7 +80,7 @@ def test_dependents_are_the_transitive_closure(pairs: list[tuple[str, str]], ask
         reached = {source for source, target in pairs if distances.get(target) == steps - 1}
         distances.update({source: steps for source in reached if source not in distances})
     del distances[asked]
-    found = impact(_importers(imports), asked)
+    found = impact(_importers_of(imports), asked)
     assert {each.path: each.distance for each in found} == distances
     assert [(each.distance, each.path) for each in found] == sorted((steps, path) for path, steps in distances.items())
     for each in found:
@@ -88,7 +88,7 @@ def test_dependents_are_the_transitive_closure(pairs: list[tuple[str, str]], ask
         assert distances.get(each.imports, 0) == each.distance - 1
 
 
-def test_importers_are_looked_up_where_there_is_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_importers_are_the_same_with_and_without_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same with it and without, be they few or more than are looked up one by one; less is read for few."""
     monkeypatch.setattr("codebatch.query.answers.dependencies._TASK", "symbols")
     chance = random.Random(0)
@@ -112,7 +112,7 @@ def test_importers_are_looked_up_where_there_is_an_index(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("resolution", ["exact", "external"])
-def test_imports_between_some_files_are_those_of_all_that_lie_there(
+def test_imports_between_files_match_the_full_list(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resolution: Resolution
 ) -> None:
     monkeypatch.setattr("codebatch.query.answers.dependencies._TASK", "symbols")

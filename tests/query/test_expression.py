@@ -53,13 +53,13 @@ def holds(text: str, record: JsonRecord) -> bool:
         ("encoding == None and encoding != 'utf-8'", FILE),
     ],
 )
-def test_a_condition_holds(text: str, record: JsonRecord) -> None:
+def test_condition_matches_a_record(text: str, record: JsonRecord) -> None:
     assert holds(text, record)
     assert not holds(f"not ({text})", record)
 
 
 @pytest.mark.parametrize("operator", ["<", "<=", ">", ">=", "in", "not in"])
-def test_no_comparison_with_what_is_absent_or_has_no_order_is_true(operator: str) -> None:
+def test_comparison_with_an_absent_or_unordered_value_is_false(operator: str) -> None:
     for pair in (f"lines {operator} 3", f"3 {operator} lines", f"lines {operator} lines", f"class_ {operator} 3"):
         assert not holds(pair, FILE), pair
     assert not holds(f"lines {operator} (None, 3)", FILE)
@@ -114,7 +114,7 @@ def test_no_comparison_with_what_is_absent_or_has_no_order_is_true(operator: str
     ],
     ids=lambda text: ascii(text[:20]),
 )
-def test_what_is_no_condition_is_refused_soon(text: str) -> None:
+def test_invalid_condition_is_rejected_quickly(text: str) -> None:
     begun = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -123,7 +123,7 @@ def test_what_is_no_condition_is_refused_soon(text: str) -> None:
     assert time.process_time() - begun < 2.0
 
 
-def test_a_condition_may_be_as_deep_and_as_long_as_its_bounds() -> None:
+def test_condition_may_reach_its_limits_of_depth_and_length() -> None:
     deep = "not " * EXPRESSION_DEPTH_MAX + "value"
     assert holds(deep, METRIC)
     with pytest.raises(InvalidInput, match="more than 50 levels"):
@@ -133,7 +133,7 @@ def test_a_condition_may_be_as_deep_and_as_long_as_its_bounds() -> None:
     assert holds(many, METRIC)
 
 
-def test_a_field_that_there_is_not_is_met_with_the_one_that_was_meant() -> None:
+def test_unknown_field_has_a_suggestion() -> None:
     with pytest.raises(InvalidInput, match="unknown field 'valeu'") as refused:
         RecordFilter(kinds=("metric",), where="valeu > 3").check()
     assert refused.value.hint == "did you mean 'value'?"
@@ -165,14 +165,14 @@ def test_a_field_that_there_is_not_is_met_with_the_one_that_was_meant() -> None:
         ("1 == 'a'", "no record can match", "one side must be a field"),
     ],
 )
-def test_a_comparison_that_no_record_can_decide_is_refused(text: str, told: str, hint: str) -> None:
+def test_undecidable_comparison_is_rejected(text: str, told: str, hint: str) -> None:
     with pytest.raises(InvalidInput, match=told) as refused:
         RecordFilter(where=text).check()
     assert str(refused.value.hint).startswith(hint)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_comparison_that_a_record_can_decide_is_refused(kind: str) -> None:
+def test_decidable_comparison_is_accepted(kind: str) -> None:
     examples = {"text": "'x'", "number": "1", "row": "['x']"}
     for field, values in values_of_fields([kind]).items():
         name = "class_" if field == "class" else field
@@ -184,7 +184,7 @@ def test_no_comparison_that_a_record_can_decide_is_refused(kind: str) -> None:
                 RecordFilter(kinds=(kind,), where=f"{name} in ({example}, None)").check()
 
 
-def test_a_filter_asks_for_what_its_condition_needs() -> None:
+def test_filter_requires_only_data_that_its_condition_needs() -> None:
     assert RecordFilter(where="lang == 'c'").needs_languages()
     assert not RecordFilter(where="lang == 'c'", kinds=("file",)).needs_languages()
     assert not RecordFilter(where="path == 'lang'").needs_languages()
@@ -206,7 +206,7 @@ _CONDITIONS = st.recursive(
 
 
 @given(_CONDITIONS)
-def test_a_condition_holds_as_python_would_have_it(text: str) -> None:
+def test_condition_matches_python_semantics(text: str) -> None:
     """But for what has no order, where Python raises, and a comparison is false."""
     values = {"line": 3, "value": 12, "symbol": "A.f", "lines": None}
     found = compile_expression(text, values).holds(lambda field: values[field])
@@ -217,6 +217,6 @@ def test_a_condition_holds_as_python_would_have_it(text: str) -> None:
 
 
 @given(st.text(max_size=40) | st.text(alphabet="valuepath()[]'\"\\ .,=<>!not in*-+9", max_size=60))
-def test_no_text_does_anything_but_hold_or_be_refused(text: str) -> None:
+def test_arbitrary_condition_is_evaluated_or_rejected(text: str) -> None:
     with contextlib.suppress(InvalidInput):
         holds(text, METRIC)

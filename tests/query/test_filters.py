@@ -56,9 +56,7 @@ LANGUAGES: Languages = {("src/b.py", None): "python", ("src/a.py", None): "rust"
         (RecordFilter(kinds=("diagnostic",), path="b.p"), []),
     ],
 )
-def test_a_record_passes_where_every_field_that_is_asked_for_fits(
-    asked: RecordFilter, passed: list[JsonRecord]
-) -> None:
+def test_filter_matches_records_by_every_field(asked: RecordFilter, passed: list[JsonRecord]) -> None:
     assert [record for record in RECORDS if asked.matches(record, LANGUAGES)] == passed
 
 
@@ -86,11 +84,11 @@ COUNTS = Counts(kinds={"diagnostic": 2, "file": 1, "symbol": 0}, diagnostics={"e
         (RecordFilter(path="nowhere"), True),
     ],
 )
-def test_a_shard_is_read_where_its_counts_leave_room_for_an_answer(asked: RecordFilter, may: bool) -> None:
+def test_shard_is_read_if_its_counts_allow_a_match(asked: RecordFilter, may: bool) -> None:
     assert asked.may_match(COUNTS) is may
 
 
-def test_nothing_is_in_a_shard_without_records() -> None:
+def test_empty_shard_matches_nothing() -> None:
     assert not RecordFilter().may_match(Counts())
 
 
@@ -98,7 +96,7 @@ def _line(record: JsonRecord) -> bytes:
     return json.dumps(record, separators=(",", ":")).encode() + b"\n"
 
 
-def test_what_is_asked_for_is_found_in_order_across_blocks() -> None:
+def test_matching_records_are_found_in_order_across_blocks() -> None:
     blocks = [_line(FINDING) + _line(NAMELESS), b"", _line(SYMBOL)]
     assert list(RecordFilter().iter_matching(blocks)) == [FINDING, NAMELESS, SYMBOL]
     assert list(RecordFilter(kinds=("symbol", "diagnostic")).iter_matching(blocks)) == [FINDING, SYMBOL]
@@ -118,7 +116,7 @@ def test_lines_of_another_kind_are_not_decoded() -> None:
         RecordFilter(symbol_types=("klass",)),
     ],
 )
-def test_a_kind_or_severity_that_does_not_exist_is_refused(asked: RecordFilter) -> None:
+def test_unknown_kind_or_severity_is_rejected(asked: RecordFilter) -> None:
     with pytest.raises(InvalidInput, match="unknown"):
         asked.check()
     sound = RecordFilter(kinds=("symbol",), severities=("error",))
@@ -151,14 +149,14 @@ def test_a_kind_or_severity_that_does_not_exist_is_refused(asked: RecordFilter) 
         ("", ["a.py", "src/b.py", "src/sub/c.py", "caf\udce9", "a\x1b"]),
     ],
 )
-def test_a_path_is_asked_for_by_a_pattern_or_by_a_part(wanted: str, passed: list[str]) -> None:
+def test_path_filter_matches_by_pattern_or_substring(wanted: str, passed: list[str]) -> None:
     """What a directory matches is asked for with all below it; parts ignore case, patterns do not."""
     paths = PathFilter(wanted)
     every = ("a.py", "src/b.py", "src/sub/c.py", "caf\udce9", "a\x1b")
     assert [path for path in every if paths.matches(os.fsencode(path))] == passed
 
 
-def test_of_several_texts_any_asks_for_a_path() -> None:
+def test_path_filter_matches_any_of_several_texts() -> None:
     every = ("a.py", "src/b.py", "src/sub/c.py")
     several = PathFilter(("/src/sub", "*.py/", "A.P"))
     assert [path for path in every if several.matches(os.fsencode(path))] == ["a.py", "src/sub/c.py"]
@@ -170,7 +168,7 @@ def test_of_several_texts_any_asks_for_a_path() -> None:
     st.binary(min_size=1, max_size=8).filter(lambda path: not {0, ord("/")} & set(path)),
     st.sampled_from([b"", b"/x", b"x", b"/*"]),
 )
-def test_the_text_of_a_path_asks_for_it_and_what_is_below(path: bytes, behind: bytes) -> None:
+def test_literal_path_filter_matches_the_path_and_its_descendants(path: bytes, behind: bytes) -> None:
     paths = PathFilter(text_of_path(path))
     assert paths.matches(path + behind) == (not behind or behind.startswith(b"/"))
     assert not paths.matches(path + b"-/" + path)
@@ -185,7 +183,7 @@ def test_a_record_without_a_path_is_damage(record: JsonRecord) -> None:
 
 
 @pytest.mark.parametrize("wanted", ["[", "a[", "!*.py"])
-def test_a_pattern_that_can_match_nothing_is_refused(wanted: str) -> None:
+def test_impossible_path_pattern_is_rejected(wanted: str) -> None:
     with pytest.raises(InvalidInput, match="pattern"):
         RecordFilter(path=wanted).check()
 
@@ -198,12 +196,12 @@ def test_a_pattern_that_can_match_nothing_is_refused(wanted: str) -> None:
         RecordFilter(targets=("x",), metrics=("lines",)),
     ],
 )
-def test_what_no_record_can_have_is_refused(asked: RecordFilter) -> None:
+def test_impossible_filter_is_rejected(asked: RecordFilter) -> None:
     with pytest.raises(InvalidInput, match="no record"):
         asked.check().refuse_impossible()
 
 
-def test_the_kinds_that_are_asked_for_follow_from_what_they_alone_have() -> None:
+def test_named_kinds_follow_from_kind_specific_filters() -> None:
     assert RecordFilter().named_kinds == RecordFilter(path="a", languages=("c",)).named_kinds == ()
     assert RecordFilter(names=("f",)).named_kinds == ("symbol",)
     assert RecordFilter(kinds=("edge", "file")).named_kinds == ("file", "edge")
@@ -219,5 +217,5 @@ def test_the_kinds_that_are_asked_for_follow_from_what_they_alone_have() -> None
         (RecordFilter(languages=("c",), kinds=("failure",)), True),
     ],
 )
-def test_failures_are_told_where_they_are_asked_for(asked: RecordFilter, does: bool) -> None:
+def test_filter_includes_failures_if_requested(asked: RecordFilter, does: bool) -> None:
     assert asked.tells_failures is does

@@ -14,7 +14,7 @@ from tests.query.generated import filters, records
 
 
 @given(said=st.lists(st.lists(records(), max_size=6), max_size=3), asked=filters)
-def test_what_is_found_is_what_is_found_among_all(said: list[list[Record]], asked: RecordFilter) -> None:
+def test_prefiltered_search_matches_a_full_search(said: list[list[Record]], asked: RecordFilter) -> None:
     try:
         asked.check()
     except InvalidInput:
@@ -24,7 +24,7 @@ def test_what_is_found_is_what_is_found_among_all(said: list[list[Record]], aske
     assert list(asked.iter_matching(blocks)) == [record for record in every if asked.matches(record)]
 
 
-def test_a_star_alone_stands_for_any_target() -> None:
+def test_star_matches_any_target() -> None:
     block = b'{"kind":"edge","path":"a","target":"f"}\n{"kind":"edge","path":"a","target":""}\n'
     assert len(list(RecordFilter(targets=("*",)).iter_matching([block]))) == 2
 
@@ -35,7 +35,7 @@ def test_a_path_that_is_not_utf_8_is_found_by_its_directory() -> None:
         assert len(list(RecordFilter(path=path).iter_matching([block]))) == 1
 
 
-def test_what_is_no_record_is_told_where_it_is_met() -> None:
+def test_invalid_record_is_reported_when_it_is_read() -> None:
     blocks = [b'{"kind":"symbol","name":"f"}\n', b'{"kind":"symbol","name":"g"\n']
     assert len(list(RecordFilter(names=("f",)).iter_matching(blocks))) == 1
     for asked in (RecordFilter(), RecordFilter(names=("g",))):
@@ -59,6 +59,6 @@ def test_what_is_no_record_is_told_where_it_is_met() -> None:
         RecordFilter(where="line > 3 and name == 'f'"),
     ],
 )
-def test_lines_that_cannot_be_asked_for_are_not_decoded(asked: RecordFilter) -> None:
+def test_irrelevant_lines_are_not_decoded(asked: RecordFilter) -> None:
     no_json = b'{"kind":"file","path":"a","lang":"g"\n{"kind":"symbol","path":"a","name":"n","code":"c","metric":"m"\n'
     assert list(asked.iter_matching([no_json])) == []

@@ -90,7 +90,7 @@ def _answer(records: BatchRecords, asked: RecordFilter) -> bytes:
     return msgspec.json.encode([[*records.iter_records(task, asked)] for task in records.task_names])
 
 
-def _notes(store: StoreDir, batch: BatchDir, asked: RecordFilter = SYMBOLS) -> list[str]:
+def _notes_of_answer(store: StoreDir, batch: BatchDir, asked: RecordFilter = SYMBOLS) -> list[str]:
     """What is said beside an answer, which is right."""
     notes: list[str] = []
     assert _answer(BatchRecords(store, batch, notes.append), asked) == _answer(BatchRecords(store, batch), asked)
@@ -131,18 +131,18 @@ def _some_records(seed: str) -> list[Record]:
 @given(asked=filters | conditions | targets | metrics)
 def test_answers_are_the_same_with_an_index(pair: tuple[StoreDir, list[BatchDir]], asked: RecordFilter) -> None:
     store, batches = pair
-    assert [_notes(store, batch, asked) for batch in batches] == [[], [], [], []]
+    assert [_notes_of_answer(store, batch, asked) for batch in batches] == [[], [], [], []]
 
 
-def _made(tmp_path: Path, items: Sequence[Sequence[Record]]) -> tuple[StoreDir, BatchDir]:
+def _make_indexed_batch(tmp_path: Path, items: Sequence[Sequence[Record]]) -> tuple[StoreDir, BatchDir]:
     store = make_store(tmp_path)
     batch = make_saying(store, len(items), {"symbols": items})
     build_index(store, batch)
     return store, batch
 
 
-def test_only_shards_that_hold_it_are_read(tmp_path: Path) -> None:
-    store, batch = _made(tmp_path, [[symbol("f")], [], [], [symbol("g")], [], []])
+def test_index_restricts_reading_to_matching_shards(tmp_path: Path) -> None:
+    store, batch = _make_indexed_batch(tmp_path, [[symbol("f")], [], [], [symbol("g")], [], []])
     (other,) = batch.root.glob("outputs/*/symbols/000001-*")
     other.write_bytes(b"")
     assert b'"name":"f"' in _answer(BatchRecords(store, batch, pytest.fail), SYMBOLS)
@@ -150,10 +150,10 @@ def test_only_shards_that_hold_it_are_read(tmp_path: Path) -> None:
         _answer(BatchRecords(store, batch), SYMBOLS)
 
 
-def test_only_frames_that_hold_it_are_read(tmp_path: Path) -> None:
+def test_index_restricts_reading_to_matching_frames(tmp_path: Path) -> None:
     """Some hundred records an item fill more than a frame each; of the three, the middle one's frames are damaged."""
     many = [[symbol(f"{name}{number}") for number in range(600)] for name in "abc"]
-    store, batch = _made(tmp_path, many)
+    store, batch = _make_indexed_batch(tmp_path, many)
     (path,) = batch.root.glob("outputs/*/symbols/000000-*")
     records = BatchRecords(store, batch, pytest.fail)
     assert _answer(records, RecordFilter(names=("b599",))).count(b'"b599"') == 2, "name and qualified name"
@@ -166,31 +166,31 @@ def test_only_frames_that_hold_it_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [BASE, "index.json"])
-def test_an_index_that_is_damaged_is_told_of_once_and_all_is_read(tmp_path: Path, name: str) -> None:
-    store, batch = _made(tmp_path, [[symbol("f")], [], [symbol("f")]])
+def test_damaged_index_is_reported_once_and_not_used(tmp_path: Path, name: str) -> None:
+    store, batch = _make_indexed_batch(tmp_path, [[symbol("f")], [], [symbol("f")]])
     path = store.root / "indexes" / batch.id / "1" / name
     data = path.read_bytes()
     for at in [*range(0, len(data), 40), None]:
         path.write_bytes(b"" if at is None else data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
-        (note,) = _notes(store, batch)
+        (note,) = _notes_of_answer(store, batch)
         assert note.startswith("reading all results, because the index cannot be used: ")
         assert "codebatch index build --rebuild" in note
     build_index(store, batch)
-    assert _notes(store, batch) == []
+    assert _notes_of_answer(store, batch) == []
 
 
-def test_an_index_of_other_terms_is_as_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, batch = _made(tmp_path, [[symbol("f")], [], [symbol("f")]])
+def test_index_with_another_terms_version_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, batch = _make_indexed_batch(tmp_path, [[symbol("f")], [], [symbol("f")]])
     monkeypatch.setattr("codebatch.index.generations.TERMS_VERSION", TERMS_VERSION + 1)
-    assert _notes(store, batch) == []
+    assert _notes_of_answer(store, batch) == []
 
 
-def test_something_else_in_the_place_of_an_index_is_told(tmp_path: Path) -> None:
-    store, batch = _made(tmp_path, [[symbol("f")], [], [symbol("f")]])
+def test_link_in_place_of_an_index_is_reported(tmp_path: Path) -> None:
+    store, batch = _make_indexed_batch(tmp_path, [[symbol("f")], [], [symbol("f")]])
     place = store.root / "indexes" / batch.id
     place.rename(tmp_path / "elsewhere")
     place.symlink_to(tmp_path / "elsewhere")
-    (note,) = _notes(open_store(store.root), batch)
+    (note,) = _notes_of_answer(open_store(store.root), batch)
     assert note.startswith("reading all results, because the index cannot be used: ")
     assert "remove" not in note, "the store is none the worse for it"
 
@@ -211,7 +211,7 @@ def test_something_else_in_the_place_of_an_index_is_told(tmp_path: Path) -> None
         RecordFilter(where="("),
     ],
 )
-def test_a_filter_that_implies_no_term_asks_no_index(asked: RecordFilter) -> None:
+def test_filter_without_terms_uses_no_index(asked: RecordFilter) -> None:
     assert lookups_of(asked) == ()
 
 
@@ -227,14 +227,14 @@ def test_a_filter_that_implies_no_term_asks_no_index(asked: RecordFilter) -> Non
         (RecordFilter(where="metric == 'm' and value == 9"), [5]),
     ],
 )
-def test_what_a_filter_implies_narrows(
+def test_filter_terms_narrow_the_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: RecordFilter, found: list[int]
 ) -> None:
     frame_lines(monkeypatch)
     said: list[list[Record]] = [
         [symbol("f")], [diagnostic("E1")], [calls("a.f")], [depends("a/b.py")], [metric("m", 8)], [metric("m", 9)],
     ]  # fmt: skip
-    store, batch = _made(tmp_path, said)
+    store, batch = _make_indexed_batch(tmp_path, said)
     index, outputs = open_index(store, batch.id), current_outputs(batch)
     assert index is not None
     assert outputs is not None

@@ -12,10 +12,10 @@ from codebatch.query.filters.paths import PathFilter
     ("wanted", "reason"),
     [("./src/*.py", "no path has a component '.'"), ("[a", "it is malformed"), ("{a,b}/*", "braces are not expanded")],
 )
-def test_a_pattern_that_can_match_nothing_is_refused(wanted: str, reason: str) -> None:
+def test_impossible_pattern_is_rejected(wanted: str, reason: str) -> None:
     with pytest.raises(InvalidInput, match=f"matches no path: {reason}"):
         PathFilter(wanted)
 
 
-def test_a_name_with_a_hash_is_no_comment() -> None:
+def test_hash_in_a_pattern_is_no_comment() -> None:
     assert PathFilter("#*#").matches(b"a/#b#")

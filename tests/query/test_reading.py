@@ -39,13 +39,13 @@ def records(tmp_path: Path) -> BatchRecords:
     return BatchRecords(store, batch, pytest.fail)
 
 
-def test_an_index_leaves_out_shards_and_frames(records: BatchRecords) -> None:
+def test_reading_counts_shards_and_frames_that_the_index_omits(records: BatchRecords) -> None:
     assert len(list(records.iter_records("symbols", RecordFilter(names=("f",))))) == 1
     assert records.reading == Reading(shards=3, told_by_counts=1, shards_read=1, shards_read_in_part=1, matched=1)
     assert records.reading.left_out_by_index == 1
 
 
-def test_what_no_index_knows_is_read_whole(records: BatchRecords) -> None:
+def test_reading_counts_whole_shards_without_an_index(records: BatchRecords) -> None:
     assert len(list(records.iter_by_path(TASKS, RecordFilter(kinds=("symbol",))))) == 3
     assert records.reading == Reading(shards=3, told_by_counts=1, shards_read=2, matched=3)
     read = records.source.frames_read
@@ -55,13 +55,13 @@ def test_what_no_index_knows_is_read_whole(records: BatchRecords) -> None:
     assert read.record_bytes > 4 * SYMBOL_BYTES, "an item is read with all of its frame"
 
 
-def test_counts_read_what_their_shards_do_not_tell(records: BatchRecords) -> None:
+def test_grouped_counts_read_only_undetermined_shards(records: BatchRecords) -> None:
     assert count_records(records, TASKS, RecordFilter(codes=("c",)), "code").total == 2
     assert records.reading == Reading(shards=3, told_by_counts=3, matched=2)
     assert count_records(records, TASKS, RecordFilter(codes=("c",)), "line").total == 2
     assert records.reading.shards_read == 2
 
 
-def test_one_item_is_read_alone(records: BatchRecords) -> None:
+def test_reading_of_a_single_item_is_counted(records: BatchRecords) -> None:
     assert records.item_records("symbols", 0)
     assert records.reading == Reading(shards=1, shards_read=1, shards_read_in_part=1)

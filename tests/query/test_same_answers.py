@@ -210,7 +210,7 @@ def _answered(batch: Batch, method: str, arguments: Mapping[str, object]) -> byt
 
 @settings(max_examples=QUESTIONS, deadline=None, database=None, phases=[Phase.generate])
 @given(chance=st.randoms(use_true_random=True))
-def test_answers_are_the_same_whoever_worked_and_whatever_the_index(batches: Batches, chance: random.Random) -> None:
+def test_answers_are_the_same_for_any_workers_and_any_index(batches: Batches, chance: random.Random) -> None:
     method, arguments = Asker(batches.rows, chance).ask()
     for state in batches.states:
         answers = []

@@ -19,7 +19,7 @@ _VALUES = st.lists(st.integers(0, 3) | st.sampled_from(["a", "b"]) | st.none())
 
 
 @given(_VALUES, st.booleans(), st.integers(0, 4), st.none() | st.integers(1, 4))
-def test_a_part_of_what_is_sorted_is_that_part_of_all(
+def test_sorted_slice_matches_the_slice_of_all_records(
     values: list[int | str | None], is_down: bool, offset: int, limit: int | None
 ) -> None:
     """What is absent is last either way, and ties stay as they were."""
@@ -32,19 +32,19 @@ def test_a_part_of_what_is_sorted_is_that_part_of_all(
     assert list(shape.arrange(iter(records), NO_LANGUAGES)) == ordered[offset:end]
 
 
-def test_the_gravest_come_first_by_severity() -> None:
+def test_severity_sorts_the_most_severe_first() -> None:
     records: list[JsonRecord] = [{"kind": "diagnostic", "severity": each} for each in ("hint", "error", "info")]
     ordered = Shape(sort="severity").arrange(records, NO_LANGUAGES)
     assert [record["severity"] for record in ordered] == ["error", "info", "hint"]
 
 
-def test_no_more_is_read_than_is_wanted_where_the_order_stays() -> None:
+def test_unsorted_slice_reads_no_more_than_needed() -> None:
     records = iter(_records([1, 2, 3, 4]))
     assert [record["lines"] for record in Shape(offset=1, limit=1).arrange(records, NO_LANGUAGES)] == [2]
     assert len(list(records)) == 2
 
 
-def test_numbers_may_be_greater_than_any_answer() -> None:
+def test_limits_may_exceed_any_answer() -> None:
     for sort in ("", "lines", "-lines"):
         assert len(list(Shape(limit=1 << 80, sort=sort).arrange(_records([1, 2]), NO_LANGUAGES))) == 2
         assert list(Shape(offset=1 << 80, limit=1 << 80, sort=sort).arrange(_records([1, 2]), NO_LANGUAGES)) == []
@@ -53,7 +53,7 @@ def test_numbers_may_be_greater_than_any_answer() -> None:
 @pytest.mark.parametrize(
     "shape", [Shape(limit=0), Shape(offset=-1), Shape(sort="nope"), Shape(sort="--lines"), Shape(fields=("lines", ""))]
 )
-def test_a_shape_that_no_answer_has_is_refused(shape: Shape) -> None:
+def test_invalid_shape_is_rejected(shape: Shape) -> None:
     with pytest.raises(InvalidInput):
         shape.check(("file",))
 
@@ -62,7 +62,7 @@ def _each(*values: int | str | None) -> list[tuple[JsonRecord, int]]:
     return [(record, 1) for record in _records([*values])]
 
 
-def test_records_are_counted_by_the_values_of_a_field() -> None:
+def test_records_are_grouped_by_the_values_of_a_field() -> None:
     found = group_records(_each(3, 1, None, 3, 2), "lines", NO_LANGUAGES)
     assert found == Groups((("3", 2), ("1", 1), ("2", 1)), 1)
     assert found.total == 5
@@ -71,11 +71,11 @@ def test_records_are_counted_by_the_values_of_a_field() -> None:
     assert group_records(_each(1), "dir", NO_LANGUAGES) == Groups(((".", 1),), 0)
 
 
-def test_values_are_told_as_text() -> None:
+def test_cell_renders_values_as_text() -> None:
     assert [cell(value) for value in (None, True, 3, "a", ["a", "b"], [])] == ["", "true", "3", "a", "a, b", ""]
 
 
-def test_chosen_fields_keep_a_path_that_is_no_utf8() -> None:
+def test_chosen_fields_preserve_a_non_utf8_path() -> None:
     record: JsonRecord = {"kind": "symbol", "path_b64": "/w==", "name": "f"}
     row = chosen(record, ("name", "path", "dir", "visibility"), NO_LANGUAGES)
     assert row == {"name": "f", "path_b64": "/w==", "dir": ".", "visibility": "public"}

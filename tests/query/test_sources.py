@@ -47,7 +47,7 @@ def batch(tmp_path: Path) -> BatchDir:
     store, _ = create_store(RealFiles(), tmp_path / "store")
     batch = make_batch(store, PATHS, shard_items=2)
     committer = Committer(batch.files, batch.root, new_holder_id())
-    committer.commit(list(_of_files(batch.plan())), epoch=1, round_=1)
+    committer.commit(list(_commit_file_tasks(batch.plan())), epoch=1, round_=1)
     committer.close()
     return batch
 
@@ -56,9 +56,7 @@ def batch(tmp_path: Path) -> BatchDir:
     ("tasks", "files"),
     [(("parse",), 3), (("symbols",), 2), (("parse", "symbols"), 1), (("lint",), 0), (("graph",), 1), ((), 5)],
 )
-def test_files_of_a_running_batch_are_those_at_which_all_has_ended(
-    tmp_path: Path, tasks: tuple[str, ...], files: int
-) -> None:
+def test_files_done_of_a_running_batch_have_all_tasks_done(tmp_path: Path, tasks: tuple[str, ...], files: int) -> None:
     """`lint` needs `symbols`, and `graph`, which is none of a file, both."""
     store, _ = create_store(RealFiles(), tmp_path / "store")
     batch = make_batch(store, PATHS, shard_items=5)
@@ -88,7 +86,7 @@ def _merged(batch: BatchDir) -> RecordSource:
     return find_source(batch, batch.plan)
 
 
-def _of_files(plan: Plan) -> Iterator[EncodedOutcome]:
+def _commit_file_tasks(plan: Plan) -> Iterator[EncodedOutcome]:
     """What the file tasks say, `parse` of the first shard in two pieces."""
     for task in FILE_TASKS:
         for shard in plan.shards:
@@ -113,7 +111,7 @@ def _line(task: str, item: int) -> bytes:
     return b'{"kind":"metric","path":"%s","task":"%s"}\n' % (PATHS[item], task.encode())
 
 
-def _all_told(source: RecordSource) -> dict[str, object]:
+def _describe_source(source: RecordSource) -> dict[str, object]:
     return {
         "tasks": source.task_names,
         "project": source.project_tasks,
@@ -126,17 +124,17 @@ def _all_told(source: RecordSource) -> dict[str, object]:
     }
 
 
-def test_merged_and_unmerged_say_the_same(batch: BatchDir) -> None:
+def test_merged_and_live_sources_agree(batch: BatchDir) -> None:
     merged = _merged(batch)
     assert isinstance(merged, MergedSource)
     unmerged = LiveSource(Outcomes(batch.files, batch.root), batch.plan)
-    assert _all_told(merged) == _all_told(unmerged)
+    assert _describe_source(merged) == _describe_source(unmerged)
     assert [merged.is_done, unmerged.is_done] == [False, False]
     assert merged.tally(("lint", "graph")) == OutcomeCounts(planned=6, results=5, failed=1)
     assert [shard.failed for shard in merged.iter_shards("lint")] == [0, 1, 0]
 
 
-def test_items_are_found_one_by_one(batch: BatchDir) -> None:
+def test_sources_return_single_items(batch: BatchDir) -> None:
     for source in (find_source(batch, batch.plan), _merged(batch)):
         for task in ("parse", "symbols"):
             assert [source.item_lines(task, item) for item in range(5)] == [_line(task, item) for item in range(5)]
@@ -145,7 +143,7 @@ def test_items_are_found_one_by_one(batch: BatchDir) -> None:
         assert after["path"] == "e"
 
 
-def test_what_no_task_has_come_to_is_open(batch: BatchDir) -> None:
+def test_items_without_an_outcome_are_open(batch: BatchDir) -> None:
     for path in (batch.root / "outcomes").glob("*.symbols.r1"):
         if path.name.startswith(batch.plan().shards[1].id):
             path.unlink()
@@ -157,7 +155,7 @@ def test_what_no_task_has_come_to_is_open(batch: BatchDir) -> None:
     assert source.task_names == batch.plan().task_names
 
 
-def test_how_far_tasks_are_is_told_task_by_task(batch: BatchDir) -> None:
+def test_task_states_report_the_progress_of_each_task(batch: BatchDir) -> None:
     store = open_store(RealFiles(), batch.root.parent.parent)
 
     def told(task: str) -> tuple[str, int, int, int, int, int]:
@@ -173,7 +171,7 @@ def test_how_far_tasks_are_is_told_task_by_task(batch: BatchDir) -> None:
     assert told("symbols") == ("running", 3, 0, 5, 2, 3)
 
 
-def test_a_piece_that_nobody_reads_is_not_read(batch: BatchDir) -> None:
+def test_unused_shard_is_not_read(batch: BatchDir) -> None:
     source = _merged(batch)
     for path in batch.root.glob("outputs/*/symbols/*.jsonl.zst"):
         path.write_bytes(b"")

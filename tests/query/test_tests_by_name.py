@@ -12,7 +12,7 @@ from codebatch.query.answers.test_names import is_test_file
     ["test_a.py", "a/tests.py", "a_test.go", "x/a.spec.ts", "a.test-d.tsx", "AIT.java", "a/BTest.kt", "x_spec.rb",
      "crate/tests/it.rs", "__tests__/a.js", "a.bats", "a_unittest.cc"],
 )  # fmt: skip
-def test_what_runners_look_for_is_a_test(path: str) -> None:
+def test_file_names_are_recognized(path: str) -> None:
     assert is_test_file(path.encode())
 
 
@@ -21,5 +21,5 @@ def test_what_runners_look_for_is_a_test(path: str) -> None:
     ["contest.py", "tests/helper.py", "test/utils.js", "latest.go", "src/testing.rs", "a.test.md", "Testament.java",
      "test_data.json", "attest.rb", "tests/deep/it.rs", "\n", ""],
 )  # fmt: skip
-def test_what_is_only_like_one_is_none(path: str) -> None:
+def test_similar_file_names_are_not_tests(path: str) -> None:
     assert not is_test_file(path.encode())

@@ -56,7 +56,7 @@ def opened(directory: Path, *records: Record, strange: tuple[tuple[str, str], ..
     return connection
 
 
-def test_every_kind_has_a_view_with_the_fields_of_its_records_and_their_defaults(tmp_path: Path) -> None:
+def test_views_have_the_fields_of_their_records_with_defaults(tmp_path: Path) -> None:
     metric, edge = (
         Metric(path="a", metric="m", value=3),
         Edge(path="a", edge_type="calls", source="", target="x", line=1),
@@ -72,7 +72,7 @@ def test_every_kind_has_a_view_with_the_fields_of_its_records_and_their_defaults
     assert views.execute("SELECT * FROM duplicate").fetchall() == []
 
 
-def test_paths_are_shown_and_directories_may_have_any_name(tmp_path: Path) -> None:
+def test_views_display_escaped_paths_from_any_directory(tmp_path: Path) -> None:
     directory = tmp_path / "it's [a]*?"
     directory.mkdir()
     record = Metric(path_b64="/w==", metric="m", value=1)
@@ -80,7 +80,7 @@ def test_paths_are_shown_and_directories_may_have_any_name(tmp_path: Path) -> No
     assert views.execute("SELECT path, path_b64 FROM metric").fetchall() == [("\\xff'", "/w=="), ("b", None)]
 
 
-def test_a_file_is_one_row_with_its_numbers_and_how_many_findings_it_has(tmp_path: Path) -> None:
+def test_files_view_has_a_row_with_metrics_and_finding_counts(tmp_path: Path) -> None:
     numbers = [Metric(path="a.py", metric=name, value=value) for name, value in (("code", 7), ("complexity", 0))]
     other = msgspec.structs.replace(FILE, path="b")
     views = opened(tmp_path, FILE, other, *numbers, finding(1), finding(2))
@@ -88,7 +88,7 @@ def test_a_file_is_one_row_with_its_numbers_and_how_many_findings_it_has(tmp_pat
     assert views.execute(asked).fetchall() == [("a.py", 9, 7, 0, 0, 2, 0), ("b", 9, None, None, None, 0, 0)]
 
 
-def test_a_function_is_one_row_with_its_numbers_and_what_its_symbol_says(tmp_path: Path) -> None:
+def test_functions_view_has_a_row_with_metrics_and_symbol(tmp_path: Path) -> None:
     def told(metric: str, value: int, symbol: str = "f", line: int = 2) -> Metric:
         return Metric(path="a.py", metric=metric, value=value, symbol=symbol, line=line)
 
@@ -107,7 +107,7 @@ def test_a_function_is_one_row_with_its_numbers_and_what_its_symbol_says(tmp_pat
 
 
 @pytest.mark.parametrize("symbol_type", ["method", "constructor", "property"])
-def test_a_property_is_a_function_as_others_are(tmp_path: Path, symbol_type: SymbolType) -> None:
+def test_functions_view_includes_properties(tmp_path: Path, symbol_type: SymbolType) -> None:
     symbol = msgspec.structs.replace(SYMBOL, symbol_type=symbol_type, qualified="C.f")
     number = Metric(path="a.py", metric="complexity", value=1, symbol="C.f", line=2)
     views = opened(tmp_path, FILE, symbol, number, finding(3))
@@ -116,7 +116,7 @@ def test_a_property_is_a_function_as_others_are(tmp_path: Path, symbol_type: Sym
     assert views.execute("SELECT symbol, symbol_line FROM findings").fetchall() == [("C.f", 2)]
 
 
-def test_a_finding_is_one_row_with_its_file_and_the_innermost_function_around_it(tmp_path: Path) -> None:
+def test_findings_view_has_the_innermost_function(tmp_path: Path) -> None:
     inner = msgspec.structs.replace(SYMBOL, qualified="f.g", line=4, end_line=5)
     class_ = msgspec.structs.replace(SYMBOL, qualified="C", symbol_type="class", line=4)
     views = opened(tmp_path, FILE, SYMBOL, inner, class_, *map(finding, (1, 3, 4, 4, 9)), finding(3, "b.py"))
@@ -131,7 +131,7 @@ def test_a_finding_is_one_row_with_its_file_and_the_innermost_function_around_it
     ]
 
 
-def test_a_view_that_is_not_made_is_empty_or_refuses() -> None:
+def test_empty_view_has_no_rows_and_unavailable_view_fails() -> None:
     connection = duckdb.connect(":memory:")
     connection.execute(create_kind("file", [], []))
     connection.execute(create_empty("edge", "ask it's"))
@@ -140,13 +140,13 @@ def test_a_view_that_is_not_made_is_empty_or_refuses() -> None:
         connection.execute("SELECT count(*) FROM edge").fetchall()
 
 
-def test_views_are_named_by_any_word_of_a_statement() -> None:
+def test_named_views_are_found_in_any_statement() -> None:
     assert list(named_views('select * from main."Symbol", FILES where x = \'edge\' and metrics = 1')) == [
         "symbol", "edge", "files",
     ]  # fmt: skip
 
 
-def test_the_specification_lists_the_columns_of_views_that_are_no_record_types() -> None:
+def test_specification_lists_the_columns_of_additional_views() -> None:
     documented = {row[0].strip("`"): row[2] for row in read_rows("SQL")[1:]}
     assert documented == {
         name: ", ".join(column.name for column in view.columns) for name, view in VIEWS.items() if name not in KINDS

@@ -16,7 +16,7 @@ from codebatch.work.control.batches import NAMED_MAX
 from tests.cli.process import CommandLine, wait_until, write
 
 
-def _stands(project: Path) -> WorkBatchStatus:
+def _read_status(project: Path) -> WorkBatchStatus:
     store = open_store(project / ".codebatch", project)
     return read_work_status(store, resolve_batch(store, None, kind="work"))
 
@@ -28,10 +28,10 @@ def test_each_outcome_that_is_damaged_is_counted_as_unreadable(tmp_path: Path) -
     (outcomes,) = tmp_path.glob(".codebatch/batches/*/outcomes")
     for count, path in enumerate(sorted(outcomes.iterdir()), 1):
         write(path, "{}")
-        assert len(_stands(tmp_path).unreadable) == count
+        assert len(_read_status(tmp_path).unreadable) == count
 
 
-def test_of_much_that_is_damaged_some_is_named_and_the_rest_counted(tmp_path: Path) -> None:
+def test_damaged_outcomes_are_named_up_to_a_limit_and_counted(tmp_path: Path) -> None:
     names = [f"task-{number:02}" for number in range(NAMED_MAX + 2)]
     write(tmp_path / "work.toml", "".join(f'[tasks.{name}]\nrun = "true"\n' for name in names))
     line = CommandLine(tmp_path)
@@ -43,7 +43,9 @@ def test_of_much_that_is_damaged_some_is_named_and_the_rest_counted(tmp_path: Pa
     assert damaged[NAMED_MAX:] == ["damaged: the outcomes of 2 more tasks cannot be read either"]
 
 
-def test_what_ends_while_it_is_looked_at_is_not_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attempt_that_ends_during_a_status_query_is_not_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Goal: who lives is asked before what ended is read. Method: all ends right before that is asked."""
     write(tmp_path / "work.toml", '[tasks.long]\nrun = "touch began; while [ ! -e go ]; do sleep 0.02; done"\n')
     process = CommandLine(tmp_path).start("work", "run")
@@ -55,5 +57,5 @@ def test_what_ends_while_it_is_looked_at_is_not_interrupted(tmp_path: Path, monk
         return read_leases(reader, places, listed)
 
     monkeypatch.setattr("codebatch.query.status.work_status.read_leases", read_late)
-    stands = _stands(tmp_path)
+    stands = _read_status(tmp_path)
     assert (stands.counts, stands.is_stalled) == ({"DONE": 1}, False)

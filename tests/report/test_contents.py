@@ -19,7 +19,7 @@ from .made import file
 PATHS = st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=5).map("/".join), unique=True, max_size=30)
 
 
-def _told(tree: ReportTree) -> dict[str, tuple[int, int]]:
+def _sizes_by_path(tree: ReportTree) -> dict[str, tuple[int, int]]:
     """Files and lines of code by path; of what stands for several files that of its directory, and a slash."""
     paths = [""]
     for name, parent in list(zip(tree.names, tree.parents, strict=True))[1:]:
@@ -28,7 +28,7 @@ def _told(tree: ReportTree) -> dict[str, tuple[int, int]]:
     return {path: (files, code) for path, files, code in rows if files}
 
 
-def test_a_small_tree_is_whole_in_path_order() -> None:
+def test_small_tree_is_complete_and_in_path_order() -> None:
     files = [file("b/y.py", 5, cognitive=7), file("b/x.py", 9, max_cognitive=3), file("a.py", 1), file("empty.py", 0)]
     tree = cut_tree(files, ReportLimits(), {b"b/x.py": 4})
     assert tree.names == ["", "a.py", "b", "x.py", "y.py"]
@@ -38,9 +38,9 @@ def test_a_small_tree_is_whole_in_path_order() -> None:
     assert cut_tree(files, ReportLimits(), None).changes is None
 
 
-def test_what_is_too_much_is_one_row_of_the_nearest_directory() -> None:
+def test_files_beyond_the_limit_are_one_row_of_their_directory() -> None:
     files = [file("a/b/big.py", 50), file("a/b/small.py", 3), file("a/c/small.py", 2), file("small.py", 1)]
-    assert _told(cut_tree(files, ReportLimits(nodes=7), None)) == {
+    assert _sizes_by_path(cut_tree(files, ReportLimits(nodes=7), None)) == {
         "/a/b/big.py": (1, 50),
         "/": (1, 1),
         "/a/": (1, 2),
@@ -49,7 +49,7 @@ def test_what_is_too_much_is_one_row_of_the_nearest_directory() -> None:
 
 
 @given(PATHS, st.integers(1, 60))
-def test_no_line_is_lost_and_no_bound_passed(paths: list[str], nodes: int) -> None:
+def test_cut_tree_preserves_totals_and_respects_limits(paths: list[str], nodes: int) -> None:
     files = [file(path, len(path) + place) for place, path in enumerate(paths)]
     tree = cut_tree(files, ReportLimits(nodes=nodes), None)
     assert len(tree.names) <= max(nodes, 2)
@@ -61,7 +61,7 @@ def test_no_line_is_lost_and_no_bound_passed(paths: list[str], nodes: int) -> No
     } == set()
 
 
-def test_a_path_of_many_directories_is_no_deeper_than_others() -> None:
+def test_deep_path_is_limited_to_the_maximum_depth() -> None:
     tree = cut_tree([file("d/" * 500 + "f.py")], ReportLimits(), None)
     assert len(tree.names) == DEPTH_MAX + 2
     assert tree.names[-1].startswith("d/d/")
@@ -72,7 +72,7 @@ def _import(source: str, target: str) -> FileImport:
     return FileImport(source, target, 1, "exact")
 
 
-def test_what_imports_stands_above_and_a_cycle_leads_back_below_the_diagonal() -> None:
+def test_matrix_lists_importers_first_and_cycles_below_the_diagonal() -> None:
     imports = [
         _import("app/a.py", "model/m.py"),
         _import("app/a.py", "app/b.py"),
@@ -90,7 +90,7 @@ def test_what_imports_stands_above_and_a_cycle_leads_back_below_the_diagonal() -
     assert make_matrix(imports[-2:], 10, 99) is None
 
 
-def test_directories_are_split_while_there_is_room() -> None:
+def test_group_files_splits_directories_up_to_the_limit() -> None:
     paths = ["a/x/1", "a/x/2", "a/y/1", "b/1", "top"]
     assert group_files(paths, 2) == dict.fromkeys(paths, ".")
     assert set(group_files(paths, 3).values()) == {"a", "b", "."}
@@ -98,19 +98,19 @@ def test_directories_are_split_while_there_is_room() -> None:
 
 
 @given(PATHS, st.integers(1, 20))
-def test_every_file_has_a_directory_that_holds_it_and_they_are_few(paths: list[str], most: int) -> None:
+def test_group_files_assigns_every_file_to_one_of_few_parents(paths: list[str], most: int) -> None:
     found = group_files(paths, most)
     assert found.keys() == set(paths)
     assert len(set(found.values())) <= most
     assert all(directory == "." or path.startswith(f"{directory}/") for path, directory in found.items())
 
 
-def test_long_texts_are_cut_where_they_say_least() -> None:
+def test_long_text_is_cut_at_the_end_and_a_path_at_the_front() -> None:
     assert (cut("abc", 3), cut("abcd", 3)) == ("abc", "abc…")
     assert (cut_path("a/b", 3), cut_path("aa/b", 3)) == ("a/b", "…a/b")
 
 
-def test_limits_end_at_one() -> None:
+def test_limits_are_halved_down_to_1() -> None:
     each = ReportLimits()
     for _ in range(20):
         each = each.halved()

@@ -66,7 +66,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [320, 400, 1600])
-def test_it_is_drawn_without_a_complaint_a_request_or_an_overflow(
+def test_page_renders_without_console_errors_requests_or_overflow(
     report: Path, page: Page, width: int, scheme: str
 ) -> None:
     page.open(report, width=width, scheme=scheme)
@@ -81,7 +81,7 @@ def test_it_is_drawn_without_a_complaint_a_request_or_an_overflow(
     assert all(drawn), drawn
 
 
-def test_text_of_the_tree_is_no_markup_and_what_steers_is_an_escape(report: Path, page: Page) -> None:
+def test_text_from_the_source_tree_is_escaped(report: Path, page: Page) -> None:
     page.open(report)
     page.ask("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     assert page.ask("document.querySelectorAll('script').length") == 2
@@ -103,7 +103,7 @@ def test_text_of_the_tree_is_no_markup_and_what_steers_is_an_escape(report: Path
     )
 
 
-def test_the_tree_is_walked_by_keys(report: Path, page: Page) -> None:
+def test_tree_map_is_navigated_by_keys(report: Path, page: Page) -> None:
     page.open(report)
     page.ask("document.querySelector('#tree g[tabindex=\"0\"]').focus()")
     here = "document.querySelector('#tree [aria-current]').textContent"
@@ -120,7 +120,7 @@ def test_the_tree_is_walked_by_keys(report: Path, page: Page) -> None:
     assert "lines of code" in told
 
 
-def test_tables_sort_and_colours_change_by_a_press(report: Path, page: Page) -> None:
+def test_key_press_sorts_tables_and_switches_the_theme(report: Path, page: Page) -> None:
     page.open(report)
     column = "[...document.querySelectorAll('#functions tbody tr td:nth-child(2)')].map((each) => +each.textContent)"
     assert page.ask(column) == sorted(page.ask(column), reverse=True)
@@ -133,7 +133,7 @@ def test_tables_sort_and_colours_change_by_a_press(report: Path, page: Page) -> 
     assert page.ask("document.documentElement.dataset.theme") == "dark"
 
 
-def test_tests_are_included_by_a_switch(report: Path, page: Page) -> None:
+def test_switch_includes_test_files(report: Path, page: Page) -> None:
     page.open(report)
     rows = "[...document.querySelectorAll('#functions tbody .path')].map((each) => each.textContent)"
     assert page.ask(rows)
@@ -149,7 +149,7 @@ def test_tests_are_included_by_a_switch(report: Path, page: Page) -> None:
     assert all(page.ask(f"!!document.querySelector('{link}')") for link in page.ask(links))
 
 
-def test_of_what_is_incomplete_nothing_is_said_as_if_it_were_all(page: Page, tmp_path: Path) -> None:
+def test_incomplete_report_marks_every_empty_list_as_so_far(page: Page, tmp_path: Path) -> None:
     (tmp_path / "report.html").write_bytes(encode_page(contents(incomplete="3% of the batch is done")))
     page.open(tmp_path / "report.html")
     assert page.ask("document.querySelector('[role=alert]').textContent").startswith(
@@ -160,7 +160,7 @@ def test_of_what_is_incomplete_nothing_is_said_as_if_it_were_all(page: Page, tmp
     assert [each for each in said if "so far" not in each] == []
 
 
-def test_it_prints(report: Path, page: Page) -> None:
+def test_page_can_be_printed(report: Path, page: Page) -> None:
     page.open(report, scheme="dark")
     assert page.print().startswith(b"%PDF")
     assert page.complaints == []

@@ -43,14 +43,14 @@ class _Elements(HTMLParser):
 
 
 @given(st.text() | st.sampled_from(HOSTILE))
-def test_data_is_the_same_whatever_stands_in_it_and_holds_no_markup(text: str) -> None:
+def test_encoded_data_round_trips_and_contains_no_markup(text: str) -> None:
     encoded = encode_data(contents(title=text))
     assert json.loads(encoded)["title"] == text
     assert not re.search("[<>&\u2028\u2029]", encoded.decode())
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_a_page_has_the_same_elements_whatever_stands_in_it(text: str) -> None:
+def test_text_does_not_affect_the_elements_of_the_page(text: str) -> None:
     hostile, plain = (
         _Elements(encode_page(contents(cut_tree([file(f"{name}/a.py")], ReportLimits(), None), name)))
         for name in (text, "plain")
@@ -61,7 +61,7 @@ def test_a_page_has_the_same_elements_whatever_stands_in_it(text: str) -> None:
     ]
 
 
-def test_the_policy_allows_the_script_and_the_style_of_the_page_and_nothing_else() -> None:
+def test_security_policy_allows_only_the_script_and_style_of_the_page() -> None:
     page = _Elements(encode_page(contents()))
     (_, style), (_, data), (_, script) = page.held
     assert json.loads(data)["title"] == "made"
@@ -72,7 +72,7 @@ def test_the_policy_allows_the_script_and_the_style_of_the_page_and_nothing_else
     )
 
 
-def test_no_part_of_the_page_makes_markup_or_an_address_of_text() -> None:
+def test_script_creates_no_markup_or_address_from_text() -> None:
     script = _Elements(encode_page(contents())).held[-1][1]
     made = r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function|fetch\(|XMLHttpRequest|import\("
     assert re.findall(made, script) == []
@@ -92,7 +92,7 @@ def _contrast(one: str, other: str) -> float:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_text_can_be_read_and_steps_differ_by_lightness(scheme: str) -> None:
+def test_text_contrast_is_sufficient_and_steps_differ_in_lightness(scheme: str) -> None:
     style = _Elements(encode_page(contents())).held[0][1]
     light, dark = (dict(re.findall(r"--([\w-]+): (#\w{6})", part)) for part in style.split("data-theme")[:2])
     colors = light if scheme == "light" else {**light, **dark}

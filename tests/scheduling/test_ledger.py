@@ -31,7 +31,7 @@ def _add(ledger: Ledger, task: str, start: int, end: int, type_: OutcomeType = "
 
 
 @given(st.lists(st.tuples(st.integers(0, ITEMS - 1), st.integers(1, ITEMS)), max_size=30))
-def test_walk_and_holes_partition_the_items_whatever_was_linked(ranges: list[tuple[int, int]]) -> None:
+def test_walk_and_holes_partition_the_items(ranges: list[tuple[int, int]]) -> None:
     ledger = _ledger()
     for start, length in ranges:
         if not any(known.start == start for known in ledger.walk(S, "parse")):
@@ -43,7 +43,7 @@ def test_walk_and_holes_partition_the_items_whatever_was_linked(ranges: list[tup
 
 
 @given(st.lists(st.tuples(st.sampled_from(["parse", "lint"]), st.integers(0, 9), st.integers(1, 10)), max_size=20))
-def test_doing_the_open_units_completes_the_shard(ranges: list[tuple[str, int, int]]) -> None:
+def test_finishing_all_open_units_completes_the_shard(ranges: list[tuple[str, int, int]]) -> None:
     ledger = _ledger()
     for task, start, length in ranges:
         _add(ledger, task, start, min(ITEMS, start + length))
@@ -62,7 +62,7 @@ def test_open_units_are_the_maximal_ranges_that_lack_the_same_tasks() -> None:
     assert units == [(0, 4, ("lint",)), (4, 6, ("parse", "lint")), (6, 10, ("parse",))]
 
 
-def test_a_register_that_the_walk_does_not_reach_is_garbage() -> None:
+def test_register_that_the_walk_does_not_reach_is_ignored() -> None:
     ledger = _ledger()
     _add(ledger, "parse", 5, 10)
     _add(ledger, "parse", 0, 7)
@@ -70,7 +70,7 @@ def test_a_register_that_the_walk_does_not_reach_is_garbage() -> None:
     assert ledger.holes(S, "parse") == [(7, 10)]
 
 
-def test_a_later_round_replaces_a_failure_and_only_resume_opens_it() -> None:
+def test_later_round_replaces_a_failure_only_after_retry() -> None:
     ledger = _ledger()
     _add(ledger, "parse", 0, 3)
     _add(ledger, "parse", 3, 4, "failed")
@@ -85,7 +85,7 @@ def test_a_later_round_replaces_a_failure_and_only_resume_opens_it() -> None:
     assert ledger.unsuccessful(S, "parse") == []
 
 
-def test_work_behind_an_unreadable_register_is_done_again_one_round_up() -> None:
+def test_range_of_an_unreadable_register_is_open_in_the_next_round() -> None:
     ledger = _ledger()
     ledger.mark_unreadable(Register(S, 0, "parse", 1))
     _add(ledger, "lint", 0, 10)
@@ -93,7 +93,7 @@ def test_work_behind_an_unreadable_register_is_done_again_one_round_up() -> None
     assert (unit.start, unit.end, unit.tasks, unit.round) == (0, 10, ("parse",), 2)
 
 
-def test_what_needs_a_task_that_is_to_be_done_in_another_round_waits_for_it() -> None:
+def test_task_waits_for_a_needed_task_that_is_retried() -> None:
     """Whether that failed decides what becomes of it."""
     ledger = Ledger(work_of({S: 1}), {"parse": (), "lint": ("parse",), "report": ("lint",)})
     _add(ledger, "parse", 0, 1, "failed")
@@ -108,7 +108,7 @@ def test_what_needs_a_task_that_is_to_be_done_in_another_round_waits_for_it() ->
     assert [(unit.tasks, unit.round) for unit in ledger.open_units(S)] == [(("report",), 1)]
 
 
-def test_a_hole_is_cut_where_a_register_cannot_be_read() -> None:
+def test_hole_is_split_at_an_unreadable_register() -> None:
     """Else who begins there would find that name taken, however often."""
     ledger = _ledger()
     ledger.mark_unreadable(Register(S, 4, "parse", 1))
@@ -126,7 +126,7 @@ def test_an_item_whose_needed_task_failed_is_doomed() -> None:
     assert ledger.doomed(unit) == [(2, ("lint",))]
 
 
-def test_batch_states_follow_from_counts() -> None:
+def test_batch_state_follows_from_counts() -> None:
     table = [
         (OutcomeCounts(planned=4), False, BatchState.PENDING),
         (OutcomeCounts(planned=4), True, BatchState.RUNNING),
@@ -144,7 +144,7 @@ def test_batch_states_follow_from_counts() -> None:
     assert not is_stalled(BatchState.PARTIAL, live_holders=0)
 
 
-def test_what_fails_again_is_not_done_a_third_time() -> None:
+def test_repeated_failure_is_not_executed_a_third_time() -> None:
     ledger = _ledger()
     _add(ledger, "parse", 0, 9)
     _add(ledger, "parse", 9, 10, "failed")
@@ -156,7 +156,7 @@ def test_what_fails_again_is_not_done_a_third_time() -> None:
     assert ledger.open_units(S) == []
 
 
-def test_a_commit_that_is_known_says_nothing_new() -> None:
+def test_known_commit_is_ignored() -> None:
     ledger = _ledger()
     outcome = Outcome(shard=S, task="parse", start=0, end=4, type="result")
     commit = Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(outcome,))
@@ -168,7 +168,7 @@ def _with_project_task() -> Ledger:
     return Ledger(work_of({S: ITEMS}, ["sum"]), {"parse": (), "sum": ("parse",)})
 
 
-def test_what_a_project_task_reads_has_another_digest_once_an_outcome_of_a_later_round_is_there() -> None:
+def test_inputs_digest_of_a_project_task_changes_with_later_rounds() -> None:
     ledger = _with_project_task()
     _add(ledger, "parse", 0, ITEMS)
     before = ledger.inputs("sum")
@@ -177,7 +177,7 @@ def test_what_a_project_task_reads_has_another_digest_once_an_outcome_of_a_later
     assert ledger.inputs("sum") != before
 
 
-def test_a_project_task_waits_for_what_is_retried() -> None:
+def test_project_task_waits_for_retried_file_tasks() -> None:
     ledger = _with_project_task()
     own = ProjectWork("sum").id
     _add(ledger, "parse", 0, 9)
@@ -189,7 +189,7 @@ def test_a_project_task_waits_for_what_is_retried() -> None:
     assert [unit.tasks for unit in ledger.open_units(own)] == [("sum",)]
 
 
-def test_project_task_that_failed_over_no_file_has_a_piece_to_say_so_and_the_batch_is_not_complete() -> None:
+def test_failed_project_task_without_files_makes_the_batch_failed() -> None:
     own = ProjectWork("sum")
     ledger = Ledger([own], {"sum": ()})
     failed = Outcome(shard=own.id, task="sum", start=0, end=1, type="failed", inputs=ledger.inputs("sum"))

@@ -71,7 +71,7 @@ class Watch:
         batch_before = self._batches.get(session)
         batch = self._batches[session] = batch_state(tally_of(session.ledger), is_started=bool(session._epochs))
         if batch_before is not None:
-            self._check(BATCH_LIFE, batch_before, [*_repeated(event), *actions], batch)
+            self._check(BATCH_LIFE, batch_before, [*_event_per_commit(event), *actions], batch)
         return actions
 
     def _check(self, life: Sequence[Transition[Any]], before: Any, triggers: Sequence[object], after: Any) -> None:
@@ -104,7 +104,7 @@ class Watch:
         assert found == {worker: state for worker, state in states.items() if state is not WorkerState.DEAD}
 
 
-def _repeated(event: Event) -> list[object]:
+def _event_per_commit(event: Event) -> list[object]:
     """One look at the disk is one event, and as many moves as it found commits and unreadable registers."""
     return [event] * (len(event.commits) + len(event.unreadable)) if isinstance(event, OutcomesCommitted) else [event]
 
@@ -118,7 +118,7 @@ def _triggers(pair: Pair, event: Event, actions: Sequence[Action], running: dict
 
     match event:
         case OutcomesCommitted():
-            found = _repeated(event)
+            found = _event_per_commit(event)
         case UnitReleased(key):
             found = [event] if key[0] == shard else []
         case UnitDone(worker) | LeaseRefused(worker) | WorkerLost(worker):
@@ -181,15 +181,15 @@ def _watched(seed: int, watch: Watch, patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_only_the_moves_of_the_tables_are_made(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sessions_make_only_transitions_of_the_tables(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     _watched(seed, Watch(), monkeypatch)
 
 
 @pytest.mark.slow
-def test_every_move_of_the_tables_is_made() -> None:
+def test_sessions_make_every_transition_of_the_tables() -> None:
     watch = Watch()
     wanted = {move for life in (WORK_LIFE, WORKER_LIFE, BATCH_LIFE) for move in life}
-    _by_hand(watch)
+    _run_manual_scenarios(watch)
     # The first have all, unless what is drawn has changed since.
     for seed in (222, 861, 791, 405, 169, 113, 949, 829, *range(1000)):
         if wanted <= watch.seen.keys():
@@ -199,7 +199,7 @@ def test_every_move_of_the_tables_is_made() -> None:
     pytest.fail(f"never made: {wanted - watch.seen.keys()}")
 
 
-def _by_hand(watch: Watch) -> None:
+def _run_manual_scenarios(watch: Watch) -> None:
     """What is in no simulated world: a worker that dies before it is ready, or ends a unit that it did not do; a
     register that cannot be read; a batch of files."""
     shard, worker = ShardId("00000001"), WorkerId(1)

@@ -16,11 +16,11 @@ SECONDS_A_BYTE = 1 / 3_000_000
 TOLERANCE = 1.15
 
 
-def _small(files: int) -> list[float]:
+def _small_estimates(files: int) -> list[float]:
     return [COST_PER_FILE + 10.0] * files
 
 
-def _skewed(files: int) -> list[float]:
+def _skewed_estimates(files: int) -> list[float]:
     chance = random.Random(1)
     return [COST_PER_FILE + 500 * chance.lognormvariate(0.0, 2.0) for _ in range(files)]
 
@@ -35,8 +35,8 @@ def _run(
 
 
 @pytest.mark.parametrize("jobs", [8, 16, 32, 64])
-@pytest.mark.parametrize("estimates", [_small(FILES), _skewed(FILES)], ids=["small", "skewed"])
-def test_a_task_that_waits_takes_its_work_divided_by_the_workers(jobs: int, estimates: list[float]) -> None:
+@pytest.mark.parametrize("estimates", [_small_estimates(FILES), _skewed_estimates(FILES)], ids=["small", "skewed"])
+def test_waiting_tasks_take_their_work_divided_by_the_workers(jobs: int, estimates: list[float]) -> None:
     """Half a second a file: the estimates, by bytes, say nothing of it."""
     done = _run([0.5] * FILES, estimates, jobs)
     assert done.started == jobs
@@ -45,34 +45,34 @@ def test_a_task_that_waits_takes_its_work_divided_by_the_workers(jobs: int, esti
 
 
 @pytest.mark.parametrize("jobs", [8, 64])
-def test_that_few_start_at_a_time_costs_little(jobs: int) -> None:
-    done = _run([0.5] * FILES, _small(FILES), jobs, starts_max=4)
+def test_start_limit_costs_little_time(jobs: int) -> None:
+    done = _run([0.5] * FILES, _small_estimates(FILES), jobs, starts_max=4)
     assert done.now <= TOLERANCE * 0.5 * FILES / jobs
 
 
-def test_times_that_differ_from_file_to_file_are_spread_as_well() -> None:
+def test_files_of_different_durations_are_spread_evenly() -> None:
     chance = random.Random(2)
     seconds = [chance.lognormvariate(-1.0, 1.0) for _ in range(FILES)]
-    done = _run(seconds, _small(FILES), 32)
+    done = _run(seconds, _small_estimates(FILES), 32)
     assert done.now <= TOLERANCE * sum(seconds) / 32
 
 
 @pytest.mark.parametrize("files", [2, 10, 40])
-def test_few_files_that_take_long_have_a_worker_each(files: int) -> None:
-    done = _run([20.0] * files, _small(files), 64)
+def test_few_slow_files_get_a_worker_each(files: int) -> None:
+    done = _run([20.0] * files, _small_estimates(files), 64)
     assert done.started == files
     assert done.now < 20.0 + 3.0
 
 
 @pytest.mark.parametrize("jobs", [2, 64])
 @pytest.mark.parametrize("files", [10, 100, 200])
-def test_a_small_tree_that_is_parsed_has_one_worker(files: int, jobs: int) -> None:
+def test_small_tree_is_parsed_by_a_single_worker(files: int, jobs: int) -> None:
     """By cost it is not worth two; so it stays, whatever is observed."""
     estimates = [5000.0] * files
     assert _run([each * SECONDS_A_BYTE for each in estimates], estimates, jobs).started == 1
 
 
-def test_a_large_tree_that_is_parsed_has_all_at_once() -> None:
-    estimates = _skewed(20_000)
+def test_large_tree_gets_all_workers_at_once() -> None:
+    estimates = _skewed_estimates(20_000)
     done = _run([each * SECONDS_A_BYTE for each in estimates], estimates, 8)
     assert done.started == 8

@@ -43,20 +43,20 @@ def _commit(ledger: Ledger, unit: Unit, type_: OutcomeType = "result") -> Commit
     return Commit(segment=HolderId("h"), epoch=1, round=unit.round, outcomes=outcomes)
 
 
-def _open(ledger: Ledger) -> list[str]:
+def _open_project_tasks(ledger: Ledger) -> list[str]:
     return [unit.tasks[0] for work in ledger.project_work for unit in ledger.open_units(work.id)]
 
 
 @pytest.mark.parametrize("needs", [_chain(5000), _diamonds(40)], ids=["a chain of 5,000", "40 diamonds"])
-def test_what_is_open_is_told_in_milliseconds_however_deep_the_graph(needs: Needs) -> None:
+def test_open_project_tasks_of_a_deep_graph_are_computed_quickly(needs: Needs) -> None:
     ledger = Ledger(work_of({}, needs), needs)
     began = time.process_time()
-    assert _open(ledger) == ["t0"]
+    assert _open_project_tasks(ledger) == ["t0"]
     assert time.process_time() - began < 1
 
 
 @pytest.mark.parametrize("make", [lambda: _chain(2000), lambda: _diamonds(40)], ids=["a chain of 2,000", "40 diamonds"])
-def test_session_works_through_a_deep_graph_in_an_order_that_the_needs_allow(make: Callable[[], Needs]) -> None:
+def test_session_executes_a_deep_graph_in_dependency_order(make: Callable[[], Needs]) -> None:
     needs = make()
     ledger = Ledger(work_of({}, needs), needs)
     session = Session(ledger, costs={shard: [0.0, 1.0] for shard in ledger.work}, jobs=1)
@@ -75,7 +75,7 @@ def test_session_works_through_a_deep_graph_in_an_order_that_the_needs_allow(mak
 
 @settings(max_examples=50)
 @given(st.data())
-def test_counts_say_what_a_look_at_every_need_says(data: st.DataObject) -> None:
+def test_incremental_readiness_matches_a_full_computation(data: st.DataObject) -> None:
     """Over any graph, in any order of commits, with failures, files and a resume in the middle."""
     names = [f"t{n}" for n in range(data.draw(st.integers(1, 7)))]
     needs: Needs = {"parse": ()}
@@ -83,17 +83,17 @@ def test_counts_say_what_a_look_at_every_need_says(data: st.DataObject) -> None:
         needs[name] = tuple(data.draw(st.lists(st.sampled_from(["parse", *names[:place]]), unique=True)))
     ledger = Ledger(work_of({S: 2}, names), needs)
     for _ in range(data.draw(st.integers(0, 12))):
-        assert _open(ledger) == _naive(ledger, needs, names)
+        assert _open_project_tasks(ledger) == _open_by_full_scan(ledger, needs, names)
         units = [unit for shard in ledger.work for unit in ledger.open_units(shard)]
         if not units or data.draw(st.booleans()):
             ledger.retry_unsuccessful()
         else:
             unit = data.draw(st.sampled_from(units))
             ledger.add(_commit(ledger, unit, data.draw(st.sampled_from(["result", "failed"]))))
-    assert _open(ledger) == _naive(ledger, needs, names)
+    assert _open_project_tasks(ledger) == _open_by_full_scan(ledger, needs, names)
 
 
-def _naive(ledger: Ledger, needs: Needs, names: Sequence[str]) -> list[str]:
+def _open_by_full_scan(ledger: Ledger, needs: Needs, names: Sequence[str]) -> list[str]:
     settled: dict[str, bool] = {"parse": not ledger.open_units(S)}
     found = []
     for name in names:
@@ -107,20 +107,20 @@ def _naive(ledger: Ledger, needs: Needs, names: Sequence[str]) -> list[str]:
     return found
 
 
-def test_what_is_done_of_other_inputs_is_open_again_and_so_is_what_rests_on_it() -> None:
+def test_project_task_with_changed_inputs_and_its_dependents_reopen() -> None:
     needs: Needs = {"parse": (), "a": ("parse",), "b": ("a",), "c": ("b",)}
     ledger = Ledger(work_of({S: 1}, "abc"), needs)
     ledger.add(_commit(ledger, ledger.open_units(S)[0], "failed"))
     while units := [unit for work in ledger.project_work for unit in ledger.open_units(work.id)]:
         ledger.add(_commit(ledger, units[0]))
     ledger.retry_unsuccessful()
-    assert _open(ledger) == []
+    assert _open_project_tasks(ledger) == []
     (unit,) = ledger.open_units(S)
     outcome = Outcome(shard=S, task="parse", start=0, end=1, type="result", digest=ledger.inputs("a"))
     ledger.add(Commit(segment=HolderId("h"), epoch=1, round=unit.round, outcomes=(outcome,)))
-    assert _open(ledger) == ["a"]
+    assert _open_project_tasks(ledger) == ["a"]
     ledger.add(_commit(ledger, ledger.open_units(ProjectWork("a").id)[0]))
-    assert _open(ledger) == [], "the same outcome again: nothing that rests on it changes"
+    assert _open_project_tasks(ledger) == [], "the same outcome again: nothing that rests on it changes"
 
 
 class _CountingLedger(Ledger):
@@ -131,12 +131,12 @@ class _CountingLedger(Ledger):
         return super().open_units(shard)
 
 
-def _reading(count: int) -> Needs:
+def _needs_of_many_readers(count: int) -> Needs:
     return {"parse": (), "lint": (), **{f"t{n}": ("parse",) for n in range(count)}, "last": ("lint",)}
 
 
 @pytest.mark.parametrize("needs", [_chain(5000), _diamonds(40)], ids=["a chain of 5,000", "40 diamonds"])
-def test_an_event_looks_at_the_tasks_that_it_touches_and_at_no_other(needs: Needs) -> None:
+def test_event_examines_only_the_tasks_that_it_affects(needs: Needs) -> None:
     """Commit and end each task of a graph: what is looked at are the task itself and those that need it."""
     ledger = _CountingLedger(work_of({}, needs), needs)
     session = Session(ledger, costs={shard: [0.0, 1.0] for shard in ledger.work}, jobs=1)
@@ -151,17 +151,17 @@ def test_an_event_looks_at_the_tasks_that_it_touches_and_at_no_other(needs: Need
         assert ledger.asked <= 4 + 2 * needed_by[unit.tasks[0]]
 
 
-def test_what_is_learnt_of_a_file_task_touches_the_project_tasks_that_read_it_and_no_other() -> None:
-    needs = _reading(50)
+def test_file_task_outcome_affects_only_project_tasks_that_read_it() -> None:
+    needs = _needs_of_many_readers(50)
     ledger = Ledger(work_of({S: 1}, [name for name in needs if name not in ("parse", "lint")]), needs)
-    assert _open(ledger) == []
+    assert _open_project_tasks(ledger) == []
     ledger.changed_projects()
-    ledger.add(Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(_of_file("lint"),)))
+    ledger.add(Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(_file_outcome("lint"),)))
     assert [work.task for work in ledger.changed_projects()] == ["last"]
-    assert _open(ledger) == ["last"]
-    ledger.add(Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(_of_file("parse"),)))
+    assert _open_project_tasks(ledger) == ["last"]
+    ledger.add(Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(_file_outcome("parse"),)))
     assert [work.task for work in ledger.changed_projects()] == [f"t{n}" for n in range(50)]
 
 
-def _of_file(task: str) -> Outcome:
+def _file_outcome(task: str) -> Outcome:
     return Outcome(shard=S, task=task, start=0, end=1, type="result")

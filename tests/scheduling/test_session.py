@@ -64,7 +64,7 @@ def _assigned(actions: list[Action]) -> AssignUnit:
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, 250))
-def test_a_batch_ends_whole_whatever_is_killed(first: int) -> None:
+def test_batch_completes_whatever_processes_are_killed(first: int) -> None:
     started_by_reports = 0
     for seed in range(first, first + 250):
         world = World(
@@ -85,7 +85,7 @@ def test_a_batch_ends_whole_whatever_is_killed(first: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_without_kills_only_late_owners_do_anything_twice(seed: int) -> None:
+def test_only_late_owners_repeat_work_without_kills(seed: int) -> None:
     world = World(seed, shards=9, items_max=9, poison=0, kill_rate=0.0)
     run_world(world, jobs=3, coordinators=2, coordinator_kills=0)
     world.check()
@@ -97,12 +97,12 @@ def test_a_small_plan_starts_few_workers() -> None:
     assert _session(5, jobs=64, cost_per_worker=2.0).handle(SessionStarted()) == [Spawn()] * 3
 
 
-def test_an_empty_plan_is_complete_at_once() -> None:
+def test_empty_plan_completes_at_once() -> None:
     session = Session(Ledger(work_of({}), {"parse": ()}), costs={}, jobs=4)
     assert session.handle(SessionStarted()) == [Complete()]
 
 
-def test_the_costliest_unit_goes_first() -> None:
+def test_costliest_unit_is_assigned_first() -> None:
     other = ShardId("00000002")
     ledger = Ledger(work_of({S: 1, other: 1}), {"parse": ()})
     session = Session(ledger, costs={S: [0.0, 1.0], other: [0.0, 9.0]}, jobs=1)
@@ -112,7 +112,7 @@ def test_the_costliest_unit_goes_first() -> None:
     assert assign.unit.shard == other
 
 
-def test_the_item_that_killed_a_worker_is_tried_alone_and_failed_when_it_kills_again() -> None:
+def test_item_that_killed_a_worker_runs_alone_and_fails_when_it_kills_again() -> None:
     session = _session(5)
     session.handle(SessionStarted())
     session.handle(Ready(W))
@@ -132,7 +132,7 @@ def test_the_item_that_killed_a_worker_is_tried_alone_and_failed_when_it_kills_a
     assert all(end - start == 1 or not start <= 2 < end for start, end in sizes)
 
 
-def test_only_the_task_that_ran_fails_where_it_is_known() -> None:
+def test_only_the_running_task_fails_when_it_is_known() -> None:
     ledger = Ledger(work_of({S: 1}), {"parse": (), "lint": ()})
     session = Session(ledger, costs={S: [0.0, 1.0]}, jobs=1)
     session.handle(SessionStarted())
@@ -148,7 +148,7 @@ def test_only_the_task_that_ran_fails_where_it_is_known() -> None:
     assert not [action for action in actions if isinstance(action, Fail)], "an innocent task pays for another"
 
 
-def test_what_needs_a_task_that_is_being_failed_is_not_handed_out() -> None:
+def test_task_that_needs_a_failing_task_is_not_assigned() -> None:
     ledger = Ledger(work_of({S: 1}), {"parse": (), "lint": ("parse",), "count": ()})
     session = Session(ledger, costs={S: [0.0, 1.0]}, jobs=1)
     session.handle(SessionStarted())
@@ -161,13 +161,13 @@ def test_what_needs_a_task_that_is_being_failed_is_not_handed_out() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_nothing_that_is_settled_is_begun_where_items_kill_their_workers(seed: int) -> None:
+def test_settled_work_is_not_assigned_when_items_kill_workers(seed: int) -> None:
     world = World(seed, shards=1 + seed % 3, items_max=5, poison=1 + seed % 3, kill_rate=0.0)
     run_world(world, jobs=1 + seed % 4, coordinators=1, coordinator_kills=0)
     world.check()
 
 
-def test_deaths_in_a_row_without_a_commit_break_the_session() -> None:
+def test_worker_deaths_in_a_row_without_a_commit_break_the_session() -> None:
     session = _session(5)
     session.handle(SessionStarted())
     for number in range(1, 100):
@@ -179,7 +179,7 @@ def test_deaths_in_a_row_without_a_commit_break_the_session() -> None:
 
 
 @pytest.mark.parametrize("reason", ["memory", "timeout"])
-def test_items_that_overrun_a_limit_fail_before_the_machine_is_blamed(reason: FailureReason) -> None:
+def test_items_that_exceed_a_limit_fail_before_the_session_breaks(reason: FailureReason) -> None:
     """Each kills a worker before any of them is tried again, and crashes as many would be the machine's."""
     session = _session(20)
     actions = session.handle(SessionStarted())
@@ -197,7 +197,7 @@ def test_items_that_overrun_a_limit_fail_before_the_machine_is_blamed(reason: Fa
     assert sorted(failed) == list(range(20))
 
 
-def test_an_idle_worker_gets_the_tail_of_what_another_runs() -> None:
+def test_idle_worker_steals_the_tail_of_a_running_unit() -> None:
     session = _session(8, jobs=2, cost_per_worker=1.0)
     session.handle(SessionStarted())
     session.handle(Ready(W))
@@ -209,7 +209,7 @@ def test_an_idle_worker_gets_the_tail_of_what_another_runs() -> None:
     assert (assign.worker, assign.unit.start, assign.unit.end) == (thief, 5, 8)
 
 
-def test_nothing_is_stolen_from_a_worker_at_its_last_item() -> None:
+def test_worker_at_its_last_item_is_not_stolen_from() -> None:
     session = _session(8, jobs=2, cost_per_worker=1.0)
     session.handle(SessionStarted())
     session.handle(Ready(W))
@@ -217,7 +217,7 @@ def test_nothing_is_stolen_from_a_worker_at_its_last_item() -> None:
     assert session.handle(Surveyed(W, 7)) == []
 
 
-def test_an_item_that_is_a_good_part_of_the_work_does_not_wait_for_its_neighbours() -> None:
+def test_costly_item_is_assigned_without_its_neighbours() -> None:
     ledger = Ledger(work_of({S: 5}), {"parse": ()})
     session = Session(ledger, costs={S: [0.0, 1.0, 2.0, 92.0, 93.0, 94.0]}, jobs=2)
     session.handle(SessionStarted())
@@ -226,7 +226,7 @@ def test_an_item_that_is_a_good_part_of_the_work_does_not_wait_for_its_neighbour
     assert (assign.unit.start, assign.unit.end) == (2, 3)
 
 
-def test_an_item_that_is_there_whenever_a_worker_is_killed_from_outside_fails_at_the_tenth_time() -> None:
+def test_item_whose_workers_are_killed_from_outside_fails_at_the_tenth_time() -> None:
     """A file whose task kills its own worker with SIGKILL must end too."""
     session = _session(1)
     session.handle(SessionStarted())
@@ -238,7 +238,7 @@ def test_an_item_that_is_there_whenever_a_worker_is_killed_from_outside_fails_at
     assert fails == [10]
 
 
-def test_a_unit_is_leased_above_every_epoch_that_is_known_of_it() -> None:
+def test_unit_is_leased_above_every_known_epoch() -> None:
     session = _session(4)
     session.handle(SessionStarted())
     assert _assigned(session.handle(Ready(W))).epoch == 1
@@ -248,7 +248,7 @@ def test_a_unit_is_leased_above_every_epoch_that_is_known_of_it() -> None:
     assert _assigned(session.handle(UnitReleased((S, 0), 9))).epoch == 10
 
 
-def test_what_is_settled_is_held_by_nobody() -> None:
+def test_settled_unit_is_not_foreign() -> None:
     """Else leases of live holders are looked at, each turn, that nobody will ever wait for."""
     ledger = Ledger(work_of({S: 4}), {"parse": ()})
     ledger.add(_result(0, 2))
@@ -257,7 +257,7 @@ def test_what_is_settled_is_held_by_nobody() -> None:
     assert session.foreign == {(S, 2)}
 
 
-def test_who_refuses_a_unit_that_is_settled_by_then_does_not_hold_it() -> None:
+def test_refused_lease_of_a_settled_unit_is_not_foreign() -> None:
     session = _session(2)
     session.handle(SessionStarted())
     session.handle(Ready(W))
@@ -266,7 +266,7 @@ def test_who_refuses_a_unit_that_is_settled_by_then_does_not_hold_it() -> None:
     assert not session.foreign
 
 
-def test_a_failure_is_committed_in_the_round_that_is_open_by_then() -> None:
+def test_failure_is_committed_in_the_round_that_is_open() -> None:
     """The name of the round that the dead worker had may be taken, and nobody would ever hear of it again."""
     session = _session(1)
     session.handle(SessionStarted())
@@ -278,7 +278,7 @@ def test_a_failure_is_committed_in_the_round_that_is_open_by_then() -> None:
     assert [action for action in actions if isinstance(action, Fail)] == [Fail(S, 0, ("parse",), 2, "crash")]
 
 
-def test_a_charged_item_waits_for_a_worker_that_did_nothing_before() -> None:
+def test_charged_item_waits_for_a_fresh_worker() -> None:
     session = Session(Ledger(work_of({S: 2}), {"parse": ()}), costs={S: [0.0, 1.0, 9.0]}, jobs=1)
     used = WorkerId(2)
     session.handle(SessionStarted())
@@ -290,7 +290,7 @@ def test_a_charged_item_waits_for_a_worker_that_did_nothing_before() -> None:
     assert _assigned(session.handle(Ready(WorkerId(3)))).unit.start == 0
 
 
-def test_a_project_task_that_failed_is_done_again_when_what_it_read_has_changed() -> None:
+def test_failed_project_task_reopens_when_its_inputs_change() -> None:
     own = ProjectWork("sum").id
     ledger = Ledger(work_of({S: 1}, ["sum"]), {"parse": (), "sum": ("parse",)})
     session = Session(ledger, costs={S: [0.0, 1.0], own: [0.0, 1.0]}, jobs=1)
@@ -308,7 +308,7 @@ def test_a_project_task_that_failed_is_done_again_when_what_it_read_has_changed(
     assert (assign.unit.shard, assign.unit.tasks, assign.unit.round) == (own, ("sum",), 2)
 
 
-def test_work_that_costs_nothing_gets_a_worker() -> None:
+def test_work_without_cost_gets_a_worker() -> None:
     session = Session(Ledger(work_of({S: 2}), {"parse": ()}), costs={S: [0.0, 0.0, 0.0]}, jobs=4, cost_per_worker=5.0)
     assert session.handle(SessionStarted()) == [Spawn()]
 
@@ -321,7 +321,7 @@ def test_a_worn_worker_is_replaced() -> None:
     assert session.handle(UnitDone(W, is_worn=True)) == [Retire(W), Spawn()]
 
 
-def test_an_item_that_is_not_worth_a_worker_stays_with_its_neighbours() -> None:
+def test_item_not_worth_a_worker_is_assigned_with_its_neighbours() -> None:
     costs = {S: [0.0, 1.0, 2.0, 92.0, 93.0, 94.0]}
     session = Session(Ledger(work_of({S: 5}), {"parse": ()}), costs=costs, jobs=2, cost_per_worker=1000.0)
     session.handle(SessionStarted())
@@ -329,7 +329,7 @@ def test_an_item_that_is_not_worth_a_worker_stays_with_its_neighbours() -> None:
     assert (unit.start, unit.end) == (0, 5)
 
 
-def _stealing(*sizes: int) -> Session:
+def _session_with_running_units(*sizes: int) -> Session:
     """A session with a running unit for each shard of so many items, the greatest first, and nothing queued."""
     shards = [ShardId(f"0000000{number}") for number in range(len(sizes))]
     ledger = Ledger(work_of(dict(zip(shards, sizes, strict=True))), {"parse": ()})
@@ -341,21 +341,21 @@ def _stealing(*sizes: int) -> Session:
     return session
 
 
-def test_who_turns_out_to_have_less_left_than_another_may_have_is_not_robbed() -> None:
-    session = _stealing(10, 8)
+def test_worker_with_less_work_left_than_another_is_not_stolen_from() -> None:
+    session = _session_with_running_units(10, 8)
     assert session.handle(Ready(WorkerId(3))) == [SurveyWorker(WorkerId(1))]
     assert session.handle(Surveyed(WorkerId(1), 6)) == [SurveyWorker(WorkerId(2))]
 
 
-def test_a_tail_that_others_committed_is_not_stolen() -> None:
-    session = _stealing(10)
+def test_committed_tail_is_not_stolen() -> None:
+    session = _session_with_running_units(10)
     assert session.handle(Ready(WorkerId(2))) == [SurveyWorker(W)]
     tail = Outcome(shard=ShardId("00000000"), task="parse", start=4, end=10, type="result")
     session.handle(OutcomesCommitted((_committed(tail),)))
     assert not [each for each in session.handle(Surveyed(W, 1)) if isinstance(each, ShrinkUnit | AssignUnit)]
 
 
-def test_a_queue_that_wants_fresh_workers_does_not_count_the_idle_ones() -> None:
+def test_used_worker_is_not_retired_if_another_worker_can_start() -> None:
     """Two charged items, one worker that did something before: it makes room, and both get a new one."""
     session = Session(Ledger(work_of({S: 3}), {"parse": ()}), costs={S: [0.0, 1.0, 2.0, 12.0]}, jobs=2)
     session.handle(SessionStarted())
@@ -367,7 +367,7 @@ def test_a_queue_that_wants_fresh_workers_does_not_count_the_idle_ones() -> None
     assert Retire(used) not in session.handle(UnitDone(used))
 
 
-def test_a_drain_that_finds_everything_done_is_complete() -> None:
+def test_drain_with_everything_done_is_complete() -> None:
     session = _session(2)
     session.handle(SessionStarted())
     session.handle(Ready(W))
@@ -376,7 +376,7 @@ def test_a_drain_that_finds_everything_done_is_complete() -> None:
     assert session.handle(UnitDone(W)) == [Retire(W), Complete()]
 
 
-def test_the_end_of_a_worker_that_was_told_to_end_is_no_death() -> None:
+def test_end_of_a_retired_worker_is_not_a_death() -> None:
     session = _session(4)
     session.handle(SessionStarted())
     session.handle(Ready(W))
@@ -384,7 +384,7 @@ def test_the_end_of_a_worker_that_was_told_to_end_is_no_death() -> None:
     assert session.handle(WorkerLost(W, None, "crash")) == []
 
 
-def test_many_workers_may_die_at_once_before_the_machine_is_blamed() -> None:
+def test_many_workers_may_die_at_once_before_the_session_breaks() -> None:
     session = _session(5, jobs=4)
     session.handle(SessionStarted())
     for number in range(1, 12):

@@ -72,7 +72,7 @@ def _warm_up(session: Session, position: int = 0) -> None:
         (1, 30.0, 0, 0),
     ],
 )
-def test_workers_are_started_while_the_work_left_lasts_longer_than_a_start(
+def test_workers_start_while_the_remaining_work_outlasts_a_start(
     items: int, seconds: float, position: int, expected: int
 ) -> None:
     session = _session(items)
@@ -80,14 +80,14 @@ def test_workers_are_started_while_the_work_left_lasts_longer_than_a_start(
     assert _report(session, seconds, position) == expected
 
 
-def test_as_many_as_requested_are_started_and_no_more() -> None:
+def test_session_starts_only_as_many_workers_as_requested() -> None:
     session = _session(1000, jobs=8)
     _warm_up(session)
     assert _report(session, 1.0, 1) == 7
     assert _report(session, 1.0, 1) == 0
 
 
-def test_the_first_seconds_of_a_worker_do_not_count() -> None:
+def test_first_seconds_of_a_worker_are_not_observed() -> None:
     """A new process loads modules and grammars in its first item."""
     session = _session(10)
     for _ in range(round(START_SECONDS / TICK)):
@@ -95,18 +95,18 @@ def test_the_first_seconds_of_a_worker_do_not_count() -> None:
     assert _report(session, TICK, 9) == 0, "the rest was done at once"
 
 
-def test_an_item_that_takes_long_is_noticed_before_it_ends() -> None:
+def test_long_item_is_noticed_before_it_ends() -> None:
     session = _session(50)
     _warm_up(session)
     assert [_report(session, 0.25, 0) for _ in range(3)] == [24, 25, 0]
 
 
-def test_a_worker_that_sets_up_its_tasks_proves_nothing_of_files() -> None:
+def test_worker_that_sets_up_its_tasks_starts_no_others() -> None:
     session = _session(1000)
     assert [_report(session, 1.0) for _ in range(20)] == [0] * 20
 
 
-def test_what_takes_long_to_set_up_is_worth_starting_for_longer_work_alone() -> None:
+def test_long_set_up_requires_more_remaining_work_for_a_start() -> None:
     def started(set_up_seconds: float) -> int:
         session = _session(100)
         _report(session, set_up_seconds)
@@ -116,7 +116,7 @@ def test_what_takes_long_to_set_up_is_worth_starting_for_longer_work_alone() -> 
     assert (started(0.0), started(5.0), started(20.0)) == (18, 1, 0)
 
 
-def test_the_longest_set_up_is_what_a_start_takes() -> None:
+def test_longest_set_up_is_the_duration_of_a_start() -> None:
     units = {W: Unit(shard=S, start=0, end=50, tasks=("parse",))}
     throughput = Throughput({S: [float(n) for n in range(100)]}, units, NEVER)
     throughput.observe(ProgressReport(5.0, ()))
@@ -145,7 +145,7 @@ def _throughput(cost_per_worker: float) -> Throughput:
     return Throughput({S: [float(n) for n in range(101)]}, {W: unit}, cost_per_worker)
 
 
-def test_a_worker_goes_back_to_no_item() -> None:
+def test_position_of_a_worker_never_decreases() -> None:
     """A look that races a write may mix two steps."""
     throughput = _throughput(10.0)
     for position in (30, 10):
@@ -153,13 +153,13 @@ def test_a_worker_goes_back_to_no_item() -> None:
         assert throughput.workers_worth(0.0, 0) == 7
 
 
-def test_a_worker_that_commits_is_one_that_works() -> None:
+def test_worker_that_commits_counts_as_working() -> None:
     throughput = _throughput(0.1)
     throughput.observe(ProgressReport(TICK, ((W, 100),)))
     assert throughput.workers_worth(3.0, 3) == 4
 
 
-def test_few_start_at_a_time() -> None:
+def test_start_limit_bounds_concurrent_starts() -> None:
     session = _session(1000, jobs=8, starts_max=3)
     _warm_up(session)
     assert _report(session, 1.0, 1) == 3
@@ -168,7 +168,7 @@ def test_few_start_at_a_time() -> None:
     assert _spawns(session.handle(WorkerLost(WorkerId(3), None, "crash"))) == 1
 
 
-def test_where_starts_fail_one_after_the_other_those_that_live_go_on_alone() -> None:
+def test_repeated_failed_starts_end_further_starts() -> None:
     """Else a machine without room for more would be asked again and again, until it is called broken."""
     session = _session(1000, jobs=64, starts_max=2)
     _warm_up(session)
@@ -182,7 +182,7 @@ def test_where_starts_fail_one_after_the_other_those_that_live_go_on_alone() -> 
     assert _spawns(session.handle(WorkerLost(W, None, "crash"))) == 1, "the last one is replaced"
 
 
-def test_a_start_that_succeeds_between_failures_keeps_the_limit() -> None:
+def test_successful_start_resets_the_failed_starts() -> None:
     session = _session(1000, jobs=64, starts_max=1)
     _warm_up(session)
     assert _report(session, 1.0, 1) == 1
@@ -191,7 +191,7 @@ def test_a_start_that_succeeds_between_failures_keeps_the_limit() -> None:
         assert _spawns(session.handle(Ready(WorkerId(number)))) == 1
 
 
-def test_where_all_starts_fail_the_machine_is_to_blame() -> None:
+def test_session_breaks_if_all_starts_fail() -> None:
     ledger = Ledger(work_of({S: 9}), {"parse": ()})
     session = Session(ledger, costs={S: [float(n) for n in range(10)]}, jobs=1, cost_per_worker=NEVER)
     session.handle(SessionStarted())
@@ -199,7 +199,7 @@ def test_where_all_starts_fail_the_machine_is_to_blame() -> None:
     assert ends == [Spawn()] * 5 + [Break(6)]
 
 
-def test_what_others_hold_is_worth_no_worker() -> None:
+def test_work_leased_by_others_starts_no_worker() -> None:
     ledger = Ledger(work_of({S: 100}), {"parse": ()})
     costs = {S: [float(n) for n in range(101)]}
     session = Session(ledger, costs=costs, jobs=8, cost_per_worker=NEVER, leased={(S, 10): 1})
@@ -209,7 +209,7 @@ def test_what_others_hold_is_worth_no_worker() -> None:
     assert _report(session, 10.0, 8) == 1, "two items are left here"
 
 
-def test_an_idle_worker_is_not_worth_another_one() -> None:
+def test_idle_worker_prevents_further_starts() -> None:
     session = _session(8)
     _warm_up(session)
     assert _report(session, 5.0, 5) == 2
@@ -221,7 +221,7 @@ def test_an_idle_worker_is_not_worth_another_one() -> None:
 
 
 @pytest.mark.parametrize("items", [5, 1])
-def test_by_cost_alone_there_is_no_worker_without_an_item(items: int) -> None:
+def test_workers_by_cost_do_not_exceed_the_items(items: int) -> None:
     ledger = Ledger(work_of({S: items}), {"parse": ()})
     costs = {S: [1000.0 * n for n in range(items + 1)]}
     session = Session(ledger, costs=costs, jobs=64, cost_per_worker=1.0)
@@ -233,7 +233,9 @@ reports = st.lists(st.tuples(st.floats(0.0, 2.0), st.integers(0, 20)), max_size=
 
 @settings(max_examples=300, deadline=None)
 @given(reports, st.floats(1.0, 1e6), st.integers(0, 50))
-def test_wanted_workers_have_an_item_each(seen: list[tuple[float, int]], cost_per_worker: float, queued: int) -> None:
+def test_wanted_workers_do_not_exceed_the_items(
+    seen: list[tuple[float, int]], cost_per_worker: float, queued: int
+) -> None:
     unit = Unit(shard=S, start=0, end=20, tasks=("parse",))
     throughput = Throughput({S: [float(n) for n in range(21)]}, {W: unit}, cost_per_worker)
     for seconds, position in seen:
@@ -243,7 +245,7 @@ def test_wanted_workers_have_an_item_each(seen: list[tuple[float, int]], cost_pe
 
 @settings(max_examples=200, deadline=None)
 @given(st.floats(0.005, 5.0), st.integers(2, 400), st.integers(1, 50))
-def test_no_more_workers_are_wanted_than_the_seconds_left_are_starts(each: float, items: int, ticks: int) -> None:
+def test_wanted_workers_do_not_exceed_the_seconds_left_per_start(each: float, items: int, ticks: int) -> None:
     """A worker that takes `each` seconds an item: the prediction errs on the low side, by the item at hand."""
     unit = Unit(shard=S, start=0, end=items, tasks=("parse",))
     throughput = Throughput({S: [float(n) for n in range(items + 1)]}, {W: unit}, NEVER)
@@ -258,7 +260,7 @@ def test_no_more_workers_are_wanted_than_the_seconds_left_are_starts(each: float
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.floats(0.01, 1.0), min_size=2, max_size=40))
-def test_a_worker_that_stands_still_is_worth_ever_more_help(seconds: list[float]) -> None:
+def test_stalled_worker_never_reduces_the_wanted_workers(seconds: list[float]) -> None:
     unit = Unit(shard=S, start=0, end=100, tasks=("parse",))
     throughput = Throughput({S: [float(n) for n in range(101)]}, {W: unit}, NEVER)
     wanted = []
@@ -268,7 +270,7 @@ def test_a_worker_that_stands_still_is_worth_ever_more_help(seconds: list[float]
     assert wanted == sorted(wanted)
 
 
-def test_the_last_items_tell_more_than_the_first() -> None:
+def test_recent_items_outweigh_the_first_items() -> None:
     """The costliest units go first, and are not like the last ones."""
     unit = Unit(shard=S, start=0, end=2000, tasks=("parse",))
     throughput = Throughput({S: [float(n) for n in range(2001)]}, {W: unit}, NEVER)
@@ -281,7 +283,7 @@ def test_the_last_items_tell_more_than_the_first() -> None:
     assert throughput.workers_worth(0.0, 0) < 1.7 * (2000 - 1500) / 100 / START_SECONDS
 
 
-def test_what_others_have_done_is_not_waited_for() -> None:
+def test_work_finished_by_others_is_not_counted() -> None:
     other = ShardId("00000002")
     sizes = {S: 200, other: 100}
     costs = {shard: [float(n) for n in range(size + 1)] for shard, size in sizes.items()}
@@ -294,7 +296,7 @@ def test_what_others_have_done_is_not_waited_for() -> None:
     assert _report(session, 30.0, 199) == 0
 
 
-def test_an_item_that_is_open_in_two_rounds_is_worth_one_worker() -> None:
+def test_item_open_in_two_rounds_starts_a_single_worker() -> None:
     ledger = Ledger(work_of({S: 1}), {"parse": (), "count": ()})
     failed = Outcome(shard=S, task="count", start=0, end=1, type="failed")
     ledger.add(Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(failed,)))
@@ -315,7 +317,7 @@ def test_an_item_that_is_open_in_two_rounds_is_worth_one_worker() -> None:
         (1000.0, 998, None),
     ],
 )
-def test_a_unit_that_lasts_too_long_ends_earlier(seconds: float, position: int, expected: int | None) -> None:
+def test_unit_that_lasts_too_long_is_shortened(seconds: float, position: int, expected: int | None) -> None:
     unit = Unit(shard=S, start=0, end=1000, tasks=("parse",))
     throughput = Throughput({S: [float(n) for n in range(1001)]}, {W: unit}, NEVER)
     throughput.observe(ProgressReport(START_SECONDS, ((W, 0),)))
@@ -325,7 +327,7 @@ def test_a_unit_that_lasts_too_long_ends_earlier(seconds: float, position: int, 
 
 
 @pytest.mark.parametrize("workers", [1, 16])
-def test_items_that_take_long_are_counted_over_a_longer_time(workers: int) -> None:
+def test_slow_items_are_averaged_over_a_longer_time(workers: int) -> None:
     """Three seconds each: of the last two seconds alone nothing but the items at hand would be left."""
     shards = {WorkerId(n): ShardId(f"{n:08x}") for n in range(1, workers + 1)}
     costs = {shard: [float(n) for n in range(1001)] for shard in shards.values()}
@@ -338,7 +340,7 @@ def test_items_that_take_long_are_counted_over_a_longer_time(workers: int) -> No
     assert 60 <= (end - 10) * 3.0 <= 1.2 * 60
 
 
-def test_a_unit_is_not_cut_before_an_item_that_no_cut_makes_shorter() -> None:
+def test_unit_is_not_cut_before_a_single_long_item() -> None:
     unit = Unit(shard=S, start=0, end=3, tasks=("parse",))
     throughput = Throughput({S: [0.0, 1.0, 2.0, 1000.0]}, {W: unit}, NEVER)
     for seconds in (START_SECONDS, 1.0):
@@ -346,7 +348,7 @@ def test_a_unit_is_not_cut_before_an_item_that_no_cut_makes_shorter() -> None:
     assert throughput.end_in_time(W) is None
 
 
-def test_the_tail_of_a_unit_that_is_cut_is_done_by_whoever_is_free() -> None:
+def test_tail_of_a_shortened_unit_is_assigned_to_a_free_worker() -> None:
     session = _session(1000, jobs=1)
     _warm_up(session)
     assert session.handle(ProgressReport(10.0, ((W, 0),))) == [ShrinkUnit(W, 7)]
@@ -359,7 +361,7 @@ def test_the_tail_of_a_unit_that_is_cut_is_done_by_whoever_is_free() -> None:
     assert (assign.unit.start, assign.unit.end) == (7, 1000)
 
 
-def test_what_is_left_of_a_unit_that_was_cut_can_be_stolen() -> None:
+def test_rest_of_a_shortened_unit_can_be_stolen() -> None:
     session = _session(1000, jobs=2, starts_max=1)
     _warm_up(session)
     assert session.handle(ProgressReport(10.0, ((W, 0),))) == [ShrinkUnit(W, 7), Spawn()]

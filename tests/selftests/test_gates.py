@@ -28,7 +28,7 @@ from tests.selftests.faults import FAULTS, flip, plant_name, plant_open_batch, r
 from tests.selftests.stored import Stored
 
 
-def test_all_pass_over_a_sound_store(pristine: Stored) -> None:
+def test_all_self_tests_pass_on_an_intact_store(pristine: Stored) -> None:
     bundle = run_all("all", pristine.subject(), is_stopping=False)
     assert [(result.gate_id, result.reason) for result in bundle.results if not result.passed] == []
     assert (bundle.passed, bundle.total, bundle.failed_count) == (True, len(GATES), 0)
@@ -40,7 +40,7 @@ def test_all_pass_over_a_sound_store(pristine: Stored) -> None:
 
 
 @pytest.mark.parametrize(("name", "plant"), FAULTS)
-def test_a_planted_fault_fails_its_gate(stored: Stored, name: str, plant: Callable[[Stored], str]) -> None:
+def test_planted_fault_fails_its_self_test(stored: Stored, name: str, plant: Callable[[Stored], str]) -> None:
     said = plant(stored)
     subject = stored.subject()
     subject.check_names()
@@ -49,7 +49,7 @@ def test_a_planted_fault_fails_its_gate(stored: Stored, name: str, plant: Callab
     assert any(said in f"{failure.message} {failure.location}" for failure in result.failures), result.failures
 
 
-def test_another_result_the_second_time_fails_its_gate(stored: Stored) -> None:
+def test_nondeterministic_result_fails_resume_equals(stored: Stored) -> None:
     mood = Path((stored.root / "tree" / "tools" / "own.py").read_text().split("'")[1])
     try:
         mood.write_text("quite another")
@@ -63,7 +63,7 @@ def test_another_result_the_second_time_fails_its_gate(stored: Stored) -> None:
     assert result.failures[0].expected != result.failures[0].actual
 
 
-def test_a_program_that_lacks_what_it_tells_of_fails_its_gate(pristine: Stored) -> None:
+def test_program_that_differs_from_its_description_fails_api_complete(pristine: Stored) -> None:
     commands = commands_of_program()
     (status,) = (command for command in commands if command.name == "status")
     for planted, said in (
@@ -77,7 +77,7 @@ def test_a_program_that_lacks_what_it_tells_of_fails_its_gate(pristine: Stored) 
         assert [said in failure.message for failure in result.failures] == [True]
 
 
-def test_a_program_that_cannot_be_loaded_fails_its_gate(pristine: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_program_that_cannot_be_loaded_fails_api_complete(pristine: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "codebatch.cli.run.status", None)
     (failure,) = pristine.gate("api-complete").failures
     assert failure.message.startswith("a command cannot be loaded: ")
@@ -95,7 +95,7 @@ def test_a_program_that_cannot_be_loaded_fails_its_gate(pristine: Stored, monkey
         ("KINDS", ("file",), "a task produces records of an unknown kind"),
     ],
 )
-def test_a_pipeline_that_cannot_be_planned_fails_its_gate(
+def test_pipeline_that_cannot_be_planned_fails_api_complete(
     pristine: Stored, monkeypatch: pytest.MonkeyPatch, name: str, value: object, said: str
 ) -> None:
     monkeypatch.setattr(f"codebatch.selftests.program.{name}", value)
@@ -104,7 +104,7 @@ def test_a_pipeline_that_cannot_be_planned_fails_its_gate(
     assert all(said in failure.message for failure in result.failures), result.failures
 
 
-def test_where_nothing_may_be_written_what_would_write_is_skipped(
+def test_self_test_that_writes_is_skipped_in_a_read_only_store(
     pristine: Stored, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
@@ -115,7 +115,7 @@ def test_where_nothing_may_be_written_what_would_write_is_skipped(
     assert (result.outcome, result.reason) == ("skipped", "read-only; free some")
 
 
-def test_where_nothing_could_be_looked_at_nothing_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bundle_with_only_skipped_self_tests_does_not_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "tree" / "codebatch.toml", "jobs = 0\n")
     subject = Stored(tmp_path).subject()
@@ -124,7 +124,7 @@ def test_where_nothing_could_be_looked_at_nothing_passes(tmp_path: Path, monkeyp
     assert (bundle.skipped_count, bundle.passed) == (bundle.total, False)
 
 
-def test_a_file_task_without_a_row_for_each_file_fails_its_gate(stored: Stored) -> None:
+def test_file_task_without_a_row_for_each_file_fails_plan_covered(stored: Stored) -> None:
     """The rows of a project task's shard stand where those of a file task are to be."""
 
     def change(manifest: Manifest) -> Manifest:
@@ -139,7 +139,7 @@ def test_a_file_task_without_a_row_for_each_file_fails_its_gate(stored: Stored) 
     assert failure.message == "it does not match the files of its shard"
 
 
-def test_what_is_not_there_has_a_gate_skipped_and_what_was_named_and_is_not_is_an_error(tmp_path: Path) -> None:
+def test_missing_subjects_are_skipped_and_a_missing_store_is_an_error(tmp_path: Path) -> None:
     empty = Stored(tmp_path)
     with pytest.raises(StoreNotFound):
         empty.subject().check_names()
@@ -155,7 +155,7 @@ def test_what_is_not_there_has_a_gate_skipped_and_what_was_named_and_is_not_is_a
         empty.subject("batch-20200101").check_names()
 
 
-def test_that_no_batch_can_be_read_is_told_once_and_fails(stored: Stored) -> None:
+def test_unreadable_batch_is_noted_once_and_fails(stored: Stored) -> None:
     flip(stored.one("batches/*/batch.json"))
     told: list[str] = []
 
@@ -174,9 +174,7 @@ def test_that_no_batch_can_be_read_is_told_once_and_fails(stored: Stored) -> Non
     assert results["plan-covered"].context.batch_id is None
 
 
-def test_a_maker_of_an_index_that_writes_elsewhere_fails_its_gate(
-    stored: Stored, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_index_build_that_writes_elsewhere_fails_its_self_test(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
     def untidy(*arguments: Any, **named: Any) -> object:
         (stored.store / "pins" / "latest").touch()
         return build(*arguments, **named)
@@ -186,7 +184,7 @@ def test_a_maker_of_an_index_that_writes_elsewhere_fails_its_gate(
     assert [failure.location for failure in result.failures] == ["pins", "pins/latest"]
 
 
-def test_an_index_that_there_is_not_or_a_store_in_use_has_its_gates_skipped(stored: Stored) -> None:
+def test_index_self_tests_are_skipped_without_index_or_write_lock(stored: Stored) -> None:
     shutil.rmtree(stored.store / "indexes")
     for name in ("index-equals-scan", "index-rebuilt"):
         result = stored.gate(name)
@@ -198,7 +196,7 @@ def test_an_index_that_there_is_not_or_a_store_in_use_has_its_gates_skipped(stor
     assert stored.gate("A1").passed
 
 
-def test_what_is_not_merged_yet_cannot_be_held_against_its_counts(stored: Stored) -> None:
+def test_self_tests_of_outputs_are_skipped_in_an_open_batch(stored: Stored) -> None:
     plant_open_batch(stored)
     for name in ("outputs-match", "resume-equals", "index-writes-only-indexes"):
         result = stored.gate(name)
@@ -206,21 +204,21 @@ def test_what_is_not_merged_yet_cannot_be_held_against_its_counts(stored: Stored
         assert "codebatch run --batch" in result.reason
 
 
-def test_a_bundle_stops_where_it_is_told_to_and_does_not_pass(stored: Stored) -> None:
+def test_stopping_bundle_ends_at_the_first_failure(stored: Stored) -> None:
     plant_name(stored)
     bundle = run_all("release", stored.subject(), is_stopping=True)
     assert [result.gate_id for result in bundle.results] == ["store-schema", "no-foreign-files"]
     assert (bundle.passed, bundle.total, bundle.failed_count) == (False, 2, 1)
 
 
-def test_failures_without_end_are_counted_and_not_kept(stored: Stored) -> None:
+def test_failures_beyond_the_limit_are_counted_but_not_listed(stored: Stored) -> None:
     for number in range(FAILURES_SHOWN_MAX + 5):
         write(stored.store / f"stray{number}", "")
     result = stored.gate("P2-G6")
     assert (result.failures_count, len(result.failures)) == (FAILURES_SHOWN_MAX + 5, FAILURES_SHOWN_MAX)
 
 
-def test_all_that_the_layout_has_is_no_foreign_file(stored: Stored) -> None:
+def test_every_file_of_the_store_layout_passes_no_foreign_files(stored: Stored) -> None:
     holder, digest = "0" * 32, "0" * 64
     batch = stored.one("batches/*").relative_to(stored.store)
     for name in (
@@ -266,7 +264,7 @@ def test_all_that_the_layout_has_is_no_foreign_file(stored: Stored) -> None:
     assert len(stored.gate("no-foreign-files").failures) == len(foreign)
 
 
-def test_every_old_name_leads_to_one_gate_and_no_name_to_two() -> None:
+def test_every_name_and_alias_resolves_to_one_self_test() -> None:
     names = [name for gate in GATES for name in (gate.id, *gate.aliases)]
     assert len(names) == len(set(names))
     assert not {*names} & {*BUNDLES}

@@ -17,14 +17,14 @@ SEVERITY_OF = {**SEVERITIES, **{rule.code: rule.severity for rule in TEXT_RULES 
 OF_THE_PARSER = {"syntax-error"}
 
 
-def test_no_rule_is_graver_than_what_was_judged_of_it() -> None:
+def test_rule_severity_does_not_exceed_its_verdicts() -> None:
     limits = {code: gravest(counts) for code, counts in counted().items() if code not in OF_THE_PARSER}
     assert not {
         code for code, limit in limits.items() if FROM_GRAVEST.index(SEVERITY_OF[code]) < FROM_GRAVEST.index(limit)
     }
 
 
-def test_rules_of_a_family_that_is_rarely_heeded_are_hints_until_they_are_judged() -> None:
+def test_unjudged_rules_of_rarely_fixed_families_are_hints() -> None:
     for family in ("ASYNC", "S", "YTT"):
         codes = [code for code in SEVERITIES if code.rstrip("0123456789") == family]
         of_family = sum((counted().get(code, Counter()) for code in codes), Counter[Verdict]())
@@ -33,7 +33,7 @@ def test_rules_of_a_family_that_is_rarely_heeded_are_hints_until_they_are_judged
         assert {SEVERITIES[code] for code in guessed} == {"hint"}
 
 
-def test_rounds_are_told_as_they_were_judged() -> None:
+def test_readme_matches_the_judged_rounds() -> None:
     told = (HERE / "README.md").read_text()
     found: dict[tuple[int, str, str], Counter[Verdict]] = {}
     for row in rounds():
@@ -42,7 +42,7 @@ def test_rounds_are_told_as_they_were_judged() -> None:
         assert f"| {number} | {tree} {version} | {verdicts['fix']} of {verdicts.total()} |" in told
 
 
-def test_half_of_what_is_told_as_an_error_or_a_warning_would_be_fixed() -> None:
+def test_half_of_the_errors_and_warnings_would_be_fixed() -> None:
     told: Counter[Verdict] = Counter()
     for code, counts in counted().items():
         if SEVERITY_OF.get(code) in ("error", "warning"):
@@ -50,12 +50,12 @@ def test_half_of_what_is_told_as_an_error_or_a_warning_would_be_fixed() -> None:
     assert 2 * told["fix"] >= told.total() - told["test-data"]
 
 
-def test_what_the_package_knows_is_the_table() -> None:
+def test_shipped_counts_match_the_table() -> None:
     """`python -m tests.signal --write` makes it so."""
     assert SHIPPED.read_bytes() == shipped()
 
 
-def test_every_row_is_of_a_tree_and_says_why() -> None:
+def test_every_judged_row_has_a_tree_and_a_reason() -> None:
     versions = {tree.tree: tree.version for tree in trees()}
     rows = judged()
     assert {row.tree for row in rows} <= versions.keys()
@@ -70,7 +70,7 @@ def found(code: str, tree: str, path: str, line: int) -> Finding:
     return Finding(tree=tree, version="1", path=path, line=line, code=code, severity="error", message="")
 
 
-def test_sample_is_the_same_whatever_the_order_and_trees_take_turns() -> None:
+def test_sample_is_independent_of_order_and_alternates_trees() -> None:
     findings = [found("A", "much", f"{path}.py", line) for path in range(8) for line in range(1, 11)]
     findings += [found("A", "little", "a.py", line) for line in range(1, 5)]
     findings += [found(next(iter(NO_RULES)), "much", "a.py", 1)]
@@ -89,7 +89,7 @@ def test_sample_is_the_same_whatever_the_order_and_trees_take_turns() -> None:
     }
 
 
-def test_the_frequent_rules_are_judged_by_as_many_as_any_from_the_fourth_turn_on() -> None:
+def test_frequent_rules_are_sampled_fully_from_the_fourth_turn() -> None:
     few = [found(f"F{number:02}", "first", "a.py", line) for number in range(FREQUENT) for line in range(1, 4)]
     rare = [found("R", "first", "a.py", 1)]
     more = [found(code, "other", "a.py", line) for code in ("F00", "R") for line in range(1, 41)]

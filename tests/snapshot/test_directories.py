@@ -27,7 +27,7 @@ def deep(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_every_level_is_entered_in_any_order_with_few_descriptors(deep: Path) -> None:
+def test_directories_are_entered_in_any_order_with_few_descriptors(deep: Path) -> None:
     before = len(os.listdir("/dev/fd"))
     levels = [b"/".join([b"d"] * depth) for depth in range(1, DEPTH)]
     beside = [level + b"/x" for level in levels]
@@ -44,7 +44,7 @@ def _stat(top: Path, directory: bytes) -> os.stat_result:
 
 
 @pytest.mark.parametrize("path", [b"..", b"a/..", b"a/../..", b".", b"a/.", b"a//b", b"/etc", b"a/"])
-def test_nothing_but_names_is_entered(tmp_path: Path, path: bytes) -> None:
+def test_unsafe_path_components_are_not_entered(tmp_path: Path, path: bytes) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     with Directories(bytes(tmp_path)) as directories:
         for _ in range(2):
@@ -54,7 +54,7 @@ def test_nothing_but_names_is_entered(tmp_path: Path, path: bytes) -> None:
         assert os.path.samestat(os.fstat(directories.enter(b"a/b")), (tmp_path / "a" / "b").stat())
 
 
-def test_the_nearest_value_comes_first_whenever_it_was_put() -> None:
+def test_nearest_value_takes_precedence() -> None:
     values: Nearest[int] = Nearest()
     assert values.above(b"a/b/c") == ()
     values.put(b"a", 1)

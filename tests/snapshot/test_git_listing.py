@@ -21,7 +21,7 @@ from codebatch.snapshotting.snapshot import SourceRules
 from .conftest import Workbench
 
 
-def test_tracked_and_untracked_files_are_taken_and_ignored_ones_are_not(bench: Workbench) -> None:
+def test_snapshot_takes_tracked_and_untracked_but_not_ignored_files(bench: Workbench) -> None:
     bench.write("tracked.py")
     bench.write("kept.log")
     bench.write(".gitignore", "*.log\n")
@@ -32,7 +32,7 @@ def test_tracked_and_untracked_files_are_taken_and_ignored_ones_are_not(bench: W
     assert bench.paths() == [b".gitignore", b"kept.log", b"new.py", b"tracked.py"]
 
 
-def test_the_program_that_a_tree_names_as_its_fsmonitor_is_not_run(bench: Workbench) -> None:
+def test_fsmonitor_program_of_a_tree_is_not_run(bench: Workbench) -> None:
     mark = bench.source.parent / "mark"
     trap = bench.source.parent / "trap"
     trap.write_text(f"#!/bin/sh\necho ran >> {mark}\n")
@@ -49,9 +49,7 @@ def test_the_program_that_a_tree_names_as_its_fsmonitor_is_not_run(bench: Workbe
     assert not mark.exists()
 
 
-def test_settings_of_the_user_and_the_clone_do_not_change_the_snapshot(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_user_and_clone_settings_do_not_change_the_snapshot(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.write("a.py")
     bench.write("b.txt")
     bench.commit()
@@ -68,7 +66,7 @@ def test_settings_of_the_user_and_the_clone_do_not_change_the_snapshot(
     assert bench.take(rehash=True).snapshot_id == plain
 
 
-def test_git_variables_in_the_environment_do_not_lead_elsewhere(
+def test_git_location_variables_in_the_environment_are_ignored(
     bench: Workbench, make_bench: Callable[[], Workbench], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = make_bench()
@@ -93,7 +91,7 @@ def test_git_variables_in_the_environment_do_not_lead_elsewhere(
         {"GIT_EXEC_PATH": "/nowhere", "GIT_GLOB_PATHSPECS": "1", "GIT_ICASE_PATHSPECS": "1"},
     ],
 )
-def test_git_variables_in_the_environment_decide_nothing(
+def test_git_behaviour_variables_in_the_environment_are_ignored(
     bench: Workbench, variables: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.write("a.py")
@@ -106,9 +104,7 @@ def test_git_variables_in_the_environment_decide_nothing(
     assert [path.name for path in tmp_path.iterdir() if path.name in ("ran", "trace")] == []
 
 
-def test_a_work_tree_that_the_configuration_puts_elsewhere_stays_here(
-    bench: Workbench, make_bench: Callable[[], Workbench]
-) -> None:
+def test_configured_work_tree_elsewhere_is_ignored(bench: Workbench, make_bench: Callable[[], Workbench]) -> None:
     other = make_bench()
     other.write("secret.py")
     bench.write("a.py")
@@ -132,7 +128,7 @@ def test_a_linked_work_tree_is_listed_by_git(bench: Workbench) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
 @pytest.mark.parametrize("below", ["", "sub"])
-def test_a_tree_of_another_user_is_listed_by_git_all_the_same(bench: Workbench, below: str) -> None:
+def test_tree_of_another_user_is_listed_by_git(bench: Workbench, below: str) -> None:
     bench.write("sub/a.py")
     bench.write(".gitignore", "*.log\n")
     bench.commit()
@@ -144,7 +140,7 @@ def test_a_tree_of_another_user_is_listed_by_git_all_the_same(bench: Workbench, 
     assert b"x.log" not in b"".join(entry.path for entry in bench.load(result).entries)
 
 
-def test_a_conflicted_index_names_each_file_once(bench: Workbench) -> None:
+def test_conflicted_index_lists_each_file_once(bench: Workbench) -> None:
     bench.write("a.py", "base\n")
     bench.commit()
     bench.git("checkout", "-qb", "other")
@@ -159,7 +155,7 @@ def test_a_conflicted_index_names_each_file_once(bench: Workbench) -> None:
     assert bench.paths() == [b"a.py"]
 
 
-def test_what_git_tracks_but_is_deleted_is_absent_until_it_comes_back(bench: Workbench) -> None:
+def test_tracked_but_deleted_file_is_absent_until_it_returns(bench: Workbench) -> None:
     bench.write("a.py")
     bench.write("gone/b.py")
     bench.commit()
@@ -172,7 +168,7 @@ def test_what_git_tracks_but_is_deleted_is_absent_until_it_comes_back(bench: Wor
     assert bench.paths() == [b"a.py", b"gone/b.py"]
 
 
-def test_a_directory_that_became_a_link_does_not_lead_out_of_the_tree(bench: Workbench) -> None:
+def test_directory_replaced_by_a_link_does_not_lead_outside(bench: Workbench) -> None:
     outside = bench.source.parent / "outside"
     outside.mkdir()
     (outside / "b.py").write_text("secret")
@@ -185,7 +181,7 @@ def test_a_directory_that_became_a_link_does_not_lead_out_of_the_tree(bench: Wor
     assert bench.paths() == [b".gitignore"]
 
 
-def test_a_repository_inside_the_tree_is_listed_by_its_own_rules(bench: Workbench) -> None:
+def test_nested_repository_is_listed_by_its_own_rules(bench: Workbench) -> None:
     bench.write(".gitignore", "*.log\n")
     bench.write("inner/a.log")
     bench.write("inner/b.tmp")
@@ -195,7 +191,7 @@ def test_a_repository_inside_the_tree_is_listed_by_its_own_rules(bench: Workbenc
     assert bench.paths() == [b".gitignore", b"inner/.gitignore", b"inner/a.log"]
 
 
-def test_a_submodule_is_descended_into_or_is_an_entry_when_it_is_not_checked_out(
+def test_submodule_is_listed_or_an_entry_if_not_checked_out(
     bench: Workbench, make_bench: Callable[[], Workbench]
 ) -> None:
     library = make_bench()
@@ -226,7 +222,7 @@ def test_a_submodule_is_descended_into_or_is_an_entry_when_it_is_not_checked_out
     assert bench.take().snapshot_id == full.snapshot_id
 
 
-def test_a_file_of_the_index_that_became_a_directory_is_what_git_lists_in_it(bench: Workbench) -> None:
+def test_file_replaced_by_a_directory_is_listed_as_the_directory(bench: Workbench) -> None:
     bench.write("a", "file\n")
     bench.write(".gitignore", "*.log\n")
     bench.commit()
@@ -236,7 +232,7 @@ def test_a_file_of_the_index_that_became_a_directory_is_what_git_lists_in_it(ben
     assert bench.paths() == [b".gitignore", b"a/b.py"]
 
 
-def test_a_directory_that_the_repository_around_it_ignores_is_walked_when_it_is_named(bench: Workbench) -> None:
+def test_ignored_directory_is_walked_if_named(bench: Workbench) -> None:
     bench.write(".gitignore", "/build\n")
     bench.write("build/sub/a.py")
     bench.write("build/forced.py")
@@ -253,7 +249,7 @@ def test_a_directory_that_the_repository_around_it_ignores_is_walked_when_it_is_
         ]
 
 
-def test_a_directory_below_the_top_obeys_the_ignore_files_above_it(bench: Workbench) -> None:
+def test_subdirectory_obeys_the_ignore_files_above(bench: Workbench) -> None:
     bench.write(".gitignore", "*.log\n")
     bench.write("src/a.py")
     bench.write("src/a.log")
@@ -261,7 +257,7 @@ def test_a_directory_below_the_top_obeys_the_ignore_files_above_it(bench: Workbe
     assert bench.paths(bench.source / "src") == [b"a.py"]
 
 
-def test_without_git_the_same_tree_has_the_same_id(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_same_tree_without_git_has_the_same_id(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.write(".gitignore", "*.log\n/build/\n!keep.log\n")
     bench.write("a.py")
     bench.write("a.log")
@@ -275,7 +271,7 @@ def test_without_git_the_same_tree_has_the_same_id(bench: Workbench, monkeypatch
     assert walked.notes == ["files of the project are listed by a directory walk: git is not installed"]
 
 
-def test_a_repository_that_git_cannot_read_is_walked_and_said(bench: Workbench) -> None:
+def test_unreadable_repository_is_walked_and_reported(bench: Workbench) -> None:
     bench.write("a.py")
     bench.commit()
     (bench.source / ".git/index").write_bytes(b"no index")
@@ -285,7 +281,7 @@ def test_a_repository_that_git_cannot_read_is_walked_and_said(bench: Workbench) 
     assert "index" in result.notes[0]
 
 
-def test_a_repository_of_a_later_kind_is_walked_and_its_kind_is_said(bench: Workbench) -> None:
+def test_repository_of_a_later_format_is_walked_and_reported(bench: Workbench) -> None:
     """A repository with reftables is of a later kind to an older git."""
     bench.write("a.py")
     bench.write(".gitignore", "*.log\n")
@@ -304,7 +300,7 @@ def test_a_repository_of_a_later_kind_is_walked_and_its_kind_is_said(bench: Work
 @pytest.mark.parametrize(
     "told", ["git waits for a FIFO", pytest.param("git does not answer; does a .gitignore", marks=pytest.mark.slow)]
 )
-def test_where_git_is_silent_the_list_is_git_s_all_the_same(
+def test_listing_after_a_git_timeout_matches_git(
     bench: Workbench, below: str, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A fifo that git takes for an ignore file keeps it waiting; of the same tree without the fifo it speaks."""
@@ -337,7 +333,7 @@ def test_where_git_is_silent_the_list_is_git_s_all_the_same(
 
 
 @pytest.mark.parametrize("name", ["HEAD", "commondir", "config", "index"])
-def test_where_git_is_stuck_at_its_repository_the_tree_is_walked(bench: Workbench, name: str) -> None:
+def test_blocked_git_repository_is_walked(bench: Workbench, name: str) -> None:
     bench.write("a.py")
     bench.write("inner/b.py")
     bench.commit()
@@ -354,7 +350,7 @@ def test_where_git_is_stuck_at_its_repository_the_tree_is_walked(bench: Workbenc
         assert set(notes) <= set(result.notes)
 
 
-def test_a_fifo_among_the_files_does_not_hang_and_is_said(bench: Workbench) -> None:
+def test_fifo_in_place_of_a_tracked_file_is_skipped_and_reported(bench: Workbench) -> None:
     bench.write("a.py")
     bench.write("pipe")
     bench.commit()
@@ -368,7 +364,7 @@ def test_a_fifo_among_the_files_does_not_hang_and_is_said(bench: Workbench) -> N
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another user to be refused")
 @pytest.mark.parametrize("is_repository", [True, False])
-def test_a_directory_that_cannot_be_read_is_an_error_unless_it_is_left_out(
+def test_unreadable_directory_is_an_error_unless_excluded(
     is_repository: bool,
 ) -> None:
     root = Path(tempfile.mkdtemp())
@@ -379,13 +375,13 @@ def test_a_directory_that_cannot_be_read_is_an_error_unless_it_is_left_out(
     if is_repository:
         bench.git("init", "-q")
     try:
-        assert _as_nobody(bench.take) == "SourceUnreadable: cannot read locked: Permission denied"
-        assert _as_nobody(lambda: bench.take(exclude=("/locked/",))) == ""
+        assert _as_another_user(bench.take) == "SourceUnreadable: cannot read locked: Permission denied"
+        assert _as_another_user(lambda: bench.take(exclude=("/locked/",))) == ""
     finally:
         shutil.rmtree(root)
 
 
-def _as_nobody(action: Callable[[], object]) -> str:
+def _as_another_user(action: Callable[[], object]) -> str:
     """Run in a forked child as another user; returns the SourceUnreadable that it met."""
     reader, writer = os.pipe()
     child = os.fork()
@@ -438,7 +434,7 @@ def test_why_names_the_file_line_and_pattern(bench: Workbench) -> None:
     assert why([bench.source / "out"], Path("/etc/passwd"), SourceRules()).rule == "it is outside the given paths"
 
 
-def test_of_a_tree_without_git_nothing_stays_for_the_collector(bench: Workbench) -> None:
+def test_snapshot_without_git_leaves_no_garbage_cycles(bench: Workbench) -> None:
     """Of a large one that is a third of all memory, and goes late."""
     bench.write("a.py")
     gc.collect()

@@ -48,7 +48,7 @@ from .conftest import GIT_ENVIRONMENT, Workbench
         (b"# x", b"# x", False),
     ],
 )
-def test_a_pattern_matches_as_gitignore_5_says(pattern: bytes, path: bytes, matches: bool) -> None:
+def test_pattern_matches_according_to_gitignore(pattern: bytes, path: bytes, matches: bool) -> None:
     decided = parse_ignore_file(pattern + b"\n", "x", b"").decide(path, is_directory=False)
     assert (decided is not None) == matches
 
@@ -100,7 +100,7 @@ def _pattern(choose: random.Random) -> str:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_walk_lists_what_git_lists_on_generated_trees(make_bench: Callable[[], Workbench], seed: int) -> None:
+def test_walk_lists_the_same_files_as_git(make_bench: Callable[[], Workbench], seed: int) -> None:
     """Each tree has ignore files at three levels; 20 sets of them per seed over the same files."""
     choose = random.Random(seed)
     bench = make_bench()
@@ -127,13 +127,13 @@ def test_a_walk_lists_what_git_lists_on_generated_trees(make_bench: Callable[[],
         assert sorted(walked.paths) == sorted(path for path in listed.split(b"\0") if path)
 
 
-def test_nothing_in_an_excluded_directory_can_be_taken_back(bench: Workbench) -> None:
+def test_excluded_directory_cannot_be_partially_included(bench: Workbench) -> None:
     bench.write(".gitignore", "build/\n!build/keep.py\n")
     bench.write("build/keep.py")
     assert bench.paths() == [b".gitignore"]
 
 
-def test_include_narrows_and_exclude_wins(bench: Workbench) -> None:
+def test_include_restricts_and_exclude_takes_precedence(bench: Workbench) -> None:
     for path in ("a.py", "b.txt", "src/c.py", "src/d.txt", "lib/e.txt"):
         bench.write(path)
     assert bench.paths(include=("*.py", "/lib/")) == [b"a.py", b"lib/e.txt", b"src/c.py"]
@@ -145,7 +145,7 @@ def test_include_narrows_and_exclude_wins(bench: Workbench) -> None:
 
 
 @pytest.mark.parametrize("is_repository", [True, False])
-def test_codebatchignore_files_leave_out_what_git_takes(bench: Workbench, is_repository: bool) -> None:
+def test_codebatchignore_excludes_tracked_files(bench: Workbench, is_repository: bool) -> None:
     bench.write(".codebatchignore", "/vendor/\n*.min.js\n")
     bench.write("src/.codebatchignore", "!keep.min.js\n/gen.py\n")
     for path in ("vendor/a.py", "b.min.js", "src/keep.min.js", "src/gen.py", "src/sub/gen.py"):
@@ -167,9 +167,7 @@ def test_codebatchignore_files_leave_out_what_git_takes(bench: Workbench, is_rep
     assert bench.paths() == [*hidden, b"vendor/a.py"], "an ignore file that ignores itself is heeded when it changes"
 
 
-def test_a_codebatchignore_file_that_git_ignores_is_heeded_at_the_base_only(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ignored_codebatchignore_applies_only_at_the_base(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.write(".gitignore", ".codebatchignore\n")
     bench.write(".codebatchignore", "b.py\n")
     bench.write("sub/.codebatchignore", "x.py\n/deep/\n")
@@ -182,7 +180,7 @@ def test_a_codebatchignore_file_that_git_ignores_is_heeded_at_the_base_only(
     assert bench.take(rehash=True).snapshot_id == by_git
 
 
-def test_the_codebatchignore_file_of_the_base_counts_where_only_what_is_below_is_named(bench: Workbench) -> None:
+def test_codebatchignore_of_the_base_applies_to_named_subdirectories(bench: Workbench) -> None:
     bench.write(".codebatchignore", "*.py\n")
     roots = [bench.write("sub/a.py").parent, bench.write("t/b.py").parent]
     assert not takes_a_file(roots, SourceRules())

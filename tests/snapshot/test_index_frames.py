@@ -65,7 +65,7 @@ def _publish(root: Path, index: SnapshotIndex) -> Snapshot:
     return load_snapshot(RealFiles(), root, document.snapshot_id)
 
 
-def test_the_frames_are_the_lines_and_count_them() -> None:
+def test_index_frames_contain_and_count_all_lines() -> None:
     lines = b"".join(encode_entry(MANY[path]) for path in PATHS)
     assert decompress_all(WHOLE.data) == lines
     assert hashlib.sha256(lines).hexdigest() == WHOLE.digest
@@ -75,7 +75,7 @@ def test_the_frames_are_the_lines_and_count_them() -> None:
     assert sum(frame.size for frame in WHOLE.frames) == sum(e.size for e in MANY.values() if e.kind == "file")
 
 
-def test_a_frame_ends_with_the_line_at_which_it_has_as_many_bytes_as_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frame_ends_at_its_byte_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [encode_entry(MANY[path]) for path in PATHS[:10]]
     monkeypatch.setattr(index_frames, "_LINES_AVERAGE", 1 << 33)
     monkeypatch.setattr(index_frames, "_BYTES_MIN", 1)
@@ -90,13 +90,13 @@ _new_paths = st.one_of(st.binary(min_size=1, max_size=9), st.sampled_from(PATHS)
 @given(
     st.dictionaries(st.one_of(st.sampled_from(PATHS), _new_paths), st.one_of(st.none(), st.integers(0, 99)), max_size=9)
 )
-def test_a_spliced_index_is_the_one_made_whole(seeds: dict[bytes, int | None]) -> None:
+def test_spliced_index_matches_a_full_index(seeds: dict[bytes, int | None]) -> None:
     changes = {path: None if seed is None else _entry(path, seed) for path, seed in seeds.items()}
     after = {path: entry for path, entry in (MANY | changes).items() if entry is not None}
     assert splice_index(WHOLE, changes) == _make(after)
 
 
-def test_whole_runs_of_entries_come_and_go() -> None:
+def test_splicing_adds_and_removes_whole_ranges() -> None:
     none: dict[bytes, Entry] = {}
     some = {path: MANY[path] for path in PATHS[500:1000]}
     for before in (none, some, MANY):
@@ -106,14 +106,14 @@ def test_whole_runs_of_entries_come_and_go() -> None:
             assert splice_index(index, changes) == _make(after)
 
 
-def test_a_changed_line_leaves_the_frames_behind_as_they_are() -> None:
+def test_changed_line_leaves_later_frames_unchanged() -> None:
     path = PATHS[100]
     spliced = splice_index(WHOLE, {path: _entry(path, 1_000_000)})
     assert spliced.digest != WHOLE.digest
     assert spliced.frames[-2:] == WHOLE.frames[-2:]
 
 
-def test_an_index_that_is_damaged_is_not_spliced() -> None:
+def test_damaged_index_is_not_spliced() -> None:
     chance = random.Random(1)
     for place in chance.sample(range(len(WHOLE.data)), 20):
         damaged = bytearray(WHOLE.data)
@@ -129,7 +129,7 @@ def test_an_index_that_is_damaged_is_not_spliced() -> None:
         splice_index(msgspec.structs.replace(WHOLE, digest=Digest("0" * 64)), {})
 
 
-def test_parts_are_what_the_whole_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partial_reads_match_the_full_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshots, "_FRAMES_CACHED_MAX", 2)
     snapshot = _publish(tmp_path, WHOLE)
     items = [MANY[path] for path in PATHS if MANY[path].kind == "file"]
@@ -153,7 +153,7 @@ def test_parts_are_what_the_whole_says(tmp_path: Path, monkeypatch: pytest.Monke
 
 @settings(max_examples=10, deadline=None)
 @given(st.sets(st.sampled_from(PATHS), max_size=5), st.sets(st.sampled_from(PATHS), max_size=5))
-def test_two_snapshots_differ_as_their_entries_do(gone: set[bytes], changed: set[bytes]) -> None:
+def test_snapshot_difference_matches_the_entries(gone: set[bytes], changed: set[bytes]) -> None:
     after = {path: entry for path, entry in MANY.items() if path not in gone}
     after |= {path: _entry(path, 7) for path in changed}
     with tempfile.TemporaryDirectory() as root:
@@ -165,7 +165,7 @@ def test_two_snapshots_differ_as_their_entries_do(gone: set[bytes], changed: set
         assert one.entry(b"not there") is None
 
 
-def test_equal_frames_are_not_decoded_to_tell_two_snapshots_apart(
+def test_equal_frames_are_not_decoded_for_a_snapshot_difference(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = PATHS[-1]
@@ -183,13 +183,13 @@ def test_equal_frames_are_not_decoded_to_tell_two_snapshots_apart(
     assert one.entries_unlike(one) == ({}, {})
 
 
-def test_an_index_of_nothing_is_one_empty_frame(tmp_path: Path) -> None:
+def test_empty_index_has_a_single_empty_frame(tmp_path: Path) -> None:
     snapshot = _publish(tmp_path, _make({}))
     assert (snapshot.entries, snapshot.items_between(0, 0), snapshot.find_items([b"a"])) == ([], [], {})
     assert [frame.content for frame in snapshot.document.frames] == [0]
 
 
-def test_a_part_needs_its_own_frames_alone(tmp_path: Path) -> None:
+def test_partial_read_requires_only_its_own_frames(tmp_path: Path) -> None:
     snapshot = _publish(tmp_path, WHOLE)
     index = tmp_path / layout.SNAPSHOTS / snapshot.id / layout.SNAPSHOT_INDEX
     data = bytearray(WHOLE.data)
@@ -205,7 +205,7 @@ def test_a_part_needs_its_own_frames_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", ["entries", "files", "size", "content", "length", "path", "digest"])
-def test_frames_that_are_not_the_indexs_give_no_answer_and_are_written_again(tmp_path: Path, change: str) -> None:
+def test_frames_that_do_not_match_the_index_are_rejected_and_rewritten(tmp_path: Path, change: str) -> None:
     snapshot = _publish(tmp_path, WHOLE)
     first, second, *rest = WHOLE.frames
     if change == "digest":
@@ -227,7 +227,7 @@ def test_frames_that_are_not_the_indexs_give_no_answer_and_are_written_again(tmp
     assert _publish(tmp_path, WHOLE).items_between(0, 9) == snapshot.items_between(0, 9)
 
 
-def test_frames_that_cannot_be_are_refused() -> None:
+def test_inconsistent_frames_are_rejected() -> None:
     first, second, *rest = WHOLE.frames
     replace = msgspec.structs.replace
     for frames in (
@@ -246,7 +246,7 @@ def test_frames_that_cannot_be_are_refused() -> None:
     check_frames((first, second, *rest))
 
 
-def test_a_document_that_counts_otherwise_than_its_frames_is_refused(tmp_path: Path) -> None:
+def test_snapshot_document_with_wrong_counts_is_rejected(tmp_path: Path) -> None:
     document = _publish(tmp_path, WHOLE).document
     for name in ("entries", "files", "bytes"):
         with pytest.raises(ValueError, match="count"):

@@ -43,7 +43,7 @@ def _only(root: Path, suffix: str) -> Path:
     return found
 
 
-def test_what_was_added_can_be_read_by_another_process_after_seal(root: Path) -> None:
+def test_sealed_objects_are_read_by_another_process(root: Path) -> None:
     contents = [b"", b"x", b"y" * 100_000, os.urandom(50_000)]
     digests = _fill(root, *contents)
     store = _store(root)
@@ -51,7 +51,7 @@ def test_what_was_added_can_be_read_by_another_process_after_seal(root: Path) ->
     assert digests[0] == digest_bytes(b"")
 
 
-def test_a_pack_is_named_by_its_bytes_and_an_object_is_stored_once(root: Path) -> None:
+def test_pack_is_named_by_its_digest_and_stores_an_object_once(root: Path) -> None:
     _fill(root, b"a", b"b", b"a")
     pack = _only(root, ".pack")
     assert pack.stem == hashlib.sha256(pack.read_bytes()).hexdigest()
@@ -59,9 +59,7 @@ def test_a_pack_is_named_by_its_bytes_and_an_object_is_stored_once(root: Path) -
     assert sorted(path.suffix for path in root.iterdir()) == [".idx", ".pack"]
 
 
-def test_many_objects_make_several_packs_with_the_same_bytes_each_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_objects_make_deterministic_packs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pack_writer, "PACK_BYTES", 30_000)
     monkeypatch.setattr(pack_writer, "BATCH_BYTES", 10_000)
     contents = [hashlib.sha256(str(number).encode()).digest() * 3 for number in range(3000)]
@@ -83,7 +81,7 @@ def test_an_object_in_a_pack_sealed_later_is_found(root: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["missing", "cut", "flipped", "foreign"])
-def test_an_unsound_index_is_made_anew_from_the_pack(root: Path, damage: str) -> None:
+def test_damaged_pack_index_is_rebuilt_from_the_pack(root: Path, damage: str) -> None:
     digests = _fill(root, b"a", b"b" * 1000)
     index = _only(root, ".idx")
     sound = index.read_bytes()
@@ -100,7 +98,7 @@ def test_an_unsound_index_is_made_anew_from_the_pack(root: Path, damage: str) ->
     assert index.read_bytes() == sound
 
 
-def test_a_flipped_byte_anywhere_in_a_pack_is_never_read_as_truth(root: Path) -> None:
+def test_flipped_byte_in_a_pack_is_never_returned(root: Path) -> None:
     contents = [b"alpha" * 40, b"beta" * 3]
     digests = _fill(root, *contents)
     pack = _only(root, ".pack")
@@ -119,7 +117,7 @@ def test_a_flipped_byte_anywhere_in_a_pack_is_never_read_as_truth(root: Path) ->
             bad.unlink()
 
 
-def test_the_error_names_the_pack(root: Path) -> None:
+def test_error_names_the_damaged_pack(root: Path) -> None:
     (digest,) = _fill(root, b"a" * 100)
     pack = _only(root, ".pack")
     pack.write_bytes(bytes(pack.stat().st_size))
@@ -127,14 +125,14 @@ def test_the_error_names_the_pack(root: Path) -> None:
         _store(root).read(digest)
 
 
-def test_a_reader_that_remembers_a_wrong_size_does_not_spoil_a_sound_object(root: Path) -> None:
+def test_wrong_expected_size_does_not_condemn_an_object(root: Path) -> None:
     (digest,) = _fill(root, b"a" * 100)
     with pytest.raises(ObjectMissing):
         _store(root).read(digest, 99)
     assert _store(root).read(digest, 100) == b"a" * 100
 
 
-def test_a_lost_pack_and_a_torn_one_make_their_objects_missing(root: Path) -> None:
+def test_objects_of_a_missing_or_truncated_pack_are_missing(root: Path) -> None:
     contents = [os.urandom(500) for _ in range(3)]
     digests = _fill(root, *contents)
     pack = _only(root, ".pack")
@@ -148,7 +146,7 @@ def test_a_lost_pack_and_a_torn_one_make_their_objects_missing(root: Path) -> No
         _store(root).read(digests[0])
 
 
-def test_no_index_is_written_of_a_torn_pack(root: Path) -> None:
+def test_truncated_pack_gets_no_index(root: Path) -> None:
     _fill(root, *(os.urandom(500) for _ in range(3)))
     pack, index = _only(root, ".pack"), _only(root, ".idx")
     pack.write_bytes(pack.read_bytes()[:-10])
@@ -157,7 +155,7 @@ def test_no_index_is_written_of_a_torn_pack(root: Path) -> None:
     assert not index.exists()
 
 
-def test_objects_of_a_pack_that_another_found_unsound_are_missing_once_packs_are_listed_again(root: Path) -> None:
+def test_objects_condemned_by_another_process_are_missing_after_refresh(root: Path) -> None:
     (digest,) = _fill(root, b"a" * 100)
     store, key = _store(root), bytes.fromhex(digest)
     assert store.has_key(key)
@@ -171,7 +169,7 @@ def test_objects_of_a_pack_that_another_found_unsound_are_missing_once_packs_are
 
 @pytest.mark.parametrize("spoiled", [0, 1])
 @pytest.mark.parametrize("are_all_known", [False, True])
-def test_a_second_copy_is_read_where_the_first_is_unsound(root: Path, spoiled: int, *, are_all_known: bool) -> None:
+def test_second_copy_is_read_if_the_first_is_damaged(root: Path, spoiled: int, *, are_all_known: bool) -> None:
     """Be it searched for in the indexes, or looked up in what was made of all of them."""
     _fill(root, b"a" * 100)
     first = _only(root, ".pack")
@@ -187,7 +185,7 @@ def test_a_second_copy_is_read_where_the_first_is_unsound(root: Path, spoiled: i
     assert store.has_key(key)
 
 
-def test_adding_the_content_again_repairs_a_pack_of_the_same_name(root: Path) -> None:
+def test_adding_the_content_again_repairs_the_pack(root: Path) -> None:
     (digest,) = _fill(root, b"a" * 100)
     pack = _only(root, ".pack")
     pack.write_bytes(b"\0" * pack.stat().st_size)
@@ -198,7 +196,7 @@ def test_adding_the_content_again_repairs_a_pack_of_the_same_name(root: Path) ->
     assert not list(root.glob("*.bad"))
 
 
-def test_what_was_read_ahead_of_a_pack_repaired_since_condemns_nothing(root: Path) -> None:
+def test_stale_prefetch_does_not_condemn_a_repaired_pack(root: Path) -> None:
     first, second, third = _fill(root, b"first" * 100, b"second" * 100, b"third" * 100)
     pack = _only(root, ".pack")
     sound = pack.read_bytes()
@@ -210,7 +208,7 @@ def test_what_was_read_ahead_of_a_pack_repaired_since_condemns_nothing(root: Pat
     assert not list(root.glob("*.bad"))
 
 
-def test_what_follows_is_read_ahead_in_several_places_at_once(root: Path) -> None:
+def test_prefetch_follows_several_positions(root: Path) -> None:
     contents = [random.Random(number).randbytes(30_000) for number in range(18)]
     digests = _fill(root, *contents)
     reads: list[Operation] = []
@@ -238,7 +236,7 @@ def test_objects_are_packed_alike_if_no_thread_can_be_started(tmp_path: Path) ->
     assert packs[0] == packs[1]
 
 
-def test_a_big_object_is_streamed_into_a_pack_of_its_own(root: Path) -> None:
+def test_big_object_is_streamed_into_its_own_pack(root: Path) -> None:
     chunk = os.urandom(1 << 20)
     tracemalloc.start()
     try:
@@ -253,7 +251,7 @@ def test_a_big_object_is_streamed_into_a_pack_of_its_own(root: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [9, 11])
-def test_a_stream_of_another_size_than_announced_leaves_nothing(root: Path, size: int) -> None:
+def test_stream_of_the_wrong_size_leaves_nothing(root: Path, size: int) -> None:
     writer = PackWriter(_store(root))
     with pytest.raises(SizeChangedError):
         writer.add_stream([b"0123456789"], size)
@@ -261,7 +259,7 @@ def test_a_stream_of_another_size_than_announced_leaves_nothing(root: Path, size
     assert list(root.iterdir()) == []
 
 
-def test_an_exception_drops_what_is_unsealed(root: Path) -> None:
+def test_exception_discards_unsealed_objects(root: Path) -> None:
     def fail_halfway() -> None:
         with PackWriter(_store(root)) as writer:
             for number in range(3000):
@@ -273,7 +271,7 @@ def test_an_exception_drops_what_is_unsealed(root: Path) -> None:
     assert list(root.iterdir()) == []
 
 
-def test_the_part_of_a_dead_writer_is_swept_and_that_of_a_living_one_is_not(root: Path) -> None:
+def test_sweep_removes_the_part_of_a_dead_writer_only(root: Path) -> None:
     script = (
         "import sys, pathlib\n"
         "from codebatch.store.objects.pack_writer import PackPart\n"
@@ -296,7 +294,7 @@ def test_the_part_of_a_dead_writer_is_swept_and_that_of_a_living_one_is_not(root
     assert list(root.iterdir()) == []
 
 
-def test_a_part_that_a_sweeper_takes_before_it_is_locked_is_made_again(root: Path) -> None:
+def test_part_swept_before_its_lock_is_created_again(root: Path) -> None:
     """The sweeper holds no lock any more when we ask for it: what we lock has no name."""
     swept: list[Path] = []
 
@@ -311,7 +309,7 @@ def test_a_part_that_a_sweeper_takes_before_it_is_locked_is_made_again(root: Pat
     assert _store(root).read(digest) == b"a"
 
 
-def test_a_sound_pack_of_the_same_name_is_never_taken_away(root: Path) -> None:
+def test_sound_pack_of_the_same_name_is_never_removed(root: Path) -> None:
     """Two snapshots of equal trees at once: who reads meanwhile finds the pack at any moment."""
     removed: list[Path] = []
 
@@ -355,7 +353,7 @@ class _RefusingFiles(RealFiles):
             raise StoreUnwritable("no space left")
 
 
-def test_a_disk_that_refuses_any_one_write_leaves_a_store_that_works(tmp_path: Path) -> None:
+def test_refused_write_leaves_a_working_store(tmp_path: Path) -> None:
     for allowed in range(20):
         root = tmp_path / str(allowed)
         files = _RefusingFiles(allowed)

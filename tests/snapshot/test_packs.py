@@ -40,12 +40,12 @@ def _golden_index() -> PackIndex:
     return build_index(32, [(b"\x22" * 32, Frame(0, 20, 128)), (b"\x11" * 32, Frame(20, 12, 3))])
 
 
-def test_an_index_has_the_bytes_that_the_format_fixes() -> None:
+def test_pack_index_matches_the_golden_bytes() -> None:
     assert encode_index(_golden_index()) == GOLDEN
     assert decode_index(GOLDEN) == _golden_index()
 
 
-def test_an_index_cut_at_any_byte_or_with_any_byte_changed_is_refused() -> None:
+def test_damaged_pack_index_is_rejected() -> None:
     for length in range(len(GOLDEN)):
         with pytest.raises(ValueError, match="pack index"):
             decode_index(GOLDEN[:length])
@@ -55,7 +55,7 @@ def test_an_index_cut_at_any_byte_or_with_any_byte_changed_is_refused() -> None:
 
 
 @given(st.lists(st.binary(max_size=300), max_size=8))
-def test_an_index_made_from_the_pack_alone_is_the_one_that_was_written(contents: list[bytes]) -> None:
+def test_pack_index_rebuilt_from_the_pack_is_identical(contents: list[bytes]) -> None:
     contents = list(dict.fromkeys(contents))
     pack, frames = b"", []
     for content in contents:
@@ -74,20 +74,20 @@ def test_an_index_made_from_the_pack_alone_is_the_one_that_was_written(contents:
 
 @pytest.mark.parametrize("checksum", [True, False])
 @pytest.mark.parametrize("content", [b"", b"x", b"ab" * 400_000, b"\0" * 300_000, bytes(range(256)) * 700])
-def test_a_frame_is_as_long_as_zstd_says(content: bytes, checksum: bool) -> None:
+def test_frame_length_matches_zstd(content: bytes, checksum: bool) -> None:
     frame = zstandard.ZstdCompressor(write_checksum=checksum).compress(content)
     data = frame + compress(b"next")
     frames = list(iter_frames(lambda offset, length: data[offset : offset + length], len(data)))
     assert frames == [Frame(0, len(frame), len(content)), Frame(len(frame), len(data) - len(frame), 4)]
 
 
-def test_all_frames_are_read_where_one_shot_zstandard_stops_after_the_first() -> None:
+def test_all_concatenated_frames_are_decompressed() -> None:
     data = compress(b"first") + compress(b"second")
     assert zstandard.ZstdDecompressor().decompress(data) == b"first", "the trap that decompress_all is there for"
     assert decompress_all(data) == b"firstsecond"
 
 
-def test_frames_cut_at_any_byte_are_refused() -> None:
+def test_truncated_frames_are_rejected() -> None:
     data = compress(b"first" * 50) + compress(b"second")
     ends = {0, len(compress(b"first" * 50))}
     for length in range(len(data)):
@@ -97,7 +97,7 @@ def test_frames_cut_at_any_byte_are_refused() -> None:
             decompress_all(data[:length])
 
 
-def test_a_pack_torn_at_any_byte_still_gives_the_whole_frames_before_the_tear() -> None:
+def test_truncated_pack_yields_its_complete_frames() -> None:
     frames = [compress(content) for content in (b"one", b"two" * 100, b"three")]
     pack = b"".join(frames)
     ends = [len(b"".join(frames[:count])) for count in range(4)]
@@ -107,11 +107,11 @@ def test_a_pack_torn_at_any_byte_still_gives_the_whole_frames_before_the_tear() 
         assert len(index) == sum(end <= length for end in ends[1:])
 
 
-def test_a_frame_of_another_size_than_it_should_have_is_refused() -> None:
+def test_frame_of_an_unexpected_size_is_rejected() -> None:
     with pytest.raises(FrameError):
         decompress_one(compress(b"abc"), 4)
 
 
-def test_what_was_found_unsound_is_read_back_and_a_foreign_line_is_passed_over() -> None:
+def test_condemned_keys_round_trip_and_foreign_lines_are_skipped() -> None:
     keys = {b"\x01" * 32, b"\x02" * 32}
     assert decode_bad(encode_bad(keys) + b"nonsense\n\xff\n") == keys

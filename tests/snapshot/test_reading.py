@@ -37,7 +37,7 @@ def _edit_and_set_the_time_back(path: Path) -> None:
 
 @pytest.mark.parametrize("edit", [_edit_in_place, _edit_and_set_the_time_back])
 @pytest.mark.parametrize("size", [10, BIG_BYTES + 1])
-def test_a_file_that_is_edited_while_it_is_read_is_read_again(
+def test_file_edited_during_its_read_is_read_again(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch, edit: Callable[[Path], None], size: int
 ) -> None:
     target = bench.write("a.bin", b"a" * size)
@@ -55,7 +55,7 @@ def test_a_file_that_is_edited_while_it_is_read_is_read_again(
     assert bench.load(bench.take()).read(b"a.bin") == b"b" * size
 
 
-def test_a_link_that_took_a_files_place_since_it_was_listed_is_kept_as_a_link(bench: Workbench) -> None:
+def test_file_replaced_by_a_link_is_captured_as_a_link(bench: Workbench) -> None:
     secret = bench.source.parent / "secret"
     secret.write_bytes(b"secret")
     target = bench.write("a.py", b"listed")
@@ -68,7 +68,7 @@ def test_a_link_that_took_a_files_place_since_it_was_listed_is_kept_as_a_link(be
     assert objects.read(Digest(row.key.hex())) == os.fsencode(secret)
 
 
-def test_the_stamp_is_made_before_the_tree_is_looked_at(bench: Workbench) -> None:
+def test_stamp_is_created_before_the_tree_is_read(bench: Workbench) -> None:
     bench.write("a.py")
     happened: list[str] = []
 
@@ -98,7 +98,7 @@ def test_a_file_as_old_as_the_stamp_is_racy(bench: Workbench, monkeypatch: pytes
     assert (again.reused, again.read_files) == (False, 1)
 
 
-def test_a_row_as_old_as_the_stamp_is_not_believed(bench: Workbench) -> None:
+def test_cache_row_as_old_as_the_stamp_is_ignored(bench: Workbench) -> None:
     target = bench.write("a.py")
     bench.settle()
     bench.take()
@@ -108,7 +108,7 @@ def test_a_row_as_old_as_the_stamp_is_not_believed(bench: Workbench) -> None:
     assert not msgspec.structs.replace(cache, stamp_ns=os.lstat(target).st_ctime_ns).rows()
 
 
-def test_a_tree_on_another_device_has_another_clock(bench: Workbench) -> None:
+def test_tree_on_another_device_has_an_earlier_stamp(bench: Workbench) -> None:
     """Its times may lie ahead of the store's, so that only what is some seconds older is believed."""
     device = os.stat(bench.source.parent).st_dev
     other = next((base for base in (b"/dev/shm", b"/proc", b"/sys") if os.stat(base).st_dev != device), None)
@@ -120,9 +120,7 @@ def test_a_tree_on_another_device_has_another_clock(bench: Workbench) -> None:
 
 
 @pytest.mark.parametrize("is_repository", [True, False])
-def test_a_link_in_place_of_a_directory_that_holds_only_directories_is_seen(
-    bench: Workbench, is_repository: bool
-) -> None:
+def test_link_in_place_of_a_directory_of_directories_is_detected(bench: Workbench, is_repository: bool) -> None:
     """The files behind the link keep their inodes and times."""
     bench.write("sub/deep/a.py")
     bench.write("b.py")

@@ -25,7 +25,7 @@ from codebatch.system.files.files import RealFiles
 from .conftest import Workbench
 
 
-def test_a_snapshot_holds_path_kind_mode_size_and_content(bench: Workbench) -> None:
+def test_snapshot_records_path_kind_mode_size_and_content(bench: Workbench) -> None:
     bench.write("b.sh", "#!/bin/sh\n").chmod(0o755)
     bench.write("a.py", "print()\n")
     bench.write("empty", "")
@@ -44,7 +44,7 @@ def test_a_snapshot_holds_path_kind_mode_size_and_content(bench: Workbench) -> N
     assert (result.files, result.bytes, result.entries) == (3, 18, 4) == (snapshot.files, snapshot.bytes, 4)
 
 
-def test_the_id_depends_on_the_tree_only(bench: Workbench, make_bench: Callable[[], Workbench]) -> None:
+def test_snapshot_id_depends_only_on_the_tree(bench: Workbench, make_bench: Callable[[], Workbench]) -> None:
     other = make_bench()
     for one in (bench, other):
         one.write("a.py")
@@ -58,7 +58,7 @@ def test_the_id_depends_on_the_tree_only(bench: Workbench, make_bench: Callable[
     assert other.take().snapshot_id != bench.take().snapshot_id
 
 
-def test_time_and_place_of_the_first_taker_stay(bench: Workbench) -> None:
+def test_snapshot_retains_its_first_creation_time_and_source(bench: Workbench) -> None:
     bench.write("a.py")
     first = bench.load(bench.take()).document
     copy = bench.source.parent / "copy"
@@ -70,7 +70,7 @@ def test_time_and_place_of_the_first_taker_stay(bench: Workbench) -> None:
     assert known.source.base == str(bench.source)
 
 
-def test_the_index_on_disk_is_the_encoded_entries(bench: Workbench) -> None:
+def test_index_file_is_the_encoded_entries(bench: Workbench) -> None:
     bench.write("a.py")
     snapshot = bench.load(bench.take())
     data = (bench.store / "snapshots" / snapshot.id / "files.index.jsonl.zst").read_bytes()
@@ -84,9 +84,7 @@ HOSTILE_NAMES = [
 
 
 @pytest.mark.parametrize("is_repository", [True, False])
-def test_every_name_that_linux_allows_survives_and_none_is_mistaken_for_another(
-    bench: Workbench, is_repository: bool
-) -> None:
+def test_every_valid_file_name_round_trips(bench: Workbench, is_repository: bool) -> None:
     for name in HOSTILE_NAMES:
         with open(os.path.join(bytes(bench.source), name), "wb") as file:
             file.write(name)
@@ -115,7 +113,7 @@ def test_links_are_recorded_and_never_followed(bench: Workbench, is_repository: 
 
 
 @pytest.mark.parametrize("is_repository", [True, False])
-def test_fifos_sockets_and_devices_are_skipped_counted_and_said(
+def test_fifos_sockets_and_devices_are_skipped_and_counted(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch, is_repository: bool
 ) -> None:
     bench.write("sub/a.py")
@@ -140,7 +138,7 @@ def test_fifos_sockets_and_devices_are_skipped_counted_and_said(
 
 
 @pytest.mark.parametrize("is_repository", [True, False])
-def test_the_store_inside_the_source_is_never_taken(bench: Workbench, is_repository: bool) -> None:
+def test_store_inside_the_source_is_never_included(bench: Workbench, is_repository: bool) -> None:
     bench.write("a.py")
     if is_repository:
         bench.commit()
@@ -161,7 +159,7 @@ def test_the_store_inside_the_source_is_never_taken(bench: Workbench, is_reposit
         bench.take(bench.store / "objects")
 
 
-def test_several_roots_have_one_base_and_only_what_is_below_them_is_taken(bench: Workbench) -> None:
+def test_several_roots_have_a_common_base(bench: Workbench) -> None:
     for path in ("a/x.py", "b/y.py", "c/z.py", "top.py", ".gitignore"):
         bench.write(path, "*.log\n" if path == ".gitignore" else "x\n")
     bench.write("b/y.log")
@@ -174,7 +172,7 @@ def test_several_roots_have_one_base_and_only_what_is_below_them_is_taken(bench:
     assert bench.paths(source, source / "a") == [b".gitignore", b"a/x.py", b"b/y.py", b"c/z.py", b"top.py"]
 
 
-def test_what_is_not_there_is_the_callers_error(bench: Workbench) -> None:
+def test_missing_or_special_root_is_rejected(bench: Workbench) -> None:
     os.mkfifo(bench.source / "pipe")
     (bench.source / ".GIT").mkdir()
     for root in ("nowhere", "pipe", ".GIT"):
@@ -183,7 +181,7 @@ def test_what_is_not_there_is_the_callers_error(bench: Workbench) -> None:
 
 
 @pytest.mark.parametrize("is_repository", [True, False])
-def test_five_hundred_levels_of_directories_are_taken(bench: Workbench, is_repository: bool) -> None:
+def test_deeply_nested_directories_are_included(bench: Workbench, is_repository: bool) -> None:
     path = "/".join(["d"] * 500)
     _deep_file(bench.source, path.split("/"))
     if is_repository:
@@ -193,7 +191,7 @@ def test_five_hundred_levels_of_directories_are_taken(bench: Workbench, is_repos
 
 
 @pytest.mark.parametrize("is_repository", [True, False])
-def test_a_path_longer_than_path_max_is_taken(bench: Workbench, is_repository: bool) -> None:
+def test_path_longer_than_path_max_is_included(bench: Workbench, is_repository: bool) -> None:
     parts = ["n" * 200] * 25
     _deep_file(bench.source, parts)
     if is_repository:
@@ -216,7 +214,7 @@ def _deep_file(source: Path, parts: list[str]) -> None:
     os.close(fd)
 
 
-def test_a_file_that_keeps_changing_fails_the_snapshot_and_publishes_nothing(bench: Workbench) -> None:
+def test_constantly_changing_file_fails_the_snapshot(bench: Workbench) -> None:
     """A timer of our own processor time touches it, so that it changes while it is read on the busiest machine too."""
     busy = bench.write("busy.bin")
     os.truncate(busy, 128 << 20)
@@ -233,7 +231,7 @@ def test_a_file_that_keeps_changing_fails_the_snapshot_and_publishes_nothing(ben
     assert bench.take().entries == 1
 
 
-def test_a_file_that_vanishes_while_the_tree_is_read_is_absent(bench: Workbench) -> None:
+def test_file_removed_during_the_snapshot_is_absent(bench: Workbench) -> None:
     """The report comes between two files, so the file goes away after it was listed and before it is opened."""
     bench.write("a.py")
     doomed = bench.write("b.py")
@@ -245,7 +243,7 @@ def test_a_file_that_vanishes_while_the_tree_is_read_is_absent(bench: Workbench)
     assert [entry.path for entry in bench.load(result).entries] == [b"a.py"]
 
 
-def test_a_fifo_swapped_in_for_a_file_does_not_hang(bench: Workbench) -> None:
+def test_fifo_in_place_of_a_listed_file_does_not_block(bench: Workbench) -> None:
     bench.write("a.py")
     swapped = bench.write("b.py")
 
@@ -259,7 +257,7 @@ def test_a_fifo_swapped_in_for_a_file_does_not_hang(bench: Workbench) -> None:
     assert [(item.path, item.reason) for item in result.skipped] == [(b"b.py", "fifo")]
 
 
-def test_a_line_of_codebatchignore_that_can_match_nothing_is_a_note(bench: Workbench) -> None:
+def test_impossible_codebatchignore_line_is_noted(bench: Workbench) -> None:
     bench.write("a.py")
     bench.write(".codebatchignore", b"\xef\xbb\xbf# ./x\n\n*.log\n./vendor/ \n!../x\n")
     assert bench.take().notes[1:] == [
@@ -267,7 +265,7 @@ def test_a_line_of_codebatchignore_that_can_match_nothing_is_a_note(bench: Workb
     ]
 
 
-def test_lfs_pointers_are_said(bench: Workbench) -> None:
+def test_lfs_pointers_are_reported(bench: Workbench) -> None:
     bench.write("big.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n")
     note = "1 Git LFS pointer without content, for example big.bin"
     assert note in bench.take().notes
@@ -278,7 +276,7 @@ def test_lfs_pointers_are_said(bench: Workbench) -> None:
     assert note in again.notes
 
 
-def test_a_file_of_200_mb_is_streamed_in_constant_memory(bench: Workbench) -> None:
+def test_large_file_is_streamed_in_constant_memory(bench: Workbench) -> None:
     big = bench.write("big.bin")
     os.truncate(big, 200 << 20)
     script = (
@@ -296,7 +294,7 @@ def test_a_file_of_200_mb_is_streamed_in_constant_memory(bench: Workbench) -> No
     assert bench.take().bytes == 200 << 20
 
 
-def test_a_snapshot_that_was_damaged_or_lost_is_written_again(bench: Workbench) -> None:
+def test_damaged_or_missing_snapshot_is_rewritten(bench: Workbench) -> None:
     bench.write("a.py")
     bench.settle()
     result = bench.take()
@@ -318,7 +316,7 @@ def test_a_snapshot_that_was_damaged_or_lost_is_written_again(bench: Workbench) 
     assert bench.load(result).entries
 
 
-def test_an_index_cut_at_any_byte_is_corrupt_and_nothing_else(bench: Workbench) -> None:
+def test_truncated_index_is_corrupt(bench: Workbench) -> None:
     bench.write("a.py")
     result = bench.take()
     index = bench.store / "snapshots" / result.snapshot_id / "files.index.jsonl.zst"
@@ -330,18 +328,18 @@ def test_an_index_cut_at_any_byte_is_corrupt_and_nothing_else(bench: Workbench) 
 
 
 @pytest.mark.parametrize("text", ["../../etc", "snap-", "snap-0123456789abcdeg", "", "snap-0123456789ABCDEF", "latest"])
-def test_a_text_that_is_no_id_is_refused_before_anything_is_looked_up(bench: Workbench, text: str) -> None:
+def test_invalid_snapshot_id_is_rejected_before_lookup(bench: Workbench, text: str) -> None:
     with pytest.raises(InvalidId):
         load_snapshot(bench.files, bench.store, text)
 
 
-def test_an_id_of_nothing_is_unknown(bench: Workbench) -> None:
+def test_unused_snapshot_id_is_unknown(bench: Workbench) -> None:
     with pytest.raises(UnknownId):
         load_snapshot(bench.files, bench.store, "snap-0123456789abcdef")
     assert list_snapshots(bench.files, bench.store) == []
 
 
-def test_a_lost_or_damaged_object_is_repaired_by_the_next_snapshot(bench: Workbench) -> None:
+def test_missing_or_damaged_object_is_repaired_by_the_next_snapshot(bench: Workbench) -> None:
     bench.write("a.py", "a" * 500)
     bench.write("b.py", "b" * 500)
     bench.settle()
@@ -362,7 +360,7 @@ def test_a_lost_or_damaged_object_is_repaired_by_the_next_snapshot(bench: Workbe
                 assert bench.load(result).read(path) == path[:1] * 500
 
 
-def test_snapshots_taken_at_the_same_time_are_one(bench: Workbench) -> None:
+def test_concurrent_snapshots_of_a_tree_are_identical(bench: Workbench) -> None:
     for number in range(50):
         bench.write(f"{number}.py", str(number))
     results = []

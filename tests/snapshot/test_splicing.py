@@ -51,7 +51,7 @@ def _is_spliced(monkeypatch: pytest.MonkeyPatch, *, expected: bool) -> Iterator[
     assert bool(listed) is not expected
 
 
-def _take_both(bench: Workbench) -> None:
+def _take_with_and_without_cache(bench: Workbench) -> None:
     """Take it with what is known, and into a store that knows nothing: the same bytes."""
     store, fresh_store = bench.store, bench.store.with_name("fresh")
     try:
@@ -76,7 +76,7 @@ def _take_both(bench: Workbench) -> None:
     assert all(snapshot.read(entry.path) is not None for entry in snapshot.entries if entry.kind == "file")
 
 
-def _open_at_once(path: str, flags: int) -> int:
+def _open_without_blocking(path: str, flags: int) -> int:
     """open(2) that does not wait for a reader of a FIFO."""
     return os.open(path, flags | os.O_NONBLOCK, 0o666)
 
@@ -88,7 +88,7 @@ def _apply(source: Path, step: tuple[str, str, str, bytes]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         match what:
             case "edit":
-                with open(path, "wb", opener=_open_at_once) as file:
+                with open(path, "wb", opener=_open_without_blocking) as file:
                     file.write(content)
             case "remove":
                 path.unlink()
@@ -120,19 +120,19 @@ _steps = st.lists(st.lists(st.tuples(st.sampled_from(_kinds), _names, _names, _c
 @pytest.mark.parametrize("is_repository", [True, False])
 @settings(max_examples=20, deadline=None)
 @given(history=_steps)
-def test_every_history_gives_the_bytes_of_a_first_look(is_repository: bool, history: list) -> None:  # type: ignore[type-arg]
+def test_incremental_snapshots_match_first_snapshots(is_repository: bool, history: list) -> None:  # type: ignore[type-arg]
     with tempfile.TemporaryDirectory() as root:
         bench = Workbench(Path(root))
         for name in NAMES[:7]:
             bench.write(name, name.encode("utf-8", "surrogateescape"))
         if is_repository:
             bench.commit()
-        _take_both(bench)
+        _take_with_and_without_cache(bench)
         for steps in history:
             for step in steps:
                 if not (is_repository and step[0] == "fifo"):  # Beside git's list one is seen when that has changed.
                     _apply(bench.source, step)
-            _take_both(bench)
+            _take_with_and_without_cache(bench)
 
 
 def _warm(bench: Workbench, *names: str) -> None:
@@ -143,7 +143,7 @@ def _warm(bench: Workbench, *names: str) -> None:
 
 
 @pytest.mark.parametrize("is_repository", [True, False])
-def test_an_edit_is_spliced_and_only_its_file_is_read(
+def test_edit_is_spliced_and_reads_only_its_file(
     bench: Workbench, is_repository: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if is_repository:
@@ -157,12 +157,10 @@ def test_an_edit_is_spliced_and_only_its_file_is_read(
         assert (taken.read_files, taken.files) == (1, 3)
         assert bench.load(taken).read(b"d/c.py") == content.encode()
         assert bench.take().reused
-    _take_both(bench)
+    _take_with_and_without_cache(bench)
 
 
-def test_what_git_tracks_and_is_gone_is_spliced_out_and_in_again(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_deleted_and_restored_tracked_file_is_spliced(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a.py", "b.py"):
         bench.write(name)
     bench.commit()
@@ -172,10 +170,10 @@ def test_what_git_tracks_and_is_gone_is_spliced_out_and_in_again(
         bench.settle()
         with _is_spliced(monkeypatch, expected=True):
             bench.take()
-        _take_both(bench)
+        _take_with_and_without_cache(bench)
 
 
-def test_what_tells_of_more_than_itself_is_looked_at_anew(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changes_with_wider_effects_trigger_a_full_listing(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     pointer = b"version https://git-lfs.github.com/spec/v1\n"
     steps = (
         ("edit", ".codebatchignore", b"b.py\n"),
@@ -195,19 +193,19 @@ def test_what_tells_of_more_than_itself_is_looked_at_anew(bench: Workbench, monk
         bench.settle()
         with _is_spliced(monkeypatch, expected=False):
             bench.take()
-        _take_both(bench)
+        _take_with_and_without_cache(bench)
 
 
-def test_a_fifo_comes_and_goes_with_its_note(bench: Workbench) -> None:
+def test_fifo_appears_and_disappears_with_its_note(bench: Workbench) -> None:
     _warm(bench)
     for what in ("fifo", "edit", "fifo", "remove"):
         with contextlib.suppress(FileNotFoundError):
             (bench.source / "b.py").unlink()
         _apply(bench.source, (what, "b.py", "", b"x"))
-        _take_both(bench)
+        _take_with_and_without_cache(bench)
 
 
-def test_a_rule_file_that_may_not_be_believed_has_the_tree_looked_at_anew(
+def test_rule_file_with_an_untrusted_time_triggers_a_full_listing(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rules = bench.write(".codebatchignore", "b.py\n")
@@ -219,14 +217,14 @@ def test_a_rule_file_that_may_not_be_believed_has_the_tree_looked_at_anew(
             bench.take()
 
 
-def test_a_tree_with_a_tag_of_a_store_is_looked_at_anew(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tree_with_a_store_tag_triggers_a_full_listing(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     _warm(bench, "a.py", "other/CACHEDIR.TAG")
     bench.write("a.py", "changed")
     with _is_spliced(monkeypatch, expected=False):
         bench.take()
 
 
-def test_what_is_below_a_submodule_decides_whether_that_is_an_entry(bench: Workbench) -> None:
+def test_content_of_a_submodule_directory_determines_its_entry(bench: Workbench) -> None:
     inner = bench.source.parent / "inner"
     inner.mkdir()
     (inner / "x").write_bytes(b"x")
@@ -237,14 +235,14 @@ def test_what_is_below_a_submodule_decides_whether_that_is_an_entry(bench: Workb
     bench.commit()
     bench.git("submodule", "--quiet", "deinit", "-f", "sub")
     bench.settle()
-    _take_both(bench)
+    _take_with_and_without_cache(bench)
     for what, name in (("edit", "a.py"), ("edit", "sub/deep/x"), ("remove", "sub/deep/x"), ("remove", "a.py")):
         _apply(bench.source, (what, name, "", b"1"))
-        _take_both(bench)
+        _take_with_and_without_cache(bench)
 
 
 @pytest.mark.parametrize("damage", ["index", "document", "pack", "cache", "gone"])
-def test_where_what_was_known_is_damaged_the_tree_is_looked_at_anew(
+def test_damaged_cache_data_triggers_a_full_listing(
     bench: Workbench, damage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _warm(bench)
@@ -269,10 +267,10 @@ def test_where_what_was_known_is_damaged_the_tree_is_looked_at_anew(
             shutil.rmtree(directory)
     with _is_spliced(monkeypatch, expected=False):
         bench.take()
-    _take_both(bench)
+    _take_with_and_without_cache(bench)
 
 
-def test_an_index_that_lies_under_a_true_checksum_is_not_spliced(
+def test_index_that_does_not_match_its_snapshot_is_not_spliced(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The stat cache names the index by its bytes; were it wrong too, the snapshot's digest would tell."""
@@ -295,7 +293,7 @@ def test_an_index_that_lies_under_a_true_checksum_is_not_spliced(
         bench.take()
 
 
-def test_a_clock_that_was_set_back_is_not_believed(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clock_set_back_triggers_a_full_listing(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     _warm(bench)
     bench.write("b.py", "changed")
     bench.settle()
@@ -304,9 +302,7 @@ def test_a_clock_that_was_set_back_is_not_believed(bench: Workbench, monkeypatch
         bench.take()
 
 
-def test_rows_that_may_not_be_believed_are_read_again_with_what_changed(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_racy_rows_are_read_again_during_splicing(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     _warm(bench)
     future = bench.source / "a.py"
     os.utime(future, ns=(1 << 61, 1 << 61))
@@ -320,7 +316,7 @@ def test_rows_that_may_not_be_believed_are_read_again_with_what_changed(
         assert bench.take().read_files == 1
 
 
-def test_a_file_that_goes_while_it_is_read_is_gone(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_removed_during_splicing_is_absent(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     _warm(bench)
     path = bench.write("b.py", "changed")
     bench.settle()
@@ -333,9 +329,7 @@ def test_a_file_that_goes_while_it_is_read_is_gone(bench: Workbench, monkeypatch
     assert bench.take().files == 2
 
 
-def test_edits_below_several_roots_and_of_what_was_named_are_spliced(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_edits_below_several_roots_are_spliced(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("one/a.py", "two/b.py", "two/.gitignore", "named.log", ".gitignore", "elsewhere.py"):
         bench.write(name, "*.log\n")
     bench.commit()

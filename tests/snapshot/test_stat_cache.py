@@ -49,7 +49,7 @@ def _opened(bench: Workbench) -> list[str]:
 
 
 @pytest.mark.parametrize("is_repository", [True, False])
-def test_no_file_of_an_unchanged_tree_is_opened(bench: Workbench, is_repository: bool) -> None:
+def test_unchanged_tree_opens_no_file(bench: Workbench, is_repository: bool) -> None:
     for number in range(20):
         bench.write(f"file{number}.py", str(number))
     if is_repository:
@@ -64,7 +64,7 @@ def test_no_file_of_an_unchanged_tree_is_opened(bench: Workbench, is_repository:
     assert _opened(bench) == ["file7.py"]
 
 
-def test_only_what_changed_is_read(bench: Workbench) -> None:
+def test_only_changed_files_are_read(bench: Workbench) -> None:
     for number in range(10):
         bench.write(f"sub{number}/a.py", str(number))
     _warm(bench)
@@ -126,7 +126,7 @@ def _make_a_directory(path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("is_repository", [True, False])
-def test_a_change_that_hides_is_seen(bench: Workbench, change: Callable[[Path], None], is_repository: bool) -> None:
+def test_disguised_change_is_detected(bench: Workbench, change: Callable[[Path], None], is_repository: bool) -> None:
     bench.write("sub/a.py", "ab\n")
     bench.write("b.py")
     if is_repository:
@@ -140,7 +140,7 @@ def test_a_change_that_hides_is_seen(bench: Workbench, change: Callable[[Path], 
     assert cached.snapshot_id == bench.take(rehash=True).snapshot_id
 
 
-def test_a_file_written_within_one_tick_of_the_snapshot_is_read_again(bench: Workbench) -> None:
+def test_file_written_within_a_tick_of_the_snapshot_is_read_again(bench: Workbench) -> None:
     """Whatever the clock's grain: an edit of the same size right behind the snapshot is never missed."""
     target = bench.write("a.py", "00000")
     for number in range(1, 60):
@@ -149,7 +149,7 @@ def test_a_file_written_within_one_tick_of_the_snapshot_is_read_again(bench: Wor
         assert bench.load(bench.take()).read(b"a.py") == f"{number:05}".encode()
 
 
-def test_rows_not_older_than_the_look_are_not_believed(bench: Workbench) -> None:
+def test_rows_newer_than_the_snapshot_are_read_again(bench: Workbench) -> None:
     """A file from the future stays racy: it is read each time, and an edit that lstat cannot see is found."""
     target = bench.write("a.py", "one")
     future = 4_000_000_000_000_000_000
@@ -159,14 +159,14 @@ def test_rows_not_older_than_the_look_are_not_believed(bench: Workbench) -> None
     assert (first.read_files, again.read_files, again.reused) == (1, 1, False)
 
 
-def test_rehash_reads_everything(bench: Workbench) -> None:
+def test_rehash_reads_every_file(bench: Workbench) -> None:
     bench.write("a.py")
     bench.write("b.py")
     _warm(bench)
     assert bench.take(rehash=True).read_files == 2
 
 
-def test_a_cache_cut_at_any_byte_or_with_any_byte_changed_is_no_cache(bench: Workbench) -> None:
+def test_damaged_stat_cache_is_ignored(bench: Workbench) -> None:
     bench.write("a.py")
     _warm(bench)
     (cache,) = (bench.store / "cache").glob("stat-*.bin")
@@ -178,7 +178,7 @@ def test_a_cache_cut_at_any_byte_or_with_any_byte_changed_is_no_cache(bench: Wor
         assert bench.take().read_files == 1
 
 
-def test_a_cache_is_about_one_source_and_one_set_of_rules(bench: Workbench) -> None:
+def test_stat_cache_is_specific_to_source_and_rules(bench: Workbench) -> None:
     bench.write("a.py")
     bench.write("b.txt")
     _warm(bench)
@@ -187,7 +187,7 @@ def test_a_cache_is_about_one_source_and_one_set_of_rules(bench: Workbench) -> N
     assert bench.paths() == [b"a.py", b"b.txt"]
 
 
-def test_a_hit_counts_only_if_the_object_is_there(bench: Workbench) -> None:
+def test_cached_row_requires_its_object(bench: Workbench) -> None:
     bench.write("a.py")
     _warm(bench)
     for path in (bench.store / "objects").iterdir():
@@ -230,7 +230,7 @@ class _RefusingFiles(RealFiles):
             raise StoreUnwritable("no space left")
 
 
-def test_a_disk_that_fills_up_at_any_write_publishes_nothing_half(bench: Workbench) -> None:
+def test_full_disk_at_any_write_publishes_nothing_partial(bench: Workbench) -> None:
     bench.write("a.py", "a")
     bench.write("b.py", "b")
     expected = take_snapshot(
@@ -256,7 +256,7 @@ def test_a_disk_that_fills_up_at_any_write_publishes_nothing_half(bench: Workben
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="mounting needs root, and mount(8)")
-def test_a_full_disk_is_said_and_leaves_a_store_that_works(bench: Workbench) -> None:
+def test_full_disk_is_reported_and_leaves_a_working_store(bench: Workbench) -> None:
     bench.store.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(bench.store)]
     mounted = subprocess.run(mount, check=False, capture_output=True)
@@ -290,7 +290,7 @@ def _changes(bench: Workbench, exclude: tuple[str, ...] = ()) -> Callable[[], tu
     return look
 
 
-def test_a_rule_file_that_was_touched_is_no_change_and_still_a_rule(bench: Workbench) -> None:
+def test_touched_rule_file_is_unchanged_and_still_applies(bench: Workbench) -> None:
     bench.write("a.py")
     rules = bench.write("sub/.codebatchignore", "left.py\n")
     bench.write("sub/b.py")
@@ -302,7 +302,7 @@ def test_a_rule_file_that_was_touched_is_no_change_and_still_a_rule(bench: Workb
     assert look() == (b"sub/.codebatchignore", b"sub/left.py")
 
 
-def test_a_rule_file_of_which_no_row_tells_is_changed_when_it_was_touched(bench: Workbench) -> None:
+def test_touched_rule_file_without_a_row_is_changed(bench: Workbench) -> None:
     bench.write("a.py")
     rules = bench.write(".codebatchignore", "left.py\n")
     look = _changes(bench, exclude=(".codebatchignore",))

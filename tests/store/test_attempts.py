@@ -16,7 +16,7 @@ def _attempts(place: Place) -> Attempts:
     return Attempts(place.plan, Outcomes(place.batch.files, place.batch.root))
 
 
-def test_what_was_told_is_not_read_and_what_was_read_is_not_known_twice(tmp_path: Path) -> None:
+def test_attempts_are_reported_once_across_reads(tmp_path: Path) -> None:
     place = make_place(tmp_path, *(Command(id=CommandId(name), run="true") for name in "ab"))
     (place.batch.root / layout.OUTCOMES).mkdir(exist_ok=True)
     committer = Committer(place.batch.files, place.batch.root, HolderId("d" * 32))

@@ -59,7 +59,7 @@ def _check_readable(store: StoreDir, batch_id: str) -> None:
     merged(batch)
 
 
-def test_latest_of_a_kind_stay_with_all_that_they_name_and_nothing_else_does(store: StoreDir) -> None:
+def test_gc_keeps_the_latest_batches_and_removes_everything_else(store: StoreDir) -> None:
     batches = [make_merged(store, [b"shared", b"own-%d" % second], second=second) for second in range(4)]
     collect_all(store, keep=2)
     assert batch_ids(store) == [batch.id for batch in batches[2:]]
@@ -71,14 +71,14 @@ def test_latest_of_a_kind_stay_with_all_that_they_name_and_nothing_else_does(sto
     assert not [path for path in store.root.rglob("*") if path.name.endswith((".tmp", ".part"))]
 
 
-def test_batches_that_were_run_for_a_comparison_push_out_no_run_of_the_tree(store: StoreDir) -> None:
+def test_comparison_batches_do_not_displace_batches_of_the_tree(store: StoreDir) -> None:
     runs = [make_merged(store, [b"run-%d" % second], second=second) for second in range(2)]
     compared = [make_merged(store, [b"base-%d" % second], second=second, for_comparison=True) for second in range(2, 5)]
     collect_all(store, keep=2)
     assert batch_ids(store) == [each.id for each in (*runs, *compared[1:])]
 
 
-def test_bases_of_a_batch_that_is_not_over_stay_until_it_is(store: StoreDir) -> None:
+def test_gc_retains_bases_of_an_unfinished_batch_until_completion(store: StoreDir) -> None:
     first, second = (make_merged(store, [b"own-%d" % number], second=number) for number in range(2))
     third = make_batch(store, [b"own-2"], shard_items=1, bases=(first.id,), at_ns=2 * 10**9)
     collect_all(store, keep=1)
@@ -93,14 +93,14 @@ def _entries(store: StoreDir, batch: BatchDir) -> list[Entry]:
     return load_snapshot(store.files, store.root, batch.about.snapshot_id).entries
 
 
-def test_of_those_that_failed_as_many_stay_and_they_push_out_none_that_is_complete(store: StoreDir) -> None:
+def test_gc_retains_failed_batches_without_displacing_complete_batches(store: StoreDir) -> None:
     complete = make_merged(store, [b"complete"], second=0)
     failed = [make_merged(store, [b"fails-%d" % second], second=second) for second in range(1, 4)]
     collect_all(store, keep=1)
     assert batch_ids(store) == [complete.id, failed[-1].id]
 
 
-def test_those_stay_that_are_pinned_held_or_not_at_their_end(store: StoreDir) -> None:
+def test_gc_keeps_pinned_held_and_unfinished_batches(store: StoreDir) -> None:
     pinned, held, last = (make_merged(store, [b"%d" % second], second=second) for second in range(3))
     pending = make_batch(store, [b"pending"], shard_items=1, at_ns=3 * 10**9)
     latest = make_merged(store, [b"latest"], second=4)
@@ -119,7 +119,7 @@ def test_those_stay_that_are_pinned_held_or_not_at_their_end(store: StoreDir) ->
     assert {pending.about.snapshot_id, latest.about.snapshot_id} == {*snapshot_ids(store.files, store.root)}
 
 
-def test_clock_that_was_set_back_takes_neither_what_was_just_run_nor_what_is_young(store: StoreDir) -> None:
+def test_gc_keeps_the_latest_run_and_young_snapshots_if_the_clock_was_set_back(store: StoreDir) -> None:
     just_run = make_merged(store, [b"just run"], second=1)
     of_tomorrow = [make_merged(store, [b"%d" % second], second=second) for second in (10, 11)]
     going = choose(store, keep=1, now_ns=0, passed_over=ignore_note, spared={just_run.id})
@@ -127,7 +127,7 @@ def test_clock_that_was_set_back_takes_neither_what_was_just_run_nor_what_is_you
     assert going.snapshots == []
 
 
-def test_snapshot_that_no_batch_names_stays_for_14_days_or_while_it_is_pinned(store: StoreDir) -> None:
+def test_unreferenced_snapshot_is_retained_for_14_days_or_while_pinned(store: StoreDir) -> None:
     batch = make_merged(store, [b"a"])
     store.files.remove_tree(batch.root)
     snapshot = store.root / "snapshots" / batch.about.snapshot_id
@@ -143,7 +143,7 @@ def test_snapshot_that_no_batch_names_stays_for_14_days_or_while_it_is_pinned(st
     assert store.objects().location(entry.object) is None
 
 
-def test_dry_run_tells_the_same_and_changes_nothing(store: StoreDir) -> None:
+def test_dry_run_reports_the_same_counts_and_changes_nothing(store: StoreDir) -> None:
     for second in range(3):
         make_merged(store, [b"%d" % second], second=second)
     for path in (store.root / "snapshots").iterdir():
@@ -159,7 +159,7 @@ def test_dry_run_tells_the_same_and_changes_nothing(store: StoreDir) -> None:
     assert size - stats_of(store).bytes == told.freed_bytes - written + indexes
 
 
-def test_gc_does_not_wait_for_who_writes(store: StoreDir) -> None:
+def test_gc_does_not_wait_for_writers(store: StoreDir) -> None:
     batch = make_merged(store, [b"a"])
     with store.writing(), pytest.raises(StoreInUse):
         collect_garbage(store, keep=1)
@@ -167,7 +167,7 @@ def test_gc_does_not_wait_for_who_writes(store: StoreDir) -> None:
         assert tidy(store, keep=1, ran=batch) is None
 
 
-def test_run_collects_of_its_own_source_alone_and_never_what_was_run(store: StoreDir) -> None:
+def test_run_collects_only_its_own_source_and_never_its_own_batch(store: StoreDir) -> None:
     """How much is kept of another one its own configuration says."""
     batches = [make_merged(store, [b"%d" % second], second=second) for second in range(3)]
     elsewhere = [
@@ -181,7 +181,7 @@ def test_run_collects_of_its_own_source_alone_and_never_what_was_run(store: Stor
     assert len(collect_garbage(store, keep=1).batches) == 3
 
 
-def test_what_is_removed_by_hand_meanwhile_is_passed_over(store: StoreDir) -> None:
+def test_gc_ignores_batches_that_were_removed_meanwhile(store: StoreDir) -> None:
     batches = [make_merged(store, [b"%d" % second], second=second) for second in range(3)]
     going = choose(store, keep=1, now_ns=0, passed_over=ignore_note)
     for batch in batches[1:]:
@@ -190,7 +190,7 @@ def test_what_is_removed_by_hand_meanwhile_is_passed_over(store: StoreDir) -> No
     assert batch_ids(store) == []
 
 
-def test_link_in_a_batch_that_goes_is_removed_and_not_followed(store: StoreDir, tmp_path: Path) -> None:
+def test_gc_removes_links_in_a_batch_without_following_them(store: StoreDir, tmp_path: Path) -> None:
     precious = write(tmp_path / "outside" / "precious", "x")
     old = make_merged(store, [b"a"], second=1)
     make_merged(store, [b"b"], second=2)
@@ -201,7 +201,7 @@ def test_link_in_a_batch_that_goes_is_removed_and_not_followed(store: StoreDir, 
     assert precious.exists()
 
 
-def test_run_looks_at_objects_once_a_day(store: StoreDir) -> None:
+def test_run_collects_objects_once_a_day(store: StoreDir) -> None:
     def looks(now_ns: int) -> bool:
         return choose(store, keep=1, now_ns=now_ns, passed_over=ignore_note, with_objects=None).packs is not None
 
@@ -215,7 +215,7 @@ def test_run_looks_at_objects_once_a_day(store: StoreDir) -> None:
 
 
 @pytest.mark.parametrize("damaged", ["batch.json", "files.index.jsonl.zst", "manifest.json"])
-def test_where_it_is_not_known_what_is_needed_no_object_goes_and_that_is_said(store: StoreDir, damaged: str) -> None:
+def test_gc_keeps_all_objects_if_a_batch_is_damaged(store: StoreDir, damaged: str) -> None:
     for second in range(2):
         make_merged(store, [b"%d" % second], second=second)
     kept = open_batch(store, batch_ids(store)[-1])
@@ -232,7 +232,7 @@ def test_where_it_is_not_known_what_is_needed_no_object_goes_and_that_is_said(st
     assert "removed" in notes[0]
 
 
-def test_objects_that_records_of_open_and_of_ended_work_name_stay(
+def test_gc_keeps_objects_that_records_of_open_or_finished_work_reference(
     store: StoreDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with PackWriter(store.objects()) as writer:
@@ -259,7 +259,7 @@ def test_objects_that_records_of_open_and_of_ended_work_name_stay(
     assert store.objects().location(tree) is None
 
 
-def test_snapshot_that_is_taken_again_is_young(store: StoreDir) -> None:
+def test_retaken_snapshot_counts_as_young(store: StoreDir) -> None:
     batch = make_merged(store, [b"a"])
     snapshot = store.root / "snapshots" / batch.about.snapshot_id
     before = {path.name for path in snapshot.iterdir()}
@@ -269,7 +269,7 @@ def test_snapshot_that_is_taken_again_is_young(store: StoreDir) -> None:
     assert {path.name for path in snapshot.iterdir()} == before
 
 
-def test_objects_that_are_named_by_what_is_done_again_stay(store: StoreDir) -> None:
+def test_gc_keeps_objects_of_retried_results_that_are_not_merged_yet(store: StoreDir) -> None:
     """The batch is merged with a failure, and `resume` was broken off after it had done that again."""
     with PackWriter(store.objects()) as writer:
         tree = writer.add(b"a tree")
@@ -300,9 +300,7 @@ def old() -> tuple[Disk, list[str]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [None, 1, 2])
-def test_whoever_is_killed_collecting_at_any_write_leaves_all_that_is_needed(
-    old: tuple[Disk, list[str]], seed: int | None
-) -> None:
+def test_gc_killed_at_any_write_leaves_everything_needed(old: tuple[Disk, list[str]], seed: int | None) -> None:
     """Then power is lost, or not, and the next one comes to the same end."""
     disk, batches = old
     for left, _ in killed_at_each_write(disk, _collect, seed=seed, least=20):
@@ -312,14 +310,14 @@ def test_whoever_is_killed_collecting_at_any_write_leaves_all_that_is_needed(
         assert batch_ids(store)[-2:] == batches[1:]
         collect_all(store, keep=2)
         assert batch_ids(store) == batches[1:]
-        _check_left(store)
+        _check_collected(store)
 
 
 def _collect(files: RealFiles) -> None:
     collect_all(open_store(files, PLACE), keep=2)
 
 
-def _check_left(store: StoreDir) -> None:
+def _check_collected(store: StoreDir) -> None:
     """Nothing is there twice, nor without need, nor unfinished."""
     sweep_unfinished(store.files, [store.root / "batches", store.root / "snapshots"])
     for batch_id in batch_ids(store):
@@ -332,7 +330,7 @@ def _check_left(store: StoreDir) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EROFS])
-def test_refused_write_is_told_and_leaves_all_that_is_needed(old: tuple[Disk, list[str]], number: int) -> None:
+def test_gc_reports_a_refused_write_and_leaves_everything_needed(old: tuple[Disk, list[str]], number: int) -> None:
     disk, batches = old
     for left in refused_at_each_write(disk, _collect, number, least=5):
         store = open_store(RealFiles(left.calls()), PLACE)
@@ -340,7 +338,7 @@ def test_refused_write_is_told_and_leaves_all_that_is_needed(old: tuple[Disk, li
             _check_readable(store, batch_id)
 
 
-def test_old_pack_is_not_gone_before_the_new_one_has_its_name(old: tuple[Disk, list[str]]) -> None:
+def test_old_pack_is_removed_only_after_the_new_pack_is_durable(old: tuple[Disk, list[str]]) -> None:
     """Killed as the old one goes, and without power: a disk may write the one name and not the other."""
     disk, batches = copy.deepcopy(old)
 
@@ -362,7 +360,7 @@ def test_old_pack_is_not_gone_before_the_new_one_has_its_name(old: tuple[Disk, l
 
 
 @pytest.mark.parametrize("where", ["batches/batch-20200101-000000-000000-abcdef", "snapshots/snap-0123456789abcdef"])
-def test_link_in_the_place_of_a_batch_or_snapshot_is_not_followed(store: StoreDir, tmp_path: Path, where: str) -> None:
+def test_gc_does_not_follow_a_link_in_place_of_a_batch_or_snapshot(store: StoreDir, tmp_path: Path, where: str) -> None:
     precious = write(tmp_path / "outside" / "precious", "x")
     (store.root / where).symlink_to(tmp_path / "outside")
     make_merged(store, [b"a"], second=1)
@@ -375,7 +373,7 @@ def test_link_in_the_place_of_a_batch_or_snapshot_is_not_followed(store: StoreDi
 
 
 @pytest.mark.parametrize("part", ["objects", "snapshots", "batches", "pins", "cache"])
-def test_link_in_the_place_of_a_directory_is_not_followed(store: StoreDir, tmp_path: Path, part: str) -> None:
+def test_gc_rejects_a_link_in_place_of_a_store_directory(store: StoreDir, tmp_path: Path, part: str) -> None:
     make_merged(store, [b"a"])
     (store.root / part).rename(tmp_path / "outside")
     (store.root / part).symlink_to(tmp_path / "outside")
@@ -385,7 +383,7 @@ def test_link_in_the_place_of_a_directory_is_not_followed(store: StoreDir, tmp_p
     assert sorted((tmp_path / "outside").rglob("*")) == before
 
 
-def test_names_that_are_none_of_ours_are_left_alone(store: StoreDir) -> None:
+def test_gc_ignores_files_with_unknown_names(store: StoreDir) -> None:
     make_merged(store, [b"a"])
     planted = [
         write(store.root / part / name / "file", "x")
@@ -396,7 +394,7 @@ def test_names_that_are_none_of_ours_are_left_alone(store: StoreDir) -> None:
     assert [path for path in planted if not path.exists()] == []
 
 
-def test_pin_names_what_is_there_and_unpin_what_is_pinned(store: StoreDir) -> None:
+def test_pin_requires_an_existing_id_and_unpin_a_pinned_id(store: StoreDir) -> None:
     batch = make_merged(store, [b"a"])
     for wrong in ("nothing", "snap-0000", batch.id[:-1] + "x"):
         with pytest.raises(UnknownId):
@@ -412,14 +410,14 @@ def test_pin_names_what_is_there_and_unpin_what_is_pinned(store: StoreDir) -> No
     assert pinned_ids(store) == [batch.about.snapshot_id]
 
 
-def test_pin_is_there_after_power_loss(old: tuple[Disk, list[str]]) -> None:
+def test_pin_survives_power_loss(old: tuple[Disk, list[str]]) -> None:
     disk, batches = copy.deepcopy(old)
     pin(open_store(RealFiles(disk.calls()), PLACE), batches[0])
     disk.lose_power()
     assert pinned_ids(open_store(RealFiles(disk.calls()), PLACE)) == batches[:1]
 
 
-def test_files_of_several_names_count_once(store: StoreDir) -> None:
+def test_store_stats_count_hard_linked_files_once(store: StoreDir) -> None:
     one = write(store.root / "batches" / "b" / "outputs" / "x", "12345")
     (store.root / "batches" / "c" / "outputs").mkdir(parents=True)
     before = stats_of(store)

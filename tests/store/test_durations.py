@@ -19,7 +19,7 @@ ROOT = b"/project"
 DEFINITION, OTHER = Digest("a" * 64), Digest("b" * 64)
 
 
-def test_what_was_seen_of_this_definition_comes_first_and_the_latest_are_kept(tmp_path: Path) -> None:
+def test_durations_prefer_the_same_definition_and_keep_the_latest_samples(tmp_path: Path) -> None:
     store, _ = create_store(RealFiles(), tmp_path / "store")
     known = Durations(store, ROOT)
     for seconds in range(SAMPLES_MAX + 2):
@@ -36,7 +36,7 @@ def test_what_was_seen_of_this_definition_comes_first_and_the_latest_are_kept(tm
 
 
 @pytest.mark.parametrize("seconds", [math.nan, math.inf, -1.0, 1e30])
-def test_what_no_command_takes_is_as_if_nothing_was_kept(tmp_path: Path, seconds: float) -> None:
+def test_durations_reject_impossible_values(tmp_path: Path, seconds: float) -> None:
     store, _ = create_store(RealFiles(), tmp_path / "store")
     Durations(store, ROOT)
     name = layout.durations_cache_name(digest_bytes(ROOT))

@@ -42,12 +42,12 @@ def last_event(seq: int) -> BatchEvent:
     return BatchDrained(cursor=f"1.{seq}", seq=seq, at="", batch_id="b", counts={}, error="the disk is full")
 
 
-def written(root: Path) -> list[int]:
+def written_sequence_numbers(root: Path) -> list[int]:
     """The numbers of the events on disk."""
     return [one.seq for one in EventReader(RealFiles(), root).read()]
 
 
-def test_of_more_events_than_are_kept_the_oldest_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_event_writer_drops_the_oldest_pending_events_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "PENDING_BYTES_MAX", 1000)
     disk = SmallDisk()
     writer = EventWriter(disk, tmp_path, 1)
@@ -58,12 +58,12 @@ def test_of_more_events_than_are_kept_the_oldest_are_dropped(tmp_path: Path, mon
     disk.room = 1000
     writer.finish()
     writer.close()
-    found = written(tmp_path)
+    found = written_sequence_numbers(tmp_path)
     assert len(found) > 1
     assert found == [*range(21 - len(found), 21)]
 
 
-def test_a_disk_without_room_for_all_gets_the_last_event(tmp_path: Path) -> None:
+def test_last_event_is_written_to_a_nearly_full_disk(tmp_path: Path) -> None:
     disk = SmallDisk()
     disk.room = 300
     writer = EventWriter(disk, tmp_path, 1)
@@ -71,4 +71,4 @@ def test_a_disk_without_room_for_all_gets_the_last_event(tmp_path: Path) -> None
         writer.add(one)
     writer.finish()
     writer.close()
-    assert written(tmp_path) == [3]
+    assert written_sequence_numbers(tmp_path) == [3]

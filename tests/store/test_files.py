@@ -25,7 +25,7 @@ from tests.proof.plans import make_batch
 from tests.support.calls import Fate, Operation, WatchedCalls
 
 
-def test_bytes_of_an_append_that_was_refused_halfway_are_not_before_the_next(tmp_path: Path) -> None:
+def test_append_after_a_refused_append_overwrites_its_partial_bytes(tmp_path: Path) -> None:
     fates = iter([None, Fate(OSError(errno.ENOSPC, "No space left on device"), share=0.5), None])
     calls = WatchedCalls(RealCalls(), lambda operation: next(fates) if operation.call == "write" else None)
     files = RealFiles(calls)
@@ -40,7 +40,7 @@ def test_bytes_of_an_append_that_was_refused_halfway_are_not_before_the_next(tmp
     assert path.read_bytes() == b"firstsecond"
 
 
-def test_a_file_system_without_hard_links_holds_no_store(tmp_path: Path) -> None:
+def test_store_creation_rejects_a_file_system_without_hard_links(tmp_path: Path) -> None:
     def watch(operation: Operation) -> Fate | None:
         return Fate(OSError(errno.EPERM, "Operation not permitted")) if operation.call == "link" else None
 
@@ -49,7 +49,7 @@ def test_a_file_system_without_hard_links_holds_no_store(tmp_path: Path) -> None
     assert not (tmp_path / "store" / "store.json").exists()
 
 
-def test_a_link_that_was_made_and_whose_reply_was_lost_is_ours(tmp_path: Path) -> None:
+def test_exclusive_create_recognises_its_own_link_after_a_lost_reply(tmp_path: Path) -> None:
     """Asked again over NFS, the link is there already: by its inode it is ours."""
     (tmp_path / "source").write_bytes(b"x")
     (tmp_path / "taken").write_bytes(b"y")
@@ -61,7 +61,7 @@ def test_a_link_that_was_made_and_whose_reply_was_lost_is_ours(tmp_path: Path) -
     assert not files.create_exclusive(tmp_path / "source", tmp_path / "taken")
 
 
-def test_a_plan_of_another_batch_is_not_taken_for_this_ones(tmp_path: Path) -> None:
+def test_plan_of_another_batch_is_rejected(tmp_path: Path) -> None:
     store, _ = create_store(RealFiles(), tmp_path / "store")
     one, other = (make_batch(store, [path], shard_items=1) for path in (b"a", b"b"))
     (one.root / "plan.json").write_bytes((other.root / "plan.json").read_bytes())
@@ -70,7 +70,7 @@ def test_a_plan_of_another_batch_is_not_taken_for_this_ones(tmp_path: Path) -> N
     assert other.plan().items == 1
 
 
-def test_a_batch_of_paths_of_nothing_is_damaged(tmp_path: Path) -> None:
+def test_batch_with_paths_but_without_a_source_is_damaged(tmp_path: Path) -> None:
     store, _ = create_store(RealFiles(), tmp_path / "store")
     batch = make_batch(store, [b"a"], shard_items=1)
     (batch.root / "batch.json").write_bytes(encode_document(replace(batch.about, sources=(), paths=(b"a",))))
@@ -79,7 +79,7 @@ def test_a_batch_of_paths_of_nothing_is_damaged(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("imports", [{"../../x": "0" * 64}, {"x": "../../x"}, {"x": "0" * 64 + "\n"}])
-def test_a_batch_with_imports_of_other_names_is_damaged(tmp_path: Path, imports: dict[str, Digest]) -> None:
+def test_batch_with_invalid_names_of_imports_is_damaged(tmp_path: Path, imports: dict[str, Digest]) -> None:
     store, _ = create_store(RealFiles(), tmp_path / "store")
     batch = make_batch(store, [b"a"], shard_items=1)
     (batch.root / "batch.json").write_bytes(encode_document(replace(batch.about, imports=imports)))
@@ -97,7 +97,7 @@ class _WithoutLocks(RealCalls):
 
 
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL])
-def test_a_file_system_without_locks_is_said_to_be_one(tmp_path: Path, number: int) -> None:
+def test_file_system_without_locks_is_reported(tmp_path: Path, number: int) -> None:
     """As NFS without lockd, and Lustre without `-o flock`."""
     store, _ = create_store(RealFiles(), tmp_path / "store")
     files = RealFiles(_WithoutLocks(number))
@@ -109,14 +109,14 @@ def test_a_file_system_without_locks_is_said_to_be_one(tmp_path: Path, number: i
 
 
 @pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOSYS, errno.ENOTSUP])
-def test_a_file_system_that_cannot_sync_is_no_error_of_ours(tmp_path: Path, number: int) -> None:
+def test_file_system_that_cannot_sync_is_reported_as_unwritable(tmp_path: Path, number: int) -> None:
     refused = Fate(OSError(number, os.strerror(number)))
     calls = WatchedCalls(RealCalls(), lambda operation: refused if operation.call == "fsync" else None)
     with pytest.raises(StoreUnwritable, match="cannot write"):
         create_store(RealFiles(calls), tmp_path / "store")
 
 
-def test_what_cannot_be_looked_at_is_not_counted_and_all_else_is(tmp_path: Path) -> None:
+def test_iter_files_skips_unreadable_paths(tmp_path: Path) -> None:
     """A path too long for the system stands for whatever refuses."""
     (tmp_path / "a").write_bytes(b"xx")
     (tmp_path / "z").write_bytes(b"x")
@@ -130,7 +130,7 @@ def test_what_cannot_be_looked_at_is_not_counted_and_all_else_is(tmp_path: Path)
     assert [found.st_size for _, found in iter_files(tmp_path)] == [2, 1]
 
 
-def test_in_a_directory_that_is_kept_open_all_is_found_as_ever_and_one_that_was_removed_is_noticed(
+def test_open_directory_handle_rejects_links_and_detects_removal(
     tmp_path: Path,
 ) -> None:
     files, kept = RealFiles(), tmp_path / "kept"
@@ -153,7 +153,7 @@ def test_in_a_directory_that_is_kept_open_all_is_found_as_ever_and_one_that_was_
         assert files.read_range(f"{kept}/a", 0, 10) == b"two"
 
 
-def test_a_directory_that_is_kept_open_and_was_made_anew_is_listed_as_it_is_now(tmp_path: Path) -> None:
+def test_open_directory_handle_lists_a_replaced_directory(tmp_path: Path) -> None:
     files, kept = RealFiles(), tmp_path / "kept"
     files.confine(tmp_path)
     kept.mkdir()
@@ -166,7 +166,7 @@ def test_a_directory_that_is_kept_open_and_was_made_anew_is_listed_as_it_is_now(
 
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
-def test_what_the_disk_lost_is_told_once_though_a_second_sync_would_not(
+def test_sync_error_of_an_open_directory_handle_is_reported_once(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files, kept = RealFiles(), tmp_path / "kept"
@@ -204,7 +204,7 @@ class _Disk:
 
 
 @pytest.mark.parametrize("seconds", [0, 0.003])
-def test_many_files_are_written_at_once_where_the_disk_is_waited_for(
+def test_write_many_uses_several_threads_on_a_slow_disk(
     seconds: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = _Disk(seconds, monkeypatch)
@@ -229,7 +229,7 @@ def test_many_files_are_written_if_no_thread_can_be_started(tmp_path: Path, monk
 
 
 @pytest.mark.parametrize("seconds", [0, 0.003])
-def test_a_disk_that_is_full_meanwhile_is_told_whoever_writes(
+def test_write_many_reports_a_full_disk_from_any_thread(
     seconds: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _Disk(seconds, monkeypatch, full_at="/50")

@@ -28,7 +28,7 @@ def _about() -> HolderFile:
     return HolderFile(holder=ID, role="worker", pid=1, host=this_host(), since_ns=1)
 
 
-def _disk() -> Disk:
+def _disk_with_batch_directories() -> Disk:
     disk = Disk()
     files = RealFiles(disk.calls())
     for name in (layout.HOLDERS, layout.LEASES):
@@ -36,9 +36,9 @@ def _disk() -> Disk:
     return disk
 
 
-def test_nobody_ever_sees_a_holder_that_is_alive_and_not_locked() -> None:
+def test_live_holder_file_is_always_locked() -> None:
     """Who looks at any moment while a process becomes a holder finds no file, or a locked one."""
-    disk = _disk()
+    disk = _disk_with_batch_directories()
     looked = 0
 
     def watch(_: Operation) -> None:
@@ -51,7 +51,7 @@ def test_nobody_ever_sees_a_holder_that_is_alive_and_not_locked() -> None:
     assert looked > 3
 
 
-def test_who_does_not_become_a_holder_lets_go_of_the_lock(tmp_path: Path) -> None:
+def test_failed_holder_registration_releases_its_lock(tmp_path: Path) -> None:
     swept: list[Operation] = []
 
     def watch(operation: Operation) -> None:
@@ -73,8 +73,8 @@ def test_who_does_not_become_a_holder_lets_go_of_the_lock(tmp_path: Path) -> Non
     holder.close()
 
 
-def test_a_holder_with_as_many_links_as_a_file_may_have_leases_by_a_copy() -> None:
-    disk = _disk()
+def test_holder_with_the_maximum_of_links_leases_by_a_copy() -> None:
+    disk = _disk_with_batch_directories()
     refused: list[Operation] = []
 
     def watch(operation: Operation) -> Fate | None:
@@ -91,9 +91,9 @@ def test_a_holder_with_as_many_links_as_a_file_may_have_leases_by_a_copy() -> No
     assert refused
 
 
-def test_a_holder_from_before_this_machine_started_is_dead() -> None:
+def test_holder_from_before_the_last_boot_is_dead() -> None:
     host = Host(name=this_host().name, boot="another boot")
     before = HolderFile(holder=ID, role="worker", pid=1, host=host, since_ns=1)
     elsewhere = HolderFile(holder=ID, role="worker", pid=1, host=Host(name="elsewhere", boot="x"), since_ns=1)
-    reader = LeaseReader(RealFiles(_disk().calls()), BATCH)
+    reader = LeaseReader(RealFiles(_disk_with_batch_directories().calls()), BATCH)
     assert [reader.is_live(before), reader.is_live(elsewhere)] == [False, True]

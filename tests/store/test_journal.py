@@ -78,7 +78,7 @@ def _events(reader: JournalReader) -> list[JournalEvent]:
     return [line.event for line in reader.read()]
 
 
-def test_golden(tmp_path: Path) -> None:
+def test_journal_matches_the_golden_file(tmp_path: Path) -> None:
     journal = _journal(tmp_path)
     for event in EVENTS:
         journal.write(event)
@@ -90,18 +90,18 @@ def test_golden(tmp_path: Path) -> None:
     assert lines[2].at_ns == 1_800_000_000_000_000_002
 
 
-def test_a_line_of_the_versions_that_left_the_format_out_is_read(tmp_path: Path) -> None:
+def test_journal_line_without_a_format_is_read(tmp_path: Path) -> None:
     line = b'{"seq":0,"at_ns":1,"holder":"%s","event":"started","pid":17' % HOLDER.encode()
     _path(tmp_path).parent.mkdir()
     _path(tmp_path).write_bytes(line + b',"checksum":"%s"}\n' % digest_bytes(line).encode())
     assert _events(JournalReader(RealFiles(), tmp_path)) == [Started(pid=17)]
 
 
-def test_every_event_is_in_the_golden_file() -> None:
+def test_golden_file_contains_every_event() -> None:
     assert {type(event) for event in EVENTS} == set(JournalEvent.__args__)
 
 
-def test_who_reads_on_gets_what_is_new_of_every_holder_by_time(tmp_path: Path) -> None:
+def test_journal_reader_returns_new_lines_of_all_holders_by_time(tmp_path: Path) -> None:
     one, other = _journal(tmp_path, at_ns=10), _journal(tmp_path, WORKER, at_ns=1)
     reader = JournalReader(RealFiles(), tmp_path)
     assert _events(reader) == []
@@ -117,7 +117,7 @@ def test_who_reads_on_gets_what_is_new_of_every_holder_by_time(tmp_path: Path) -
     assert behind.since == reader.since
 
 
-def test_a_line_that_is_read_before_it_is_whole_is_read_again(tmp_path: Path) -> None:
+def test_incomplete_journal_line_is_read_again_when_complete(tmp_path: Path) -> None:
     path = _path(tmp_path)
     path.parent.mkdir()
     data = GOLDEN.read_bytes()
@@ -130,7 +130,7 @@ def test_a_line_that_is_read_before_it_is_whole_is_read_again(tmp_path: Path) ->
         assert _events(reader) == []
 
 
-def test_what_is_no_line_is_told_and_passed_over_once(tmp_path: Path) -> None:
+def test_invalid_journal_line_is_reported_once_and_skipped(tmp_path: Path) -> None:
     path = _path(tmp_path)
     path.parent.mkdir()
     first, second, third, *_ = GOLDEN.read_bytes().splitlines(keepends=True)
@@ -145,7 +145,7 @@ def test_what_is_no_line_is_told_and_passed_over_once(tmp_path: Path) -> None:
     assert len(told) == 1, "what is torn is looked at again"
 
 
-def test_an_event_of_a_later_version_is_passed_over(tmp_path: Path) -> None:
+def test_journal_event_of_a_later_version_is_skipped(tmp_path: Path) -> None:
     class Later(Started, frozen=True, kw_only=True):
         pass
 

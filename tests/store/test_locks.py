@@ -44,7 +44,7 @@ def _is_close_on_exec(pid: int, descriptor: int) -> bool:
     return bool(int(flags, 8) & os.O_CLOEXEC)
 
 
-def test_lock_of_who_is_gone_ends_with_the_last_worker_and_is_of_no_tool(store: StoreDir) -> None:
+def test_store_lock_of_a_dead_coordinator_ends_with_its_last_worker(store: StoreDir) -> None:
     batch = make_batch(store, [b"a"], shard_items=1)
     with store.writing() as lock:
         worker = start_worker(
@@ -65,7 +65,7 @@ def test_lock_of_who_is_gone_ends_with_the_last_worker_and_is_of_no_tool(store: 
     assert _is_free(store.root)
 
 
-class _Looking(Listener):
+class _LockProbe(Listener):
     def __init__(self, root: Path) -> None:
         self.root = root
         self.was_free: list[bool] = []
@@ -77,11 +77,11 @@ class _Looking(Listener):
         self.was_free.append(_is_free(self.root))
 
 
-def test_run_holds_the_store_from_planning_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_locks_the_store_from_planning_to_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "a.py").write_text("x = 1\n")
     monkeypatch.chdir(tmp_path)
-    looking = _Looking(tmp_path / "store")
+    looking = _LockProbe(tmp_path / "store")
     execution = ExecutionSettings(configuration=load_configuration(tmp_path), jobs=1)
     run_paths((Path("tree"),), StorePlace(tmp_path / "store"), execution, pipeline="parse", listener=looking)
     assert len(looking.was_free) > 1

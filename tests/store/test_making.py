@@ -10,14 +10,14 @@ from codebatch.system.files.system_calls import RealCalls
 from tests.support.calls import Operation, WatchedCalls
 
 
-def _make_and_work(root: Path) -> str:
+def _create_and_sweep(root: Path) -> str:
     """Another maker, who sweeps what the dead left as whoever is alone in a store does."""
     store, _ = create_store(RealFiles(), root)
     with store.writing():
         return store.id
 
 
-def test_maker_finds_the_store_that_another_makes_at_any_call(tmp_path: Path) -> None:
+def test_concurrent_store_creation_yields_a_single_store(tmp_path: Path) -> None:
     calls = 0
     at: int | None = None
     made: list[str] = []
@@ -26,7 +26,7 @@ def test_maker_finds_the_store_that_another_makes_at_any_call(tmp_path: Path) ->
         nonlocal calls
         if calls == at:
             calls += 1
-            made.append(_make_and_work(root))
+            made.append(_create_and_sweep(root))
         calls += 1
 
     root = tmp_path / "alone"

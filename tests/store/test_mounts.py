@@ -32,15 +32,15 @@ broken
         (b"/over/a", "9p"),
     ],
 )
-def test_the_innermost_and_last_mount_tells(path: bytes, kind: str) -> None:
+def test_innermost_and_last_mount_determines_the_kind(path: bytes, kind: str) -> None:
     assert kind_at(MOUNTS, path) == kind
 
 
-def test_where_nothing_is_told_nothing_is_known() -> None:
+def test_mount_kind_is_none_without_mount_information() -> None:
     assert kind_at(b"", b"/home") is None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no /proc")
-def test_the_kind_of_a_place_here_is_told(tmp_path: Path) -> None:
+def test_mount_kind_of_a_local_directory_is_known(tmp_path: Path) -> None:
     assert kind_at(Path("/proc/self/mountinfo").read_bytes(), bytes(tmp_path.resolve())) is not None
     assert far_kind(Path("/proc")) is None

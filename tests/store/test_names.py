@@ -24,7 +24,7 @@ def store(tmp_path: Path) -> StoreDir:
     return create_store(RealFiles(), tmp_path / "store")[0]
 
 
-def test_named_batch_is_found_by_its_name_and_kept_until_that_is_taken_away(store: StoreDir) -> None:
+def test_named_batch_resolves_and_is_retained_until_unpinned(store: StoreDir) -> None:
     first, second, third = (make_merged(store, [b"%d" % second], second=second) for second in range(3))
     assert give_name(store, first.id, "before") is None
     assert give_name(store, first.id, "v1.0-rc_2") is None
@@ -39,7 +39,7 @@ def test_named_batch_is_found_by_its_name_and_kept_until_that_is_taken_away(stor
     assert second.id not in batch_ids(store)
 
 
-def test_name_moves_and_who_had_it_is_told(store: StoreDir) -> None:
+def test_moving_a_name_returns_its_previous_batch(store: StoreDir) -> None:
     first, second = (make_merged(store, [b"%d" % second], second=second) for second in range(2))
     assert [give_name(store, each.id, "x") for each in (first, first, second, second, first)] == [
         None, None, first.id, None, second.id,
@@ -48,7 +48,7 @@ def test_name_moves_and_who_had_it_is_told(store: StoreDir) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["", ".x", "-x", "a/b", "../a", "a@b", "a b", "ü", "x" * 65, "a\n", "a\0"])
-def test_what_is_no_name_is_refused_before_any_path_is_made_of_it(store: StoreDir, wrong: str) -> None:
+def test_invalid_batch_name_is_rejected(store: StoreDir, wrong: str) -> None:
     batch = make_merged(store, [b"a"])
     for act in (lambda: give_name(store, batch.id, wrong), lambda: unpin(store, f"@{wrong}")):
         with pytest.raises(InvalidId):
@@ -58,7 +58,7 @@ def test_what_is_no_name_is_refused_before_any_path_is_made_of_it(store: StoreDi
     assert given_names(store) == {}
 
 
-def test_name_that_nobody_has_and_that_of_a_batch_that_is_gone_are_told(store: StoreDir) -> None:
+def test_unknown_name_and_name_of_a_missing_batch_are_reported(store: StoreDir) -> None:
     batch = make_merged(store, [b"a"])
     for act in (lambda: resolve_batch(store, "@x"), lambda: unpin(store, "@x"), lambda: pin(store, "@x")):
         with pytest.raises(UnknownId, match="no batch is named @x"):
@@ -70,7 +70,7 @@ def test_name_that_nobody_has_and_that_of_a_batch_that_is_gone_are_told(store: S
     assert unpin(store, "@x") == "@x"
 
 
-def test_planted_names_are_none_and_of_several_the_latest_has_it(store: StoreDir) -> None:
+def test_invalid_pin_files_are_ignored_and_the_latest_of_a_name_wins(store: StoreDir) -> None:
     first, second = (make_merged(store, [b"%d" % second], second=second) for second in range(2))
     digits = f"batch-{chr(0x662) * 8}-000000-000000-ffffff@y"  # To Python, no less than ASCII's.
     ids = (f"{first.id}@x", f"{second.id}@x", "@x", f"{first.id}@", f"{first.id}@a b", "batch-1@y", "x@y@z", digits)
@@ -80,7 +80,7 @@ def test_planted_names_are_none_and_of_several_the_latest_has_it(store: StoreDir
 
 
 @pytest.mark.parametrize("seed", [None, 0, 1])
-def test_name_that_moves_is_always_somebodys(seed: int | None) -> None:
+def test_moving_a_name_killed_at_any_write_leaves_a_single_owner(seed: int | None) -> None:
     """Killed at any write, and without power: it is the old one's or the new one's, and nobody else's."""
     before = Disk()
     made = create_store(RealFiles(before.calls()), PLACE)[0]
@@ -95,9 +95,7 @@ def test_name_that_moves_is_always_somebodys(seed: int | None) -> None:
 
 
 @pytest.mark.parametrize("hostile", ["batch-20261399-000000-000000-abcdef", "batch-00010101-000000-000000-abcdef"])
-def test_id_before_another_is_not_the_latest_and_names_that_say_no_instant_stop_nothing(
-    store: StoreDir, hostile: str
-) -> None:
+def test_batch_id_before_another_is_not_the_latest_and_bad_dates_are_ignored(store: StoreDir, hostile: str) -> None:
     first, second = (make_merged(store, [b"%d" % second], second=second) for second in (1, 2))
     assert first.id < new_batch_id(store, 9, before=second.id) < second.id
     assert new_batch_id(store, 9, before=BatchId(hostile)) > second.id

@@ -47,7 +47,7 @@ def _commit(batch: Path, encoded: EncodedOutcome) -> Outcome:
     return outcome
 
 
-def test_a_commit_found_under_a_name_that_it_does_not_hold_settles_nothing_there(batch: Path) -> None:
+def test_commit_under_a_foreign_register_name_is_unreadable(batch: Path) -> None:
     _commit(batch, _encoded())
     held = Register(SHARD, 0, "parse", 1)
     other = Register(SHARD, 2, "parse", 1)
@@ -58,7 +58,7 @@ def test_a_commit_found_under_a_name_that_it_does_not_hold_settles_nothing_there
     assert [[outcome.start for outcome in commit.outcomes] for commit in found.commits] == [[0]]
 
 
-def test_a_table_that_fits_its_digest_and_not_the_records_is_damage(batch: Path) -> None:
+def test_item_table_that_does_not_match_the_records_is_damaged(batch: Path) -> None:
     """As many bytes in all, cut otherwise."""
     table = make_row(LINES[0] + b" ") + make_row(LINES[1][:-1])
     outcome = _commit(batch, _encoded(table))
@@ -66,7 +66,7 @@ def test_a_table_that_fits_its_digest_and_not_the_records_is_damage(batch: Path)
         list(Outcomes(RealFiles(), batch).iter_items(HOLDER, outcome))
 
 
-def test_an_item_is_given_unless_it_does_not_fit_its_own_row(batch: Path) -> None:
+def test_item_is_returned_unless_its_own_row_is_wrong(batch: Path) -> None:
     outcome = _commit(batch, _encoded(make_row(LINES[0]) + make_row(LINES[1][:-1] + b" ")))
     outcomes = Outcomes(RealFiles(), batch)
     assert outcomes.read_item(HOLDER, outcome, 0) == LINES[0]
@@ -78,13 +78,13 @@ def test_an_item_is_given_unless_it_does_not_fit_its_own_row(batch: Path) -> Non
         next(found)
 
 
-def test_a_table_of_other_lengths_than_the_records_is_damage(batch: Path) -> None:
+def test_item_table_with_other_lengths_than_the_records_is_damaged(batch: Path) -> None:
     outcome = _commit(batch, _encoded(make_row(LINES[0]) * 2))
     with pytest.raises(StoreCorrupt, match="item table"):
         Outcomes(RealFiles(), batch).read_items(HOLDER, outcome)
 
 
-def test_a_shard_file_of_other_rows_than_the_outcome_says_is_damage(batch: Path) -> None:
+def test_shard_file_with_other_rows_than_its_outcome_is_damaged(batch: Path) -> None:
     encoded, outcomes = _encoded(), Outcomes(RealFiles(), batch)
     trailer = make_trailer(encoded.frames, encoded.table, encoded.outcome.bytes)
     file = read_trailer(trailer).digest
@@ -102,7 +102,7 @@ def test_a_chain_with_a_hole_is_never_merged(batch: Path) -> None:
         _assemble(Outcomes(RealFiles(), batch), FrameWriter(), 4, [link])
 
 
-def test_a_shard_of_which_any_byte_is_another_is_never_merged(batch: Path) -> None:
+def test_shard_with_any_flipped_byte_is_never_merged(batch: Path) -> None:
     """Its frames are copied, and not decompressed."""
     outcome = _commit(batch, _encoded())
     links = [Link(0, 2, "result", 1, HOLDER, outcome)]

@@ -30,7 +30,7 @@ def _outputs(batch: BatchDir) -> Outputs:
     return outputs
 
 
-def test_outputs_of_another_number_of_items_than_the_batch_has_are_anothers(batch: BatchDir) -> None:
+def test_outputs_with_another_number_of_items_are_rejected(batch: BatchDir) -> None:
     outputs = _outputs(batch)
     forged = msgspec.structs.replace(outputs.manifest, items=4)
     (outputs.root / layout.MANIFEST_FILE).write_bytes(encode_document(forged))
@@ -38,7 +38,7 @@ def test_outputs_of_another_number_of_items_than_the_batch_has_are_anothers(batc
         current_outputs(batch)
 
 
-def test_outputs_of_the_highest_generation_are_the_current_ones_whatever_their_name(batch: BatchDir) -> None:
+def test_outputs_of_the_highest_generation_are_current(batch: BatchDir) -> None:
     outputs = _outputs(batch)
     for name, generation in ((Digest("0" * 64), 2), (Digest("f" * 64), 1)):
         other = outputs.root.with_name(name)
@@ -48,7 +48,7 @@ def test_outputs_of_the_highest_generation_are_the_current_ones_whatever_their_n
     assert _outputs(batch).manifest.generation == 2
 
 
-def test_all_of_a_shard_is_given_where_an_item_is_asked_for_that_it_does_not_have(batch: BatchDir) -> None:
+def test_iter_some_returns_the_whole_shard_for_an_unknown_item(batch: BatchDir) -> None:
     outputs = _outputs(batch)
     task = outputs.manifest.tasks[0]
     whole = list(outputs.iter_shard(task, 0))

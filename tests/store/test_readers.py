@@ -58,19 +58,19 @@ def store(tmp_path: Path) -> StoreDir:
     return create_store(RealFiles(), tmp_path / "store")[0]
 
 
-def _unmerged(store: StoreDir) -> BatchDir:
+def _make_unmerged(store: StoreDir) -> BatchDir:
     batch = make_batch(store, PATHS, shard_items=2)
     support.work(store, batch)
     return batch
 
 
-def _merged(store: StoreDir) -> BatchDir:
+def _make_merged(store: StoreDir) -> BatchDir:
     return make_merged(store, PATHS)
 
 
-@pytest.mark.parametrize("make", [_merged, _unmerged])
+@pytest.mark.parametrize("make", [_make_merged, _make_unmerged])
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_batch_that_is_collected_while_it_is_read_is_answered_or_unknown(
+def test_query_of_a_batch_collected_meanwhile_answers_or_reports_unknown(
     store: StoreDir, question: str, make: Callable[[StoreDir], BatchDir]
 ) -> None:
     batch = make(store)
@@ -88,8 +88,8 @@ def test_batch_that_is_collected_while_it_is_read_is_answered_or_unknown(
 
 
 @pytest.mark.parametrize("question", ["search", "references"])
-def test_packs_that_are_written_anew_while_a_batch_is_read_change_no_answer(store: StoreDir, question: str) -> None:
-    _merged(store)
+def test_repacking_during_a_query_changes_no_answer(store: StoreDir, question: str) -> None:
+    _make_merged(store)
     whole = QUESTIONS[question](ask(store))
     objects = store.objects()
     ((name, content, _),) = objects.packs()
@@ -116,8 +116,8 @@ def test_packs_that_are_written_anew_while_a_batch_is_read_change_no_answer(stor
             return
 
 
-def test_batch_that_goes_while_others_are_listed_is_none_of_them(store: StoreDir) -> None:
-    batch = _unmerged(store)
+def test_batch_list_omits_a_batch_that_is_removed_meanwhile(store: StoreDir) -> None:
+    batch = _make_unmerged(store)
     hidden = store.root / "hidden"
     reached = True
     at = 1
@@ -139,8 +139,8 @@ def test_batch_that_goes_while_others_are_listed_is_none_of_them(store: StoreDir
         at += 1
 
 
-def test_file_that_is_missing_of_a_batch_that_is_there_is_damage(store: StoreDir) -> None:
-    batch = _merged(store)
+def test_missing_file_of_an_existing_batch_is_damage(store: StoreDir) -> None:
+    batch = _make_merged(store)
     for path in batch.root.glob("outputs/*/parse/*.jsonl.zst"):
         path.unlink()
     with pytest.raises(StoreCorrupt, match="is missing"):

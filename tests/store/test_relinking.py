@@ -53,22 +53,22 @@ def copied(shared: StoreDir, tmp_path: Path) -> StoreDir:
     return open_store(RealFiles(), tmp_path / "copied")
 
 
-def batches_of(store: StoreDir) -> list[BatchDir]:
+def open_batches(store: StoreDir) -> list[BatchDir]:
     return [open_batch(store, batch_id) for batch_id in batch_ids(store)]
 
 
-def names_of(store: StoreDir) -> list[ShardName]:
-    return [name for batch in batches_of(store) for name in shard_names(batch)]
+def all_shard_names(store: StoreDir) -> list[ShardName]:
+    return [name for batch in open_batches(store) for name in shard_names(batch)]
 
 
-def _files(store: StoreDir) -> int:
-    found = survey(store.files, names_of(store), is_full=True)
+def _count_shard_files(store: StoreDir) -> int:
+    found = survey(store.files, all_shard_names(store), is_full=True)
     return found.files
 
 
-def test_copied_store_is_as_small_as_it_was_and_says_the_same(shared: StoreDir, copied: StoreDir) -> None:
-    assert (_files(shared), _files(copied)) == (TASKS, 3 * TASKS)
-    results = [merged(batch) for batch in batches_of(copied)]
+def test_gc_relinks_a_copied_store_to_its_original_size(shared: StoreDir, copied: StoreDir) -> None:
+    assert (_count_shard_files(shared), _count_shard_files(copied)) == (TASKS, 3 * TASKS)
+    results = [merged(batch) for batch in open_batches(copied)]
     before = {path: path.stat().st_ino for path in copied.root.rglob("*")}
     told = collect_garbage(copied, keep=9, is_dry=True)
     assert {path: path.stat().st_ino for path in copied.root.rglob("*")} == before
@@ -77,8 +77,8 @@ def test_copied_store_is_as_small_as_it_was_and_says_the_same(shared: StoreDir, 
     size = stats_of(copied).bytes
     assert collect_garbage(copied, keep=9) == told
     assert stats_of(copied).bytes == size - told.relinked_bytes
-    assert _files(copied) == TASKS
-    assert [merged(batch) for batch in batches_of(copied)] == results
+    assert _count_shard_files(copied) == TASKS
+    assert [merged(batch) for batch in open_batches(copied)] == results
     assert [path for path in copied.root.rglob("*") if path.name.endswith(".tmp")] == []
     again = collect_garbage(copied, keep=9)
     assert (again.relinked, again.relinked_bytes, collected_line(again)) == (0, 0, "nothing to remove")
@@ -89,22 +89,22 @@ def _refuse_writes(operation: Operation) -> Fate | None:
     return Fate(OSError(errno.EROFS, "read-only")) if operation.is_write else None
 
 
-def test_what_has_a_name_elsewhere_is_linked_and_frees_nothing(copied: StoreDir, tmp_path: Path) -> None:
-    for number, name in enumerate(names_of(copied)):
+def test_relinking_frees_nothing_if_copies_have_other_names(copied: StoreDir, tmp_path: Path) -> None:
+    for number, name in enumerate(all_shard_names(copied)):
         os.link(name.path, tmp_path / str(number))
     told = collect_garbage(copied, keep=9)
     assert (told.relinked, told.relinked_bytes) == (2 * TASKS, 0)
 
 
-def test_copies_in_what_goes_or_is_settled_count_as_gone_with_that(copied: StoreDir) -> None:
+def test_copies_in_removed_batches_are_not_counted_as_relinked(copied: StoreDir) -> None:
     told = collect_garbage(copied, keep=1)
     assert (len(told.batches), told.relinked) == (1, TASKS), "the other two have other sources"
 
 
 @pytest.mark.parametrize("place", [0, 3, -1])
-def test_what_is_damaged_is_neither_taken_for_a_copy_nor_copied(copied: StoreDir, place: int) -> None:
+def test_damaged_file_is_neither_relinked_nor_used_as_the_original(copied: StoreDir, place: int) -> None:
     """Also where most names are those of the damaged one."""
-    first, second, third = (next(iter(shard_names(batch))).path for batch in batches_of(copied))
+    first, second, third = (next(iter(shard_names(batch))).path for batch in open_batches(copied))
     data = bytearray(first.read_bytes())
     data[place] ^= 1
     first.write_bytes(data)
@@ -114,7 +114,7 @@ def test_what_is_damaged_is_neither_taken_for_a_copy_nor_copied(copied: StoreDir
     assert first.read_bytes() == second.read_bytes() == data != third.read_bytes()
 
 
-def test_names_that_a_file_does_not_get_stay_with_the_copy(copied: StoreDir, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copies_beyond_the_link_limit_remain(copied: StoreDir, monkeypatch: pytest.MonkeyPatch) -> None:
     link = os.link
     left = iter(range(1))
 
@@ -125,13 +125,13 @@ def test_names_that_a_file_does_not_get_stay_with_the_copy(copied: StoreDir, mon
 
     monkeypatch.setattr(os, "link", refuse)
     collect_garbage(copied, keep=9)
-    assert _files(copied) == 3 * TASKS - 1
-    assert survey(copied.files, names_of(copied), is_full=True).faults == []
+    assert _count_shard_files(copied) == 3 * TASKS - 1
+    assert survey(copied.files, all_shard_names(copied), is_full=True).faults == []
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR])
-def test_name_that_is_refused_stays_with_the_copy_and_no_other_does(copied: StoreDir, number: int) -> None:
-    found = find_copies(copied.files, names_of(copied))
+def test_refused_name_keeps_its_copy_and_others_are_relinked(copied: StoreDir, number: int) -> None:
+    found = find_copies(copied.files, all_shard_names(copied))
     refused = found[0].names[0]
 
     def refuse(operation: Operation) -> Fate | None:
@@ -139,12 +139,12 @@ def test_name_that_is_refused_stays_with_the_copy_and_no_other_does(copied: Stor
 
     with copied.alone():
         relink(open_store(RealFiles(WatchedCalls(RealCalls(), refuse)), copied.root), found)
-    assert _files(copied) == TASKS + 1
+    assert _count_shard_files(copied) == TASKS + 1
     assert [path for path in copied.root.rglob("*") if path.name.endswith(".tmp")] == []
 
 
-def test_what_is_removed_by_hand_meanwhile_is_passed_over(copied: StoreDir) -> None:
-    names = names_of(copied)
+def test_relinking_ignores_files_that_were_removed_meanwhile(copied: StoreDir) -> None:
+    names = all_shard_names(copied)
     found = find_copies(copied.files, names)
     names[0].path.unlink()
     copied.files.remove_tree(names[-1].batch.root)
@@ -158,24 +158,24 @@ def old() -> Disk:
     disk = Disk()
     store = create_store(RealFiles(disk.calls()), PLACE)[0]
     make_three(store)
-    for name in names_of(store):
+    for name in all_shard_names(store):
         written = store.root / "cache" / "written"
         store.files.write_new(written, store.files.read(name.path))
         store.files.replace(written, name.path)
-    assert _files(store) == 3 * TASKS
+    assert _count_shard_files(store) == 3 * TASKS
     disk.sync()
     return disk
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [None, 1, 2])
-def test_whoever_is_killed_linking_at_any_write_leaves_all_that_was_there(old: Disk, seed: int | None) -> None:
+def test_relinking_killed_at_any_write_loses_nothing(old: Disk, seed: int | None) -> None:
     """Then power is lost, or not, and the next one comes to the same end."""
     for left, _ in killed_at_each_write(old, _link_in, seed=seed, least=20):
         store = open_store(RealFiles(left.calls()), PLACE)
-        assert survey(store.files, names_of(store), is_full=True).faults == []
+        assert survey(store.files, all_shard_names(store), is_full=True).faults == []
         _link_all(store)
-        assert _files(store) == TASKS
+        assert _count_shard_files(store) == TASKS
         assert store.files.unfinished(store.batches) == []
 
 
@@ -185,11 +185,11 @@ def _link_in(files: RealFiles) -> None:
 
 def _link_all(store: StoreDir) -> None:
     with store.alone():
-        relink(store, find_copies(store.files, names_of(store)))
+        relink(store, find_copies(store.files, all_shard_names(store)))
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EROFS])
-def test_refused_write_is_told_and_leaves_all_that_was_there(old: Disk, number: int) -> None:
+def test_relinking_with_refused_writes_loses_nothing(old: Disk, number: int) -> None:
     for left in refused_at_each_write(old, _link_in, number, least=20, step=3):
         store = open_store(RealFiles(left.calls()), PLACE)
-        assert survey(store.files, names_of(store), is_full=True).faults == []
+        assert survey(store.files, all_shard_names(store), is_full=True).faults == []

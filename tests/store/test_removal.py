@@ -23,7 +23,7 @@ def replace(root: Path) -> None:
 @pytest.mark.parametrize(
     "error", [FileNotFoundError(2, "gone"), StoreCorrupt("x"), UnknownId("x"), EnvironmentBroken("x")]
 )
-def test_what_fails_then_says_that_the_store_is_gone(
+def test_error_after_store_removal_is_reported_as_removal(
     tmp_path: Path, remove: Callable[[Path], None], error: Exception
 ) -> None:
     store, _ = create_store(RealFiles(), tmp_path / "store")
@@ -41,14 +41,14 @@ def test_what_fails_then_says_that_the_store_is_gone(
 
 
 @pytest.mark.parametrize("error", [FileNotFoundError(2, "gone"), StoreCorrupt("x")])
-def test_in_a_store_that_is_there_it_stays_what_it_is(tmp_path: Path, error: Exception) -> None:
+def test_error_in_an_existing_store_is_unchanged(tmp_path: Path, error: Exception) -> None:
     store, _ = create_store(RealFiles(), tmp_path / "store")
     with pytest.raises(type(error)) as raised, store.writing():
         raise error
     assert raised.value is error
 
 
-def test_what_a_signal_ended_stays_that(tmp_path: Path) -> None:
+def test_signal_during_store_removal_is_not_replaced(tmp_path: Path) -> None:
     store, _ = create_store(RealFiles(), tmp_path / "store")
 
     def work() -> None:
@@ -60,7 +60,7 @@ def test_what_a_signal_ended_stays_that(tmp_path: Path) -> None:
         work()
 
 
-def test_a_batch_without_outcomes_is_continued_and_one_that_is_gone_is_made_anew(tmp_path: Path) -> None:
+def test_hint_without_outcomes_is_resume_and_without_a_batch_a_new_run(tmp_path: Path) -> None:
     (tmp_path / "batch-1").mkdir()
     hints = [lost_outcomes(RealFiles(), tmp_path / name).hint or "" for name in ("batch-1", "batch-2")]
     assert ["resume --batch batch-1" in hint for hint in hints] == [True, False]

@@ -37,9 +37,7 @@ def _objects(disk: Disk) -> ObjectStore:
     packs=st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=6), min_size=1, max_size=5),
     needed=st.sets(st.integers(0, 12)),
 )
-def test_after_repacking_what_is_needed_can_be_read_and_no_pack_is_in_good_part_dead(
-    packs: list[list[int]], needed: set[int]
-) -> None:
+def test_repacking_keeps_needed_objects_and_leaves_few_dead_bytes(packs: list[list[int]], needed: set[int]) -> None:
     """Packs overlap, as those of two who wrote at the same time do."""
     disk = Disk()
     RealFiles(disk.calls()).make_directory(PLACE)
@@ -63,15 +61,15 @@ def test_after_repacking_what_is_needed_can_be_read_and_no_pack_is_in_good_part_
     assert choose_packs(objects, wanted).given_up == []
 
 
-def _two_in_a_pack(store: StoreDir) -> tuple[Digest, Digest, Path]:
+def _write_two_objects(store: StoreDir) -> tuple[Digest, Digest, Path]:
     with PackWriter(store.objects()) as writer:
         small, large = writer.add(b"small"), writer.add(os.urandom(5000))
     (pack,) = (store.root / "objects").glob("*.pack")
     return small, large, pack
 
 
-def test_pack_stays_in_which_what_is_needed_is_damaged_and_nowhere_sound(store: StoreDir) -> None:
-    small, _, pack = _two_in_a_pack(store)
+def test_damaged_pack_with_the_only_copy_of_a_needed_object_remains(store: StoreDir) -> None:
+    small, _, pack = _write_two_objects(store)
     data = bytearray(pack.read_bytes())
     data[data.index(b"small")] ^= 1
     pack.write_bytes(data)
@@ -80,7 +78,7 @@ def test_pack_stays_in_which_what_is_needed_is_damaged_and_nowhere_sound(store: 
     assert pack.read_bytes() == data
 
 
-def test_damaged_copy_is_not_taken_for_the_one_that_stays(store: StoreDir) -> None:
+def test_repacking_keeps_a_sound_copy_rather_than_a_damaged_copy(store: StoreDir) -> None:
     """The pack that is to go holds the only sound copy."""
     writers = [PackWriter(store.objects()) for _ in range(2)]
     small, _ = (writer.add(b"small") for writer in writers)
@@ -98,7 +96,7 @@ def test_damaged_copy_is_not_taken_for_the_one_that_stays(store: StoreDir) -> No
     assert store.objects().read(small) == b"small"
 
 
-def test_pack_that_is_written_anew_byte_by_byte_is_not_removed(store: StoreDir) -> None:
+def test_pack_rewritten_byte_for_byte_is_not_removed(store: StoreDir) -> None:
     """Its first object lies in another pack too, damaged, so that all of it is copied, under the name that it has."""
     shared, own = os.urandom(3000), os.urandom(3000)
     with PackWriter(store.objects()) as writer:
@@ -121,7 +119,7 @@ def test_pack_that_is_written_anew_byte_by_byte_is_not_removed(store: StoreDir) 
     assert [store.objects().read(key) for key in keys] == [shared, own]
 
 
-def test_what_lies_in_two_packs_lies_in_one_afterwards(store: StoreDir) -> None:
+def test_repacking_merges_objects_that_are_in_two_packs(store: StoreDir) -> None:
     """As two leave it that take a snapshot at once."""
     contents = [os.urandom(500), os.urandom(500)]
     writers = [PackWriter(store.objects()) for _ in range(2)]
@@ -139,8 +137,8 @@ def test_what_lies_in_two_packs_lies_in_one_afterwards(store: StoreDir) -> None:
     assert [store.objects().read(digest_bytes(content)) for content in contents] == contents
 
 
-def test_what_lies_among_packs_and_is_none_of_ours_stays(store: StoreDir) -> None:
-    _, _, pack = _two_in_a_pack(store)
+def test_gc_ignores_foreign_files_among_packs(store: StoreDir) -> None:
+    _, _, pack = _write_two_objects(store)
     (pack.parent / "copy.pack").write_bytes(pack.read_bytes())
     hostile = [write(pack.parent / name, "x") for name in ("notes.pack", f"{'0' * 63}.pack", ".hidden", "readme")]
     hostile.append(pack.parent / "copy.pack")

@@ -43,7 +43,7 @@ def _settle(store: StoreDir, *spared: str) -> None:
         collect(store, choose(store, keep=9, now_ns=0, passed_over=ignore_note, spared=spared), ignore_note)
 
 
-def test_settled_batch_is_its_outputs_and_answers_as_before(store: StoreDir) -> None:
+def test_settled_batch_keeps_only_outputs_and_answers_as_before(store: StoreDir) -> None:
     batch = make_merged(store, PATHS)
     (batch.root / "journal" / "x.jsonl").write_text("history")
     before = {name: question(ask(store)) for name, question in QUESTIONS.items()}
@@ -65,7 +65,7 @@ def test_batch_with_failures_is_not_settled(store: StoreDir, paths: list[bytes])
     assert list((batch.root / "outcomes").iterdir())
 
 
-def test_batch_that_is_not_merged_or_is_spared_is_not_settled(store: StoreDir) -> None:
+def test_unmerged_or_spared_batch_is_not_settled(store: StoreDir) -> None:
     open_one = make_batch(store, PATHS, shard_items=2)
     support.work(store, open_one)
     spared = make_merged(store, PATHS, second=1)
@@ -73,7 +73,7 @@ def test_batch_that_is_not_merged_or_is_spared_is_not_settled(store: StoreDir) -
     assert [read_compacted(each) for each in (open_one, spared)] == [None, None]
 
 
-def test_what_was_left_of_settling_goes_with_the_next_time(store: StoreDir) -> None:
+def test_next_gc_removes_leftovers_of_settling(store: StoreDir) -> None:
     batch = make_merged(store, PATHS)
     _settle(store)
     (batch.root / "results").mkdir()
@@ -83,7 +83,7 @@ def test_what_was_left_of_settling_goes_with_the_next_time(store: StoreDir) -> N
 
 
 @pytest.mark.parametrize("damage", ["outputs", "manifest", "settled.json"])
-def test_settled_batch_without_sound_outputs_is_damaged(store: StoreDir, damage: str) -> None:
+def test_settled_batch_with_damaged_outputs_is_damaged(store: StoreDir, damage: str) -> None:
     batch = make_merged(store, PATHS)
     _settle(store)
     (outputs,) = (batch.root / "outputs").iterdir()
@@ -100,7 +100,7 @@ def test_settled_batch_without_sound_outputs_is_damaged(store: StoreDir, damage:
     _settle(store)  # which leaves it
 
 
-def test_settled_batch_rests_on_the_outputs_that_it_names(store: StoreDir) -> None:
+def test_settled_batch_does_not_use_outputs_of_another_name(store: StoreDir) -> None:
     """Others, of what had failed before, do not stand in for them."""
     batch = make_merged(store, PATHS)
     _settle(store)
@@ -110,7 +110,7 @@ def test_settled_batch_rests_on_the_outputs_that_it_names(store: StoreDir) -> No
         current_outputs(batch)
 
 
-def test_damaged_output_of_a_settled_batch_is_not_said_to_be_merged_again(store: StoreDir) -> None:
+def test_hint_for_damaged_output_of_a_settled_batch_is_not_resume(store: StoreDir) -> None:
     batch = make_merged(store, PATHS)
     _settle(store)
     for path in batch.root.glob("outputs/*/parse/*.jsonl.zst"):
@@ -120,7 +120,7 @@ def test_damaged_output_of_a_settled_batch_is_not_said_to_be_merged_again(store:
     assert "resume" not in (raised.value.hint or "")
 
 
-def test_batch_that_adopts_a_settled_one_is_settled(store: StoreDir) -> None:
+def test_batch_adopted_from_a_settled_batch_is_settled(store: StoreDir) -> None:
     batch = make_merged(store, PATHS)
     _settle(store)
     adopted = adopt_batch(store, batch, sources=(b"/elsewhere",), stat_cache="", at_ns=10**9)
@@ -134,7 +134,7 @@ def test_batch_that_adopts_a_settled_one_is_settled(store: StoreDir) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_batch_that_is_merged_and_settled_while_it_is_read_changes_no_answer(store: StoreDir, question: str) -> None:
+def test_merging_and_settling_during_a_query_changes_no_answer(store: StoreDir, question: str) -> None:
     batch = make_batch(store, PATHS, shard_items=2)
     support.work(store, batch)
     whole = QUESTIONS[question](ask(store))
@@ -177,23 +177,21 @@ def made() -> tuple[Disk, str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [None, *range(4)])
-def test_whoever_is_killed_settling_at_any_write_leaves_a_completed_batch(
-    made: tuple[Disk, str], seed: int | None
-) -> None:
-    reference = merged(_opened(*copy.deepcopy(made)))
+def test_settling_killed_at_any_write_leaves_a_completed_batch(made: tuple[Disk, str], seed: int | None) -> None:
+    reference = merged(_open_batch(*copy.deepcopy(made)))
     disk, batch_id = made
     for left, _ in killed_at_each_write(disk, lambda files: _settle(open_store(files, PLACE)), seed=seed, least=10):
-        batch = _opened(left, batch_id)
+        batch = _open_batch(left, batch_id)
         assert read_current_state(batch).state is BatchState.COMPLETED
         assert merged(batch) == reference
 
 
-def _opened(disk: Disk, batch_id: str) -> BatchDir:
+def _open_batch(disk: Disk, batch_id: str) -> BatchDir:
     return open_batch(open_store(RealFiles(disk.calls()), PLACE), batch_id)
 
 
 @pytest.mark.slow
-def test_outputs_outlast_power_loss_before_anything_goes_though_their_maker_died_before_his_last_fsync() -> None:
+def test_settling_makes_outputs_durable_before_it_removes_results() -> None:
     """He was killed between the rename of the outputs and the fsync of their directory; who settles saw them."""
     disk = Disk()
     store = create_store(RealFiles(disk.calls()), PLACE)[0]
@@ -211,4 +209,4 @@ def test_outputs_outlast_power_loss_before_anything_goes_though_their_maker_died
         support.merge(BatchDir(RealFiles(WatchedCalls(disk.calls(), watch)), batch.root, batch.about))
     _settle(store)
     disk.lose_power()
-    assert read_current_state(_opened(disk, batch.id)).state is BatchState.COMPLETED
+    assert read_current_state(_open_batch(disk, batch.id)).state is BatchState.COMPLETED

@@ -19,11 +19,11 @@ from codebatch.protocol.record_frames import FRAME_BYTES, FrameWriter, decode_fr
 from codebatch.store.results.shard_files import make_trailer, read_trailer, split_shard_file
 
 
-def _file(items: list[bytes]) -> bytes:
-    return _digested(items)[0]
+def _shard_file(items: list[bytes]) -> bytes:
+    return _shard_file_with_digest(items)[0]
 
 
-def _digested(items: list[bytes]) -> tuple[bytes, Digest]:
+def _shard_file_with_digest(items: list[bytes]) -> tuple[bytes, Digest]:
     """A shard file, and its digest."""
     records = b"".join(items)
     frames = FrameWriter().encode(records)
@@ -31,16 +31,16 @@ def _digested(items: list[bytes]) -> tuple[bytes, Digest]:
     return frames + trailer, read_trailer(trailer).digest
 
 
-def _items(sizes: list[int]) -> list[bytes]:
+def _random_items(sizes: list[int]) -> list[bytes]:
     chance = random.Random(0)
     return [bytes(chance.choices(b"abcdefgh\n", k=size)) + b"\n" if size else b"" for size in sizes]
 
 
 @settings(deadline=None)
 @given(st.lists(st.sampled_from([0, 1, 100, FRAME_BYTES - 1, FRAME_BYTES, 3 * FRAME_BYTES]), max_size=12))
-def test_each_item_is_found_by_reading_the_frames_that_hold_it(sizes: list[int]) -> None:
-    items = _items(sizes)
-    data, digest = _digested(items)
+def test_item_is_read_from_only_the_frames_that_contain_it(sizes: list[int]) -> None:
+    items = _random_items(sizes)
+    data, digest = _shard_file_with_digest(items)
     frames, trailer = split_shard_file(data, digest)
     assert frames == data[: trailer.length]
     assert trailer == read_trailer(data[trailer.length :])
@@ -56,10 +56,10 @@ def test_each_item_is_found_by_reading_the_frames_that_hold_it(sizes: list[int])
 
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.sampled_from([0, 1, 100, FRAME_BYTES - 1, FRAME_BYTES, 3 * FRAME_BYTES]), max_size=12), st.data())
-def test_some_items_are_found_by_reading_each_frame_once(sizes: list[int], data: st.DataObject) -> None:
-    items = _items(sizes)
+def test_several_items_are_read_with_each_frame_read_once(sizes: list[int], data: st.DataObject) -> None:
+    items = _random_items(sizes)
     asked = sorted(data.draw(st.sets(st.sampled_from(range(len(items)))))) if items else []
-    frames, trailer = split_shard_file(*_digested(items))
+    frames, trailer = split_shard_file(*_shard_file_with_digest(items))
     found = []
     read = 0
     for held, inside in trailer.frames_with(asked):
@@ -70,23 +70,23 @@ def test_some_items_are_found_by_reading_each_frame_once(sizes: list[int], data:
     assert found == [(item, items[item]) for item in asked]
 
 
-def test_rows_that_say_more_than_the_frames_hold_are_refused() -> None:
-    trailer = split_shard_file(*_digested([b"a\n"]))[1]
+def test_rows_longer_than_the_frames_are_rejected() -> None:
+    trailer = split_shard_file(*_shard_file_with_digest([b"a\n"]))[1]
     with pytest.raises(ValueError, match="inconsistent"):
         msgspec.structs.replace(trailer, table=make_row(b"more\n")).frames_with([0])
 
 
-def test_files_that_differ_have_other_digests() -> None:
-    assert _digested([b"a\n", b"b\n"]) == _digested([b"a\n", b"b\n"])
-    others = [_digested(items) for items in ([b"a\n", b"b\n"], [b"a\nb\n"], [b"a\nb\n", b""], [], [b""])]
+def test_different_shard_files_have_different_digests() -> None:
+    assert _shard_file_with_digest([b"a\n", b"b\n"]) == _shard_file_with_digest([b"a\n", b"b\n"])
+    others = [_shard_file_with_digest(items) for items in ([b"a\n", b"b\n"], [b"a\nb\n"], [b"a\nb\n", b""], [], [b""])]
     assert len({digest for _, digest in others}) == len(others)
     with pytest.raises(ValueError, match="it belongs to another shard"):
         split_shard_file(others[0][0], others[1][1])
 
 
 @pytest.mark.parametrize("sizes", [[], [0], [3], [40_000, 0, 20_000]])
-def test_a_file_that_is_cut_or_flipped_anywhere_is_refused(sizes: list[int]) -> None:
-    data, digest = _digested(_items(sizes))
+def test_truncated_or_flipped_shard_file_is_rejected(sizes: list[int]) -> None:
+    data, digest = _shard_file_with_digest(_random_items(sizes))
     step = max(1, len(data) // 700)
     for at in range(0, len(data), step):
         with pytest.raises(ValueError, match="it"):
@@ -99,8 +99,8 @@ def test_a_file_that_is_cut_or_flipped_anywhere_is_refused(sizes: list[int]) -> 
             split_shard_file(data + data[: at + 1], digest)
 
 
-def test_a_trailer_that_promises_more_than_it_has_is_refused() -> None:
-    data, digest = _digested([b"a\n"])
+def test_trailer_with_an_oversized_length_is_rejected() -> None:
+    data, digest = _shard_file_with_digest([b"a\n"])
     frames, trailer = split_shard_file(data, digest)
     tail = bytearray(data[len(frames) :])
     tail[8:12] = (2**32 - 1).to_bytes(4, "little")
@@ -110,9 +110,9 @@ def test_a_trailer_that_promises_more_than_it_has_is_refused() -> None:
 
 
 @pytest.mark.skipif(shutil.which("zstdcat") is None, reason="needs zstd")
-def test_zstdcat_and_python_zstandard_pass_over_the_trailer() -> None:
-    files = [_file(_items(sizes)) for sizes in ([3], [], [40_000])]
-    whole = b"".join(_items([3]) + _items([40_000]))
+def test_zstdcat_and_python_zstandard_skip_the_trailer() -> None:
+    files = [_shard_file(_random_items(sizes)) for sizes in ([3], [], [40_000])]
+    whole = b"".join(_random_items([3]) + _random_items([40_000]))
     assert subprocess.run(["zstdcat"], input=b"".join(files), stdout=subprocess.PIPE, check=True).stdout == whole
     with zstandard.ZstdDecompressor().stream_reader(b"".join(files), read_across_frames=True) as reader:
         assert reader.read() == whole

@@ -37,19 +37,19 @@ def store(tmp_path: Path) -> StoreDir:
     return create_store(RealFiles(), tmp_path / "store")[0]
 
 
-def make_two(store: StoreDir) -> tuple[BatchDir, BatchDir]:
+def make_two_batches(store: StoreDir) -> tuple[BatchDir, BatchDir]:
     """A batch, and one that shares all its shard files."""
     one = make_merged(store, [b"a", b"bb"], second=1)
     return one, adopt_batch(store, one, sources=(b"/elsewhere",), stat_cache="", at_ns=2 * 10**9)
 
 
-def look(store: StoreDir, *batches: BatchDir, is_full: bool = True) -> ShardFileSurvey:
+def survey_batches(store: StoreDir, *batches: BatchDir, is_full: bool = True) -> ShardFileSurvey:
     return survey(store.files, [name for batch in batches for name in shard_names(batch)], is_full=is_full)
 
 
 @pytest.mark.parametrize("is_chosen", [True, False])
-def test_of_a_digest_that_is_chosen_every_byte_is_read_and_of_others_none(store: StoreDir, is_chosen: bool) -> None:
-    names = [name for batch in make_two(store) for name in shard_names(batch)]
+def test_quick_survey_reads_every_byte_of_chosen_digests_only(store: StoreDir, is_chosen: bool) -> None:
+    names = [name for batch in make_two_batches(store) for name in shard_names(batch)]
     damaged, *_ = (name for name in names if name.task == "lint")
     chosen = damaged.digest if is_chosen else next(name.digest for name in names if name.digest != damaged.digest)
     _flip(damaged.path)
@@ -57,7 +57,7 @@ def test_of_a_digest_that_is_chosen_every_byte_is_read_and_of_others_none(store:
     assert (found.read, [fault.digest for fault in found.faults]) == (1, [chosen] if is_chosen else [])
 
 
-def _lint(batch: BatchDir) -> ShardName:
+def _lint_shard(batch: BatchDir) -> ShardName:
     return next(name for name in shard_names(batch) if name.task == "lint")
 
 
@@ -80,37 +80,45 @@ def _replace(path: Path, make: Callable[[Path], object]) -> None:
     make(path)
 
 
-def _of_another_task(path: Path) -> None:
+def _replace_by_another_task(path: Path) -> None:
     (other,) = (path.parent.parent / "parse").iterdir()
     _replace(path, lambda path: shutil.copy(other, path))
 
 
-def _as_directory(path: Path) -> None:
+def _replace_by_directory(path: Path) -> None:
     _replace(path, lambda path: (path / "below").mkdir(parents=True))
 
 
-def _as_link(path: Path) -> None:
+def _replace_by_link(path: Path) -> None:
     _replace(path, lambda path: path.symlink_to("/etc/hostname"))
 
 
-def _as_link_to_a_sound_one(path: Path) -> None:
+def _replace_by_link_to_sound_copy(path: Path) -> None:
     path.rename(path.with_name("sound"))
     path.symlink_to("sound")
 
 
 IN_PLACE = (_flip, _cut, _append)
-OF_ONE_NAME = (Path.unlink, _of_another_task, _as_directory, _as_link, _as_link_to_a_sound_one)
+OF_ONE_NAME = (
+    Path.unlink,
+    _replace_by_another_task,
+    _replace_by_directory,
+    _replace_by_link,
+    _replace_by_link_to_sound_copy,
+)
 LENGTHS_TELL = (_cut, _append, *OF_ONE_NAME)
 
 
 @pytest.mark.parametrize("damage", [*IN_PLACE, *OF_ONE_NAME])
-def test_every_damage_is_one_fault_with_all_its_names(store: StoreDir, damage: Callable[[Path], None]) -> None:
-    one, other = make_two(store)
-    sound = look(store, one, other)
+def test_damaged_shard_file_is_a_single_fault_with_all_its_names(
+    store: StoreDir, damage: Callable[[Path], None]
+) -> None:
+    one, other = make_two_batches(store)
+    sound = survey_batches(store, one, other)
     assert (sound.names, sound.files, sound.faults) == (10, 5, [])
-    damage(_lint(one).path)
+    damage(_lint_shard(one).path)
     for is_full in (True, False):
-        faults = look(store, one, other, is_full=is_full).faults
+        faults = survey_batches(store, one, other, is_full=is_full).faults
         if is_full or damage in LENGTHS_TELL:
             (fault,) = faults
             assert [name.batch.id for name in fault.names] == [one.id, other.id][: 2 if damage in IN_PLACE else 1]
@@ -119,9 +127,9 @@ def test_every_damage_is_one_fault_with_all_its_names(store: StoreDir, damage: C
             assert faults == []
 
 
-def test_every_flipped_byte_and_every_cut_is_found(store: StoreDir) -> None:
+def test_survey_finds_every_flipped_byte_and_every_truncation(store: StoreDir) -> None:
     batch = make_merged(store, [b"a"])
-    name = _lint(batch)
+    name = _lint_shard(batch)
     sound = name.path.read_bytes()
     for place in range(len(sound)):
         name.path.write_bytes(sound[:place] + bytes([sound[place] ^ 0x20]) + sound[place + 1 :])
@@ -130,8 +138,8 @@ def test_every_flipped_byte_and_every_cut_is_found(store: StoreDir) -> None:
         assert len(survey(store.files, [name], is_full=False).faults) == 1, place
 
 
-def test_every_cut_is_found_where_a_manifest_says_the_length_of_no_name_or_not_of_the_first(store: StoreDir) -> None:
-    name = _lint(make_merged(store, [b"a"]))
+def test_quick_survey_finds_truncation_without_a_length_in_the_manifest(store: StoreDir) -> None:
+    name = _lint_shard(make_merged(store, [b"a"]))
     taken_over = replace(name, size=None)
     sound = name.path.read_bytes()
     for length in range(len(sound) + 2):
@@ -141,9 +149,9 @@ def test_every_cut_is_found_where_a_manifest_says_the_length_of_no_name_or_not_o
             assert [fault.names for fault in faults] == ([] if length == len(sound) else [tuple(names)]), length
 
 
-def test_what_cannot_be_read_is_damaged_and_nothing_else_is(store: StoreDir) -> None:
+def test_unreadable_shard_file_is_a_fault(store: StoreDir) -> None:
     batch = make_merged(store, [b"a"])
-    path = _lint(batch).path
+    path = _lint_shard(batch).path
 
     def refuse(operation: Operation) -> Fate | None:
         return Fate(OSError(errno.EIO, "I/O error")) if operation == Operation("pread", path) else None
@@ -153,20 +161,20 @@ def test_what_cannot_be_read_is_damaged_and_nothing_else_is(store: StoreDir) -> 
     assert ([name.path for name in fault.names], "I/O error" in fault.problem) == ([path], True)
 
 
-def test_what_went_meanwhile_is_no_fault(store: StoreDir) -> None:
-    one, other = make_two(store)
+def test_survey_ignores_batches_that_were_removed_meanwhile(store: StoreDir) -> None:
+    one, other = make_two_batches(store)
     names = [*shard_names(one), *shard_names(other)]
     store.files.remove_tree(one.root)
     assert survey(store.files, names, is_full=True).faults == []
     assert [*shard_names(one)] == []
 
 
-def test_names_of_a_batch_that_others_removed_are_those_that_are_left(store: StoreDir) -> None:
+def test_survey_reports_removed_task_directories_as_missing(store: StoreDir) -> None:
     batch = make_merged(store, [b"a"])
     (outputs,) = (batch.root / "outputs").iterdir()
     for task in ("lint", "parse"):
         shutil.rmtree(outputs / task)
-    faults = look(store, batch).faults
+    faults = survey_batches(store, batch).faults
     assert sorted(name.task for fault in faults for name in fault.names) == ["lint", "parse"]
     assert {fault.problem for fault in faults} == {"it is missing"}
 
@@ -174,7 +182,7 @@ def test_names_of_a_batch_that_others_removed_are_those_that_are_left(store: Sto
 # -- Names given back -------------------------------------------------------------------------------------------------
 
 
-def mend_linked(store: StoreDir, found: ShardFileSurvey) -> dict[Digest, RepairFailure]:
+def repair_by_relinking(store: StoreDir, found: ShardFileSurvey) -> dict[Digest, RepairFailure]:
     """Mend where a sound file is there: nothing is executed."""
     execution = ExecutionSettings(configuration=load_configuration(Path("/")))
     with store.writing() as lock:
@@ -182,29 +190,31 @@ def mend_linked(store: StoreDir, found: ShardFileSurvey) -> dict[Digest, RepairF
 
 
 @pytest.mark.parametrize("damage", OF_ONE_NAME)
-def test_name_is_given_back_to_the_sound_file_that_others_have(store: StoreDir, damage: Callable[[Path], None]) -> None:
-    one, other = make_two(store)
-    damage(_lint(one).path)
-    assert mend_linked(store, look(store, one, other)) == {}
-    found = look(store, one, other)
+def test_damaged_name_is_relinked_to_the_sound_file_of_another_batch(
+    store: StoreDir, damage: Callable[[Path], None]
+) -> None:
+    one, other = make_two_batches(store)
+    damage(_lint_shard(one).path)
+    assert repair_by_relinking(store, survey_batches(store, one, other)) == {}
+    found = survey_batches(store, one, other)
     assert (found.faults, found.files) == ([], 5), "it is one file again"
     merged(one)
     assert [path for path in store.batches.iterdir() if path.name.startswith(".")] == []
 
 
-def test_all_names_of_a_damaged_file_become_those_of_an_equal_one(store: StoreDir) -> None:
-    one, other = make_two(store)
+def test_all_names_of_a_damaged_file_are_relinked_to_an_equal_file(store: StoreDir) -> None:
+    one, other = make_two_batches(store)
     equal = make_merged(store, [b"a", b"bb"], second=3)
-    _flip(_lint(one).path)
-    assert mend_linked(store, look(store, one, other, equal)) == {}
-    assert len({_lint(batch).path.stat().st_ino for batch in (one, other, equal)}) == 1
+    _flip(_lint_shard(one).path)
+    assert repair_by_relinking(store, survey_batches(store, one, other, equal)) == {}
+    assert len({_lint_shard(batch).path.stat().st_ino for batch in (one, other, equal)}) == 1
 
 
-def test_file_that_gets_no_further_name_is_copied_once(store: StoreDir, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, other = make_two(store)
+def test_file_at_the_link_limit_is_copied_once(store: StoreDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = make_two_batches(store)
     equal = make_merged(store, [b"a", b"bb"], second=3)
-    full = _lint(equal).path.stat().st_ino
-    _flip(_lint(one).path)
+    full = _lint_shard(equal).path.stat().st_ino
+    _flip(_lint_shard(one).path)
     link = os.link
 
     def refuse(source: str, *arguments: object, **keywords: object) -> None:
@@ -213,35 +223,35 @@ def test_file_that_gets_no_further_name_is_copied_once(store: StoreDir, monkeypa
         link(source, *arguments, **keywords)  # type: ignore[arg-type]
 
     monkeypatch.setattr(os, "link", refuse)
-    mend_linked(store, look(store, one, other, equal))
-    inodes = [_lint(batch).path.stat().st_ino for batch in (one, other, equal)]
+    repair_by_relinking(store, survey_batches(store, one, other, equal))
+    inodes = [_lint_shard(batch).path.stat().st_ino for batch in (one, other, equal)]
     assert inodes[0] == inodes[1] != inodes[2] == full
-    assert look(store, one, other, equal).faults == []
+    assert survey_batches(store, one, other, equal).faults == []
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS, errno.EXDEV])
-def test_name_that_is_refused_is_told_and_all_others_are_given_back(store: StoreDir, number: int) -> None:
-    one, other = make_two(store)
+def test_refused_name_is_reported_and_others_are_relinked(store: StoreDir, number: int) -> None:
+    one, other = make_two_batches(store)
     equal = make_merged(store, [b"a", b"bb"], second=3)
     for name in shard_names(one):
         _flip(name.path)
-    refused = _lint(one)
+    refused = _lint_shard(one)
 
     def refuse(operation: Operation) -> Fate | None:
         is_it = operation == Operation("rename", refused.path)
         return Fate(OSError(number, os.strerror(number))) if is_it else None
 
     bound = open_store(RealFiles(WatchedCalls(RealCalls(), refuse)), store.root)
-    reasons = mend_linked(bound, look(store, one, other, equal))
+    reasons = repair_by_relinking(bound, survey_batches(store, one, other, equal))
     assert [*reasons] == [refused.digest]
     assert str(refused.path) in reasons[refused.digest].told
     assert "--again" not in reasons[refused.digest].hint
-    (fault,) = look(store, one, other, equal).faults
+    (fault,) = survey_batches(store, one, other, equal).faults
     assert [name.path for name in fault.names] == [refused.path]
     assert store.files.unfinished(store.batches) == []
 
 
-def test_batch_that_is_settled_meanwhile_has_no_other_names(store: StoreDir) -> None:
+def test_settled_batch_has_the_same_shard_names(store: StoreDir) -> None:
     batch = make_merged(store, [b"a"])
     (outputs,) = (batch.root / "outputs").iterdir()
     compact_batch(batch, outputs.name)  # type: ignore[arg-type]
@@ -253,9 +263,9 @@ def damaged() -> tuple[Disk, Path, list[Path], bytes, bytes]:
     """A disk with a sound file, and two names of a damaged one, in two directories; and the bytes of both."""
     disk = Disk()
     store = create_store(RealFiles(disk.calls()), PLACE)[0]
-    one, other = make_two(store)
-    sound = _lint(make_merged(store, [b"a", b"bb"], second=3)).path
-    names = [_lint(batch).path for batch in (one, other)]
+    one, other = make_two_batches(store)
+    sound = _lint_shard(make_merged(store, [b"a", b"bb"], second=3)).path
+    names = [_lint_shard(batch).path for batch in (one, other)]
     good = store.files.read(sound)
     bad = good[:-1] + b"\0"
     store.files.replace(_written(store, bad), names[0])
@@ -272,12 +282,12 @@ def _written(store: StoreDir, data: bytes) -> Path:
 
 
 @pytest.mark.parametrize("seed", [None, 1, 2, 3])
-def test_whoever_is_killed_giving_names_leaves_each_as_it_was_or_sound(
+def test_relinking_killed_at_any_write_leaves_each_name_old_or_sound(
     damaged: tuple[Disk, Path, list[Path], bytes, bytes], seed: int | None
 ) -> None:
     """Then power is lost, or not, and the next one comes to its end."""
     disk, sound, names, good, bad = damaged
-    for left, is_over in killed_at_each_write(disk, _give(sound, names), seed=seed, least=4):
+    for left, is_over in killed_at_each_write(disk, _relink_names(sound, names), seed=seed, least=4):
         store = open_store(RealFiles(left.calls()), PLACE)
         found = [store.files.read(name) for name in names]
         assert set(found) <= {good, bad}
@@ -288,7 +298,7 @@ def test_whoever_is_killed_giving_names_leaves_each_as_it_was_or_sound(
             assert store.files.unfinished(store.batches) == []
 
 
-def _give(sound: Path, names: list[Path]) -> Callable[[RealFiles], None]:
+def _relink_names(sound: Path, names: list[Path]) -> Callable[[RealFiles], None]:
     def act(files: RealFiles) -> None:
         assert give(open_store(files, PLACE), sound, names) is None, "no name alone is refused"
 
@@ -296,16 +306,16 @@ def _give(sound: Path, names: list[Path]) -> Callable[[RealFiles], None]:
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EROFS])
-def test_refused_write_leaves_each_name_as_it_was_or_sound(
+def test_relinking_with_refused_writes_leaves_each_name_old_or_sound(
     damaged: tuple[Disk, Path, list[Path], bytes, bytes], number: int
 ) -> None:
     disk, sound, names, good, bad = damaged
-    for left in refused_at_each_write(disk, _give(sound, names), number, least=4):
+    for left in refused_at_each_write(disk, _relink_names(sound, names), number, least=4):
         store = open_store(RealFiles(left.calls()), PLACE)
         assert {store.files.read(name) for name in names} <= {good, bad}
 
 
-def test_what_was_given_outlasts_power(damaged: tuple[Disk, Path, list[Path], bytes, bytes]) -> None:
+def test_relinked_names_survive_power_loss(damaged: tuple[Disk, Path, list[Path], bytes, bytes]) -> None:
     disk, sound, names, good, _ = copy.deepcopy(damaged)
     give(open_store(RealFiles(disk.calls()), PLACE), sound, names)
     disk.lose_power()
@@ -323,12 +333,12 @@ def three() -> tuple[Disk, ExecutionSettings]:
     """Two batches that share all files, and one that has equal files of its own."""
     disk = Disk()
     store = create_store(RealFiles(disk.calls()), PLACE)[0]
-    make_two(store)
+    make_two_batches(store)
     make_merged(store, [b"a", b"bb"], second=3)
     return disk, ExecutionSettings(configuration=load_configuration(Path("/")))
 
 
-def _harm(disk: Disk, store: StoreDir, path: Path, how: str) -> None:
+def _damage(disk: Disk, store: StoreDir, path: Path, how: str) -> None:
     if how in ("flip", "cut"):
         calls = disk.calls()
         file = calls.open(path, os.O_WRONLY)
@@ -347,7 +357,7 @@ def _harm(disk: Disk, store: StoreDir, path: Path, how: str) -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(harms=st.lists(st.tuples(st.integers(0, 9), st.sampled_from(HARMS)), max_size=6, unique_by=lambda each: each[0]))
-def test_whatever_was_done_to_shared_files_each_name_has_an_equal_one_again(
+def test_repair_restores_equal_files_after_any_damage(
     three: tuple[Disk, ExecutionSettings], harms: list[tuple[int, str]]
 ) -> None:
     disk, execution = copy.deepcopy(three[0]), three[1]
@@ -355,7 +365,7 @@ def test_whatever_was_done_to_shared_files_each_name_has_an_equal_one_again(
     names = [name for batch_id in batch_ids(store) for name in shard_names(open_batch(store, batch_id))]
     before = [store.files.read(name.path) for name in names]
     for place, how in harms:
-        _harm(disk, store, names[place].path, how)
+        _damage(disk, store, names[place].path, how)
     found = survey(store.files, names, is_full=True)
     with store.writing() as lock:
         assert repair_shard_files(execution, store, lock, found, Listener()).reasons == {}

@@ -36,7 +36,7 @@ def store(tmp_path: Path) -> StoreDir:
     return create_store(RealFiles(), tmp_path / "store")[0]
 
 
-def test_keys_are_added_once_and_taken_out_by_a_prefix_that_is_one(store: StoreDir) -> None:
+def test_untrusted_keys_are_added_once_and_removed_by_unique_prefix(store: StoreDir) -> None:
     path = store.root / "untrusted.json"
     distrust(store, [])
     assert (load_untrusted(store), path.exists()) == ((), False)
@@ -51,7 +51,7 @@ def test_keys_are_added_once_and_taken_out_by_a_prefix_that_is_one(store: StoreD
     assert untrusted_keys(store) == {key("ab").key, key("cd").key}
 
 
-def test_a_file_that_is_damaged_anywhere_is_never_an_empty_one(store: StoreDir) -> None:
+def test_damaged_file_of_untrusted_keys_is_never_read_as_empty(store: StoreDir) -> None:
     path = store.root / "untrusted.json"
     distrust(store, [key("ab")])
     sound = path.read_bytes()
@@ -68,7 +68,7 @@ def test_a_file_that_is_damaged_anywhere_is_never_an_empty_one(store: StoreDir) 
 
 
 @pytest.mark.parametrize("keys", [(key("cd"), key("ab")), (key("ab"), key("ab", "parse")), (key("--"),)])
-def test_keys_that_no_one_wrote_so_are_damage(store: StoreDir, keys: tuple[UntrustedKey, ...]) -> None:
+def test_untrusted_keys_out_of_order_are_damage(store: StoreDir, keys: tuple[UntrustedKey, ...]) -> None:
     (store.root / "untrusted.json").write_bytes(encode_document(UntrustedFile(keys=keys)))
     with pytest.raises(StoreCorrupt, match="out of order"):
         load_untrusted(store)

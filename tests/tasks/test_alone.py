@@ -165,7 +165,7 @@ ESCAPED = {b"p\xff/m.py": b"from . import m\nprint(m)\n", b"p\\xff/__init__.py":
 
 @pytest.mark.slow
 @pytest.mark.parametrize("files", [MIXED, HOSTILE, ESCAPED], ids=["mixed", "hostile", "escaped"])
-def test_file_alone_is_told_as_in_any_unit(files: Mapping[bytes, bytes], tmp_path: Path) -> None:
+def test_results_of_a_file_do_not_depend_on_its_unit(files: Mapping[bytes, bytes], tmp_path: Path) -> None:
     units = Units(files, tmp_path)
     alone = units.alone()
     assert alone == units.together() == units.together(backwards=True)
@@ -175,7 +175,7 @@ def test_file_alone_is_told_as_in_any_unit(files: Mapping[bytes, bytes], tmp_pat
 
 
 @pytest.mark.slow
-def test_file_alone_is_told_by_the_rules_of_a_project_as_in_any_unit(tmp_path: Path) -> None:
+def test_results_with_project_rules_do_not_depend_on_the_unit(tmp_path: Path) -> None:
     configured = {
         b"ruff.toml": b"extend = 'more/base.toml'\nlint.per-file-ignores = {'a/x.dat' = ['F401']}\n",
         b"more/base.toml": b"lint.select = ['ALL']\n",
@@ -194,7 +194,7 @@ def test_file_alone_is_told_by_the_rules_of_a_project_as_in_any_unit(tmp_path: P
 
 
 @pytest.mark.slow
-def test_configuration_that_ruff_cannot_read_fails_what_is_below_it_alone(tmp_path: Path) -> None:
+def test_unreadable_ruff_configuration_fails_only_files_below_it(tmp_path: Path) -> None:
     files = {b"x/ruff.toml": b"broken", b"x/y.py": UNUSED, b"z.py": UNUSED}
     said = Units(files, tmp_path, PROJECT).together()
     assert {key for key, value in said.items() if value.startswith(b"failed")} == {(b"x/y.py", "lint")}
@@ -222,7 +222,7 @@ _trees = st.builds(
 @pytest.mark.slow
 @given(before=_trees, after=_trees, overrides=st.sampled_from([{}, PROJECT]))
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_results_of_equal_keys_are_equal_in_any_two_trees(
+def test_equal_keys_have_equal_results_in_any_two_trees(
     before: Mapping[bytes, bytes],
     after: Mapping[bytes, bytes],
     overrides: Mapping[str, Mapping[str, Json]],

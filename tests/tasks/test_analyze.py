@@ -63,7 +63,7 @@ if A:
 '''
 
 
-def test_metrics_of_python_are_those_counted_by_hand() -> None:
+def test_python_metrics_match_a_manual_count() -> None:
     found = metrics(source("a.py", PYTHON))
     assert list(found) == ORDER
     # m: 1 + for, if, and, or, elif, ternary; inner: 1 + for, if; n: 1 + while, except, case; and the module's if.
@@ -96,7 +96,7 @@ def test_metrics_of_python_are_those_counted_by_hand() -> None:
         ("a.ts", "interface I {}\nenum E { A }\nclass C { m() { return 1 } }\n", (3, 0, 0, 1, 3, 0, 1, 1)),
     ],
 )
-def test_structure_is_counted_alike_in_every_language(path: str, content: str, expected: tuple[int, ...]) -> None:
+def test_structure_metrics_are_consistent_across_languages(path: str, content: str, expected: tuple[int, ...]) -> None:
     found = metrics(source(path, content))
     assert tuple(found[name] for name in ["code", "comment", "blank", *ORDER[5:10]]) == expected
 
@@ -111,7 +111,7 @@ def test_structure_is_counted_alike_in_every_language(path: str, content: str, e
         ("a.txt", b"a\r\n\r\n\x0c\n", {"bytes": 7, "lines": 3, "code": 1, "comment": 0, "blank": 2}),
     ],
 )
-def test_what_is_not_known_is_not_invented(path: str, content: bytes, expected: dict[str, int]) -> None:
+def test_unknown_metrics_are_omitted(path: str, content: bytes, expected: dict[str, int]) -> None:
     assert metrics(source(path, content)) == expected
 
 
@@ -155,13 +155,13 @@ def test_what_is_not_known_is_not_invented(path: str, content: bytes, expected: 
         ("a.js", "// a\n" + "%% <> ]] {{ (( @@ §§\n" * 40, (40, 1, 0)),
     ],
 )
-def test_lines_are_counted_as_scc_does(path: str, content: str, expected: tuple[int, int, int]) -> None:
+def test_line_counts_match_scc(path: str, content: str, expected: tuple[int, int, int]) -> None:
     found = metrics(source(path, content))
     assert (found["code"], found["comment"], found["blank"]) == expected
     assert sum(expected) == found["lines"]
 
 
-def test_elif_chain_counts_all_its_branches() -> None:
+def test_elif_chain_counts_all_branches() -> None:
     found = metrics(source("a.py", "def f(x):\n    if x: pass\n" + "    elif x: pass\n" * 100))
     assert found["max_complexity"] == 102
 
@@ -273,7 +273,7 @@ def test_each_function_is_measured(path: str, content: str, expected: str, tmp_p
     assert "|".join(f"{line} {symbol} {' '.join(told)}" for (line, symbol), told in found.items()) == expected
 
 
-def test_greatest_of_the_functions_is_no_matter_of_their_order() -> None:
+def test_maximum_metrics_do_not_depend_on_function_order() -> None:
     code = "def f(a, b, c):\n  if a:\n    if b: pass\ndef g(): pass\n"
     told = metrics(source("a.py", code))
     names = ("max_complexity", "max_cognitive", "max_nesting", "max_parameters")
@@ -389,7 +389,7 @@ end
 
 
 @pytest.mark.parametrize("path", FUNCTIONS)
-def test_each_function_is_at_the_line_of_its_symbol_or_tells_its_end_itself(path: str, tmp_path: Path) -> None:
+def test_function_metrics_match_symbol_lines_or_state_their_end(path: str, tmp_path: Path) -> None:
     """An attribute, a type or an assignment on a line of its own does not part a function from its symbol."""
     file = source(path, FUNCTIONS[path])
     assert file.tree is not None

@@ -15,14 +15,14 @@ from codebatch_workers.tasks import ANALYZE, LINT, PARSE, SYMBOLS
 from tests.tasks.support import Snapshot
 
 
-def test_declaring_tasks_loads_no_parser_and_no_ruff() -> None:
+def test_task_declarations_load_no_parser_and_no_ruff() -> None:
     code = (
         "import sys, codebatch_workers.tasks; print([m for m in sys.modules if m.startswith(('tree_sitter', 'ruff'))])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout == "[]\n"
 
 
-def test_tasks_that_share_a_context_mean_the_same_function() -> None:
+def test_tasks_share_the_same_language_context() -> None:
     assert {task.contexts["language"] for task in (PARSE, ANALYZE, SYMBOLS, LINT)} == {language_context}
 
 
@@ -41,13 +41,13 @@ def test_tasks_that_share_a_context_mean_the_same_function() -> None:
         (["a.h", "a.cc"], "a.cc", b""),
     ],
 )
-def test_header_is_what_the_nearest_sources_are(paths: list[str], header: str, expected: bytes) -> None:
+def test_header_language_follows_the_nearest_sources(paths: list[str], header: str, expected: bytes) -> None:
     snapshot = Snapshot(*paths)
     context = language_context(snapshot)
     assert context(next(entry for entry in snapshot.entries if entry.path == header.encode())) == expected
 
 
-def test_packages_are_the_directories_above_with_an_init() -> None:
+def test_packages_are_directories_above_with_init_files() -> None:
     snapshot = Snapshot("__init__.py", "a/__init__.py", "a/b/c/__init__.py", "a/b/c/m.py", "a/b/c/t.txt", "a/b/c/tool")
     context = packages_context(snapshot)
     found = {entry.path: directories_of_packages(context(entry)) for entry in snapshot.entries}
@@ -58,7 +58,7 @@ def test_packages_are_the_directories_above_with_an_init() -> None:
 
 
 @pytest.mark.slow
-def test_contexts_of_a_kernel_take_no_time() -> None:
+def test_contexts_of_a_large_tree_are_computed_in_time() -> None:
     paths = [b"d%d/e%d/f%d/n%d.%s" % (i % 50, i % 500, i % 5000, i, (b"c", b"h", b"py")[i % 3]) for i in range(80_000)]
     snapshot = Snapshot()
     snapshot.entries.extend(Entry(path, "file", False, 0, Digest("")) for path in sorted(paths))

@@ -137,7 +137,7 @@ def _trees(draw: st.DrawFn) -> list[list[int]]:
 @example([[int(line) for line in "101010100010101010001010001010"]])
 @example([[int(line) for line in "00101000101000101010100010101010"]])
 @settings(max_examples=300, deadline=None)
-def test_blocks_are_those_of_the_definition(files: list[list[int]]) -> None:
+def test_duplicate_blocks_match_the_definition(files: list[list[int]]) -> None:
     expected = Definition(files)
     tree = {f"{number:02}.py": python(lines) for number, lines in enumerate(files)}
     found = {int(path[:2]): records for path, records in duplicates(tree).items()}
@@ -158,11 +158,11 @@ def test_blocks_are_those_of_the_definition(files: list[list[int]]) -> None:
             if not apart and expected.has_rows:
                 continue  # All its copies overlap it: which of them is said, the definition leaves open.
             other = apart[0]
-            assert (block.lines, block.copies) == (end - start, _count_apart(places, end - start))
+            assert (block.lines, block.copies) == (end - start, _count_disjoint(places, end - start))
             assert (block.other_path, block.other_line - 1) == (f"{other[0]:02}.py", other[1])
 
 
-def _count_apart(places: Sequence[Place], lines: int) -> int:
+def _count_disjoint(places: Sequence[Place], lines: int) -> int:
     kept: list[Place] = []
     for place in places:
         if not kept or kept[-1][0] != place[0] or place[1] - kept[-1][1] >= lines:
@@ -173,7 +173,7 @@ def _count_apart(places: Sequence[Place], lines: int) -> int:
 # -- What is told, by hand --------------------------------------------------------------------------------------------
 
 
-def test_a_block_says_where_it_is_and_where_else() -> None:
+def test_block_states_its_location_and_the_first_copy() -> None:
     shared = python(range(12))
     one = "# a comment\nimport os\n\n" + shared
     other = "import sys\n" + shared.replace("\n", "  # said\n\n\t\n", 1).replace("_2 = ", "_2  =  ") + "end = 1\n"
@@ -198,7 +198,7 @@ def test_a_block_says_where_it_is_and_where_else() -> None:
     }
 
 
-def test_nine_lines_are_no_block_and_ten_are() -> None:
+def test_block_needs_ten_lines() -> None:
     def told(lines: int) -> set[str]:
         same = list(range(lines))
         return set(duplicates({"a.py": python([*same, 80]), "b.py": python([90, *same, 91])}))
@@ -206,7 +206,7 @@ def test_nine_lines_are_no_block_and_ten_are() -> None:
     assert (told(9), told(10)) == (set(), {"a.py", "b.py"})
 
 
-def test_ten_lines_with_little_in_them_are_no_block() -> None:
+def test_block_needs_a_minimum_of_bytes() -> None:
     def told(bytes_: int) -> int:
         lines = [f"a{line}=".ljust(BYTES_MIN // 10, "1") for line in range(10)]
         lines[-1] = lines[-1][: len(lines[-1]) + bytes_ - BYTES_MIN]
@@ -215,7 +215,7 @@ def test_ten_lines_with_little_in_them_are_no_block() -> None:
     assert (told(BYTES_MIN - 1), told(BYTES_MIN)) == (0, 2)
 
 
-def test_a_table_of_like_lines_is_no_copy_of_itself() -> None:
+def test_table_of_similar_lines_is_no_copy_of_itself() -> None:
     assert duplicates({"a.py": python([7] * 300), "b.py": python([*range(20, 40), 7, 7])}) == {}
 
 
@@ -228,7 +228,7 @@ def test_a_block_three_times_in_a_row_is_three_copies() -> None:
     ]
 
 
-def test_equal_files_are_told_whole_whatever_is_in_them_and_are_read_once() -> None:
+def test_equal_files_are_whole_blocks_and_read_once() -> None:
     files = [source(f"{number:03}.py", python(range(40))) for number in range(100)]
     asked: list[int] = []
 
@@ -245,7 +245,7 @@ def test_equal_files_are_told_whole_whatever_is_in_them_and_are_read_once() -> N
     assert len(duplicates({"a.py": table, "b.py": table})) == 2
 
 
-def test_paths_that_are_no_utf_8_are_told_in_base64() -> None:
+def test_non_utf8_paths_are_base64() -> None:
     files = [source(path, python(range(20))) for path in (b"a\xff.py", b"b.py")]
     found = dict(find_duplicates(fingerprinted(files), lambda item: files[item].utf8))
     assert [block.other_path_b64 for block in blocks(found[1])] == ["Yf8ucHk="]
@@ -264,12 +264,12 @@ def test_paths_that_are_no_utf_8_are_told_in_base64() -> None:
         ("long.py", python(range(60_000))),
     ],
 )
-def test_files_that_nobody_wrote_by_hand_have_no_fingerprints(path: str, content: str, tmp_path: Path) -> None:
+def test_non_production_files_have_no_fingerprints(path: str, content: str, tmp_path: Path) -> None:
     records = created("analyze", tmp_path).run_file(source(path, content))
     assert not any(isinstance(record, Fingerprints) for record in records)
 
 
-def test_fingerprints_are_the_last_record_and_the_same_for_the_same_ten_lines(tmp_path: Path) -> None:
+def test_fingerprints_are_the_last_record_and_shared_by_equal_lines(tmp_path: Path) -> None:
     run = created("analyze", tmp_path).run_file
     contents = [python([*range(start, start + 30), *range(10)]) for start in range(90, 400, 31)]
     last = [run(source("a.py", content))[-1] for content in contents]
@@ -282,7 +282,7 @@ _LINES = st.lists(st.integers(0, 30), max_size=15)
 
 
 @given(_LINES, _LINES, _LINES, _LINES, st.lists(st.integers(0, 30), min_size=LINES_MIN, max_size=LINES_MIN))
-def test_the_same_ten_lines_have_chosen_a_gram_in_them_whatever_is_around(
+def test_equal_lines_share_a_fingerprint_in_any_surroundings(
     before: list[int], after: list[int], other_before: list[int], other_after: list[int], same: list[int]
 ) -> None:
     def chosen(before: list[int], after: list[int]) -> set[tuple[int, int]]:
@@ -295,7 +295,7 @@ def test_the_same_ten_lines_have_chosen_a_gram_in_them_whatever_is_around(
     assert chosen(before, after) & chosen(other_before, other_after)
 
 
-def test_text_gives_back_its_lines_and_holds_less_than_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_text_returns_its_lines_in_less_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repeats, "_PLAIN_BYTES", 60_000)
     stretches = [[b"%060d" % (owner * line) for line in range(500)] for owner in range(20)]
     tracemalloc.start()
@@ -310,7 +310,7 @@ def test_text_gives_back_its_lines_and_holds_less_than_they_are(monkeypatch: pyt
         assert text.code(first + start, first + end) == b"\n".join(stretches[owner][start:end])
 
 
-def test_stretches_that_are_compressed_give_back_each_its_own_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compressed_stretches_return_their_own_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repeats, "_PLAIN_BYTES", 1)
     text = CodeText()
     for owner in range(3):
@@ -328,7 +328,7 @@ def _repeats(files: Iterable[Sequence[int]]) -> list[list[Repeat]]:
     return [repeats for _, repeats in maximal_repeats(text)]
 
 
-def test_what_is_found_does_not_depend_on_how_much_is_looked_at_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repeats_do_not_depend_on_the_chunk_size(monkeypatch: pytest.MonkeyPatch) -> None:
     files = list(_shuffled_blocks(20, 5))
     whole = _repeats(files)
     assert whole
@@ -336,7 +336,7 @@ def test_what_is_found_does_not_depend_on_how_much_is_looked_at_at_a_time(monkey
     assert _repeats(files) == whole
 
 
-def test_many_classes_of_windows_take_little_memory() -> None:
+def test_many_window_classes_take_little_memory() -> None:
     """An object for each takes 200 bytes: of the tree of Linux there are 670,000."""
     text = CodeText()
     for owner in range(2):
@@ -380,7 +380,7 @@ HOSTILE: dict[str, Callable[[int], Iterable[Sequence[int]]]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
-def test_forty_thousand_lines_take_seconds_whatever_they_are(name: str) -> None:
+def test_large_hostile_input_is_processed_in_time(name: str) -> None:
     """Two at most on the machine that this was written on; what is quadratic in any of these takes ten minutes."""
     lines = 40_000
     files = list(HOSTILE[name](lines))

@@ -178,7 +178,7 @@ def test_structure_is_counted(path: str, content: str, expected: tuple[int, ...]
         ("a.lua", "local x = require('a.b')\nrequire 'c'\nrequire [[d]]\nrequire(x .. 'a')\n", "a.b c d"),
     ],
 )
-def test_imports_are_told(path: str, content: str, targets: str) -> None:
+def test_imports_are_returned(path: str, content: str, targets: str) -> None:
     assert [
         edge.target for edge in outline(source(path, content)).edges if edge.edge_type == "imports"
     ] == targets.split()
@@ -201,11 +201,11 @@ def test_imports_are_told(path: str, content: str, targets: str) -> None:
         ("a.md", "# <<< ((( \n", None),
     ],
 )
-def test_wrong_syntax_is_said_where_the_grammar_can_know(path: str, content: str, said: str | None) -> None:
+def test_syntax_error_is_reported_if_the_grammar_detects_it(path: str, content: str, said: str | None) -> None:
     found = [each for each in created("parse", Path()).run_file(source(path, content)) if isinstance(each, Diagnostic)]
     assert {each.code for each in found} == ({said} if said else set())
 
 
-def test_every_extra_grammar_is_declared_with_its_language() -> None:
+def test_every_additional_grammar_is_declared_with_its_language() -> None:
     assert len(EXTRA_GRAMMAR_TOOLS) == 14
     assert EXTRA_GRAMMAR_TOOLS["tree-sitter-c-sharp"] == "csharp"

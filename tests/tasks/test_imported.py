@@ -59,13 +59,13 @@ LEVELS: dict[str, tuple[dict[str, Any], dict[str, Any], Severity]] = {
 
 
 @pytest.mark.parametrize("case", LEVELS)
-def test_the_severity_is_that_of_the_nearest_word(case: str) -> None:
+def test_severity_is_derived_from_the_nearest_level(case: str) -> None:
     result, rule, severity = LEVELS[case]
     told = one(sarif({"ruleId": "R", "message": {"text": "m"}, **result}, rules=[{"id": "R", **rule}]))
     assert (told.severity, told.code, told.tool, told.message) == (severity, "R", "tool", "m")
 
 
-def test_a_result_names_its_rule_and_message_in_any_of_the_ways_that_there_are() -> None:
+def test_result_may_reference_its_rule_and_message_in_any_form() -> None:
     strings = {"messageStrings": {"a": {"text": "{0} is {{1}}, {1} {2}"}}, "defaultConfiguration": {"level": "error"}}
     message = {"id": "a", "arguments": ["x", "y"]}
     rules: list[dict[str, Any]] = [{"id": "Q"}, {"id": "R", **strings}]
@@ -78,7 +78,7 @@ def test_a_result_names_its_rule_and_message_in_any_of_the_ways_that_there_are()
     assert (told.code, told.message, told.tool) == ("E", "short", "d")
 
 
-def test_a_rule_is_found_where_its_place_is_not_said_or_said_of_another_component() -> None:
+def test_rule_is_found_with_a_missing_or_foreign_index() -> None:
     """-1 is the default of an index, which some write out; of a place alone the driver's rule would be taken."""
     rules: list[dict[str, Any]] = [{"id": "Q", "shortDescription": {"text": "q"}}, {"id": "R", "guid": "g-r"}]
     of_part = {"id": "E", "guid": "g-e", "messageStrings": {"a": {"text": "of E"}}}
@@ -101,7 +101,7 @@ def test_a_rule_is_found_where_its_place_is_not_said_or_said_of_another_componen
         assert (told.code, told.message) == (code, text), reference
 
 
-def test_how_a_rule_was_set_for_the_run_that_looked_goes_before_its_own_level() -> None:
+def test_rule_configuration_override_takes_precedence_over_the_rule_level() -> None:
     rules = [{"id": "Q"}, {"id": "R", "defaultConfiguration": {"level": "note"}}]
     extension = {"rules": [{"id": "E"}]}
     tool = {"driver": {"name": "d", "rules": rules}, "extensions": [extension]}
@@ -132,12 +132,12 @@ def test_how_a_rule_was_set_for_the_run_that_looked_goes_before_its_own_level() 
     assert severity({"ruleId": "R", "provenance": {"invocationIndex": 1}}, raised, None) == "info"
 
 
-def test_a_message_does_not_grow_without_end_by_its_arguments() -> None:
+def test_message_length_is_bounded_despite_its_arguments() -> None:
     message = {"text": "{0}" * 100_000, "arguments": ["x" * 1_000_000]}
     assert len(one(sarif({"message": message})).message) <= 2 * reports.MESSAGE_CHARACTERS_MAX
 
 
-def test_what_is_no_finding_is_dismissed_and_a_tool_that_broke_off_is_known() -> None:
+def test_dismissed_results_are_counted_and_tool_failures_detected() -> None:
     none: list[dict[str, Any]] = [
         {"kind": "pass"},
         {"kind": "notApplicable"},
@@ -152,7 +152,7 @@ def test_what_is_no_finding_is_dismissed_and_a_tool_that_broke_off_is_known() ->
     assert read_checkstyle(xml) == Report([], dismissed=1, has_failed=True)
 
 
-def test_a_base_leads_to_the_file_and_one_that_is_the_tree_may_lie_anywhere() -> None:
+def test_uri_bases_resolve_to_file_paths() -> None:
     bases = {
         "SRC": {"uri": "src/", "uriBaseId": "TOP"},
         "TOP": {"uri": "file:///w"},
@@ -169,7 +169,7 @@ def test_a_base_leads_to_the_file_and_one_that_is_the_tree_may_lie_anywhere() ->
     assert one(sarif({"locations": []}, **run)).paths == ()
 
 
-def test_null_is_as_nothing_said() -> None:
+def test_null_is_treated_as_absent() -> None:
     nothing: dict[str, Any] = dict.fromkeys(
         ("ruleId", "ruleIndex", "rule", "level", "kind", "message", "locations", "suppressions", "properties")
     )
@@ -205,7 +205,7 @@ def test_members_that_are_only_written_may_be_anything_in_a_report() -> None:
     assert one(data).code == "a"
 
 
-def test_a_whole_number_may_be_written_as_one_that_is_not() -> None:
+def test_integral_float_is_accepted_as_an_integer() -> None:
     """JSON Schema takes 2.0 for an integer, and who keeps numbers as floats writes them so."""
     region = '{"startLine": 2.0, "startColumn": 3e0, "endLine": 20e-1, "endColumn": 4}'
     data = sarif({"locations": [{"physicalLocation": {"region": "?"}}]}).decode()
@@ -249,7 +249,7 @@ HOSTILE: dict[str, tuple[Read, bytes, str]] = {
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_what_cannot_be_read_is_refused_in_words(case: str) -> None:
+def test_unreadable_report_is_rejected_with_a_message(case: str) -> None:
     read, data, message = HOSTILE[case]
     with pytest.raises(Unreadable, match=message):
         read(data)
@@ -264,7 +264,7 @@ def test_what_cannot_be_read_is_refused_in_words(case: str) -> None:
         (read_jsonl, b'{"message":""}\n{"message":""}'),
     ],
 )
-def test_no_more_findings_are_read_than_there_may_be(read: Read, data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_findings_is_limited(read: Read, data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(read(data).findings) == 2
     monkeypatch.setattr(reports, "REPORTED_MAX", 1)
     monkeypatch.setattr("codebatch.interchange.checkstyle.REPORTED_MAX", 1)
@@ -272,7 +272,7 @@ def test_no_more_findings_are_read_than_there_may_be(read: Read, data: bytes, mo
         read(data)
 
 
-def test_the_other_formats_are_read_with_their_own_words() -> None:
+def test_other_formats_are_parsed() -> None:
     xml = (
         '<?xml version="1.0"?><checkstyle><file name="a&#10;.js"><error line="2" column="3" severity="info" '
         'message="&lt;m&gt;" source="eslint.rules.semi"/><error line="-1" column="x"/></file><error/></checkstyle>'
@@ -300,7 +300,7 @@ def test_the_other_formats_are_read_with_their_own_words() -> None:
     assert report == Report([Reported((b"\xff",), "m", "hint", "c", "t", 1)], dismissed=1)
 
 
-def test_ruff_counts_characters_whatever_its_formats_mean() -> None:
+def test_ruff_columns_count_characters_in_every_format() -> None:
     assert one(sarif({})).unit == "utf-16"
     assert one(sarif({}, columnKind="unicodeCodePoints")).unit == "characters"
     ruff = {"driver": {"name": "ruff"}}
@@ -342,7 +342,7 @@ PATHS: list[tuple[str | bytes, bool, bytes | None]] = [
 
 
 @pytest.mark.parametrize(("written", "is_uri", "path"), PATHS)
-def test_a_path_is_a_file_of_the_tree_or_none(written: str | bytes, is_uri: bool, path: bytes | None) -> None:
+def test_path_resolves_to_a_file_of_the_tree_or_none(written: str | bytes, is_uri: bool, path: bytes | None) -> None:
     known = {b"a b.py", b"100%.py", b"sub/x.py", b"c:x.py", b"caf\xe9.py"}
     assert Paths(known, b"/home/me/tree").find(written, is_uri=is_uri) == path
     assert Paths(known, b"").find("/sub/x.py", is_uri=False) is None
@@ -370,7 +370,7 @@ PLACES: list[tuple[tuple[int, int, int, int], Unit, tuple[int, int, int, int] | 
 
 
 @pytest.mark.parametrize(("said", "unit", "place"), PLACES)
-def test_a_place_is_in_the_text_whatever_columns_count(
+def test_location_is_within_the_text_for_any_column_unit(
     said: tuple[int, int, int, int], unit: Unit, place: tuple[int, int, int, int] | None
 ) -> None:
     line, column, end_line, end_column = said
@@ -378,19 +378,19 @@ def test_a_place_is_in_the_text_whatever_columns_count(
     assert LocationConverter(source("a.txt", TEXT)).find(reported) == place
 
 
-def spanning(**region: int) -> Reported:
+def finding_of_region(**region: int) -> Reported:
     return one(sarif({"locations": [{"physicalLocation": {"region": region}}]}))
 
 
-def test_offsets_stand_where_no_line_is_said() -> None:
-    assert spanning(charOffset=4, charLength=2).span == ReportedSpan(4, 2, is_of_bytes=False)
-    assert spanning(byteOffset=4).span == ReportedSpan(4, 0, is_of_bytes=True)
-    assert spanning(byteOffset=4, charOffset=5).span == ReportedSpan(5, 0, is_of_bytes=False)
-    assert spanning(byteOffset=4, charOffset=-1).span == ReportedSpan(4, 0, is_of_bytes=True)
-    assert spanning(byteOffset=-1, charOffset=-1).span is None
+def test_offsets_apply_if_the_line_is_absent() -> None:
+    assert finding_of_region(charOffset=4, charLength=2).span == ReportedSpan(4, 2, is_of_bytes=False)
+    assert finding_of_region(byteOffset=4).span == ReportedSpan(4, 0, is_of_bytes=True)
+    assert finding_of_region(byteOffset=4, charOffset=5).span == ReportedSpan(5, 0, is_of_bytes=False)
+    assert finding_of_region(byteOffset=4, charOffset=-1).span == ReportedSpan(4, 0, is_of_bytes=True)
+    assert finding_of_region(byteOffset=-1, charOffset=-1).span is None
     file = source("a.txt", "one\ntwo\n")
-    assert LocationConverter(file).find(spanning(startLine=2, charOffset=0, charLength=1)) == (2, 1, 2, 4)
-    assert LocationConverter(file).find(spanning(charOffset=-1, byteOffset=-1)) == (1, 1, 1, 4)
+    assert LocationConverter(file).find(finding_of_region(startLine=2, charOffset=0, charLength=1)) == (2, 1, 2, 4)
+    assert LocationConverter(file).find(finding_of_region(charOffset=-1, byteOffset=-1)) == (1, 1, 1, 4)
 
 
 SPANS: list[tuple[str, int, int, tuple[int, int, int, int] | None]] = [
@@ -418,7 +418,7 @@ SPANS: list[tuple[str, int, int, tuple[int, int, int, int] | None]] = [
 
 
 @pytest.mark.parametrize(("kind", "start", "length", "place"), SPANS)
-def test_an_offset_is_a_place_by_the_files_own_text(
+def test_offset_is_converted_by_the_text_of_the_file(
     kind: str, start: int, length: int, place: tuple[int, int, int, int] | None
 ) -> None:
     unit: Unit = "utf-16" if kind == "utf-16" else "characters"
@@ -427,7 +427,7 @@ def test_an_offset_is_a_place_by_the_files_own_text(
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "latin-1", "ascii"])
-def test_each_offset_leads_to_its_character_in_each_encoding(encoding: str) -> None:
+def test_offset_matches_its_character_in_each_encoding(encoding: str) -> None:
     """Held against the lines and columns of the text as Python counts them."""
     text = "#!/usr/bin/python\n# coding: latin-1\r\nab\n\nlast" + (
         "" if encoding == "ascii" else " \xe4\xff!\n\xb0x \xc3\xa9 y"
@@ -450,7 +450,7 @@ def test_each_offset_leads_to_its_character_in_each_encoding(encoding: str) -> N
             assert found[:2] == found[2:] == expected, (index, unit, is_of_bytes)
 
 
-def test_a_binary_file_has_bytes_and_no_characters() -> None:
+def test_binary_file_has_bytes_but_no_characters() -> None:
     places = LocationConverter(source("a.bin", b"\0\n\1"))
     reported = Reported((), "", "info", span=ReportedSpan(3, 5, is_of_bytes=True))
     assert places.find(reported) == (1, 1, 1, 1)
@@ -458,7 +458,7 @@ def test_a_binary_file_has_bytes_and_no_characters() -> None:
     assert places.find(reported._replace(span=ReportedSpan(1, 0, is_of_bytes=False))) is None
 
 
-def test_bytes_are_those_of_the_file_whatever_its_encoding() -> None:
+def test_byte_columns_refer_to_the_original_encoding() -> None:
     of_bytes = Reported((), "", "info", line=2, column=7, unit="utf-8")
     declared = source("a.py", b"# coding: latin-1\nx='\xe9\xe9'; y\n")
     assert declared.encoding == "iso-8859-1"
@@ -473,14 +473,14 @@ def test_bytes_are_those_of_the_file_whatever_its_encoding() -> None:
     assert LocationConverter(wide).find(of_bytes._replace(column=99)) == (2, 5, 2, 5)
 
 
-def test_a_file_without_text_has_its_first_place() -> None:
+def test_file_without_text_has_only_its_first_location() -> None:
     whole = Reported((), "", "info", line=1, column=7)
     assert LocationConverter(source("a.bin", b"\0\1")).find(whole) == (1, 1, 1, 1)
     assert LocationConverter(source("a.py", b"")).find(whole) == (1, 1, 1, 1)
     assert LocationConverter(source("a.py", b"x\n")).find(whole._replace(line=2)) == (2, 1, 2, 1)
 
 
-def test_many_places_in_one_long_line_take_no_longer_than_so_many() -> None:
+def test_many_locations_in_a_long_line_are_converted_in_time() -> None:
     places = LocationConverter(source("a.js", "\U0001f600x" * 200_000))
     units: list[Unit] = ["utf-16", "utf-8"]
     for unit in units:

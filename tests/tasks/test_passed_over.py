@@ -27,7 +27,7 @@ CODE = "".join(f"    let name_{at} = compute({at});\n" for at in range(12))
         "lang/es-419.js",
     ],
 )
-def test_translations_are_known_by_their_paths(path: str) -> None:
+def test_translations_are_recognized_by_their_paths(path: str) -> None:
     assert is_translation(path.encode())
     assert fingerprints(source(path, "a = compute(1);\n" * 12)) is None
 
@@ -35,7 +35,7 @@ def test_translations_are_known_by_their_paths(path: str) -> None:
 @pytest.mark.parametrize(
     "path", ["src/i18n/index.js", "src/lang/go.ts", "src/en.js", "languages/python.py", "lang/plugin.js", "de/a.js"]
 )
-def test_other_code_is_not(path: str) -> None:
+def test_other_paths_are_not_translations(path: str) -> None:
     assert not is_translation(path.encode())
 
 
@@ -43,7 +43,7 @@ def test_other_code_is_not(path: str) -> None:
     "attribute",
     ["#[cfg(test)]", '#[cfg(all(test, feature = "a"))]', "#[cfg(test)]\n// A comment.\n#[allow(dead_code)]"],
 )
-def test_modules_of_tests_in_a_file_of_rust_count_as_comments(attribute: str) -> None:
+def test_rust_test_modules_count_as_comments(attribute: str) -> None:
     file = source("a.rs", f"// {{}}\nfn f() {{\n{CODE}}}\n{attribute}\nmod tests {{\n// Why.\n{CODE}}}\nfn g() {{}}\n")
     found = fingerprints(file)
     assert found is not None
@@ -53,7 +53,7 @@ def test_modules_of_tests_in_a_file_of_rust_count_as_comments(attribute: str) ->
 
 
 @pytest.mark.parametrize("attribute", ["#[cfg(not(test))]", '#[cfg(feature = "test")]', "#[cfg(any(test, unix))]"])
-def test_other_modules_of_rust_are_code(attribute: str) -> None:
+def test_other_rust_modules_are_code(attribute: str) -> None:
     file = source("a.rs", f"fn f() {{\n{CODE}}}\n{attribute}\nmod tests {{\n{CODE}}}\n")
     found = fingerprints(file)
     assert found is not None
@@ -74,7 +74,7 @@ C_CODE = "".join(f"    name_{at} = compute({at});\n" for at in range(12))
         ("TEST_FLAG", "", True),
     ],
 )
-def test_groups_of_tests_in_a_file_of_c_count_as_comments(name: str, otherwise: str, is_code: bool) -> None:
+def test_c_test_groups_count_as_comments(name: str, otherwise: str, is_code: bool) -> None:
     file = source("a.c", f"int f() {{\n{C_CODE}}}\n#ifdef {name}\nint g() {{\n{C_CODE}}}\n{otherwise}#endif\nint h;\n")
     found = fingerprints(file)
     assert found is not None

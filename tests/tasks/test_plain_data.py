@@ -27,7 +27,7 @@ CODE = [b"total+=price*count;"] * 10
         [b"import(", b'"fmt"', b'log"github.com/a/log"', b")"] * 3,
     ],
 )
-def test_values_and_imports_are_plain(lines: list[bytes]) -> None:
+def test_values_and_imports_are_data(lines: list[bytes]) -> None:
     assert is_data(lines)
 
 
@@ -46,9 +46,9 @@ def test_values_and_imports_are_plain(lines: list[bytes]) -> None:
         [b"self.a=1,", b"f(a=b,", b"c=d("] * 4,
     ],
 )
-def test_code_with_names_is_not(lines: list[bytes]) -> None:
+def test_code_with_names_is_not_data(lines: list[bytes]) -> None:
     assert not is_data(lines)
 
 
-def test_a_long_line_takes_no_time_to_speak_of() -> None:
+def test_long_line_is_classified_in_time() -> None:
     assert not is_data([b"1" * 100_000 + b"x=1"] * 10)

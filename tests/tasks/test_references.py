@@ -74,7 +74,7 @@ SOURCES = {
 
 
 @pytest.mark.parametrize("language", SOURCES)
-def test_name_is_found_wherever_it_is_one_and_nowhere_else(language: str) -> None:
+def test_references_include_every_occurrence_of_a_name(language: str) -> None:
     path, source, expected = SOURCES[language]
     found = references_in("NAME", path.encode(), source.encode(), {})
     told = [f"{row['role']}:{row['scope']}".rstrip(":") for row in found]
@@ -109,7 +109,7 @@ INNER = [
 
 
 @pytest.mark.parametrize(("path", "marked"), INNER)
-def test_name_is_found_within_tokens_that_hold_one(path: str, marked: str) -> None:
+def test_references_within_compound_tokens_are_found(path: str, marked: str) -> None:
     source = re.sub("[~+!](?=NAME)", "", marked)
     roles = {"~": None, "+": "call", "!": "definition", "": "reference"}
     expected = [roles[match[1]] for match in re.finditer(r"([~+!]?)NAME\b", marked)]
@@ -124,11 +124,11 @@ def test_name_is_found_within_tokens_that_hold_one(path: str, marked: str) -> No
     assert [told.get(place) for place in places] == expected
 
 
-def test_every_language_with_names_is_tried() -> None:
+def test_every_language_with_names_is_tested() -> None:
     assert set(NAMES) - {"sql", "hcl", "zsh", "jsx"} == set(SOURCES)
 
 
-def test_places_are_those_of_code_points_in_any_encoding() -> None:
+def test_reference_positions_count_code_points_in_any_encoding() -> None:
     source = "s = 'a𐐀b'; bé = 𝒳é = 1; print(bé)\r\n\tbé\r\n"
     for encoding in ("utf-8", "utf-8-sig", "utf-16"):
         found = references_in("bé", b"a.py", source.encode(encoding), {})
@@ -139,7 +139,7 @@ def test_places_are_those_of_code_points_in_any_encoding() -> None:
         ]
 
 
-def test_nothing_is_found_where_there_is_no_tree() -> None:
+def test_file_without_a_tree_has_no_references() -> None:
     assert references_in("NAME", b"a.txt", b"NAME\n", {}) == []
     assert references_in("NAME", b"a.py", b"\0NAME\n", {}) == []
     assert references_in("NAME", b"a.py", b"NAMES NAMED\n", {}) == []
@@ -154,14 +154,14 @@ def _calls(file: SourceFile) -> list[tuple[int, str, str]]:
 
 
 @pytest.mark.parametrize("language", SOURCES)
-def test_known_calls_change_no_answer(language: str) -> None:
+def test_known_calls_do_not_change_the_references(language: str) -> None:
     path, source, _ = SOURCES[language]
     file = SourceFile(path.encode(), source.encode(), executable=False, contexts={})
     if all(symbol.name != "NAME" for symbol in outline(file).symbols):
         assert list(references(file, "NAME", _calls(file))) == list(references(file, "NAME"))
 
 
-def test_a_name_that_is_called_and_nothing_else_needs_no_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_name_used_only_in_calls_needs_no_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     file = SourceFile(b"a.c", CALLED, executable=False, contexts={})
     calls, told = _calls(file), list(references(file, "NAME"))
     assert [(each["line"], each["role"], each["scope"]) for each in told] == [(2, "call", "f"), (3, "call", "h")]
@@ -184,7 +184,7 @@ def test_a_name_that_is_called_and_nothing_else_needs_no_tree(monkeypatch: pytes
         ("a.js", "import(NAME());\n"),
     ],
 )
-def test_what_text_does_not_tell_is_looked_up_in_the_tree(path: str, source: str) -> None:
+def test_ambiguous_text_requires_the_tree(path: str, source: str) -> None:
     file = SourceFile(path.encode(), source.encode(), executable=False, contexts={})
     spans = [match.span() for match in re.finditer(rb"\bNAME\b", file.utf8)]
     assert called_alone(file, spans, _calls(file)) is None
@@ -200,7 +200,5 @@ def test_what_text_does_not_tell_is_looked_up_in_the_tree(path: str, source: str
         ("A.cs", "class A { void F(int[] x) {\n  x?[async] = 1; // async\n} }\n", "async", [2]),
     ],
 )
-def test_names_with_a_stand_in_for_the_grammar_are_references(
-    path: str, content: str, name: str, lines: list[int]
-) -> None:
+def test_names_beside_grammar_gaps_are_references(path: str, content: str, name: str, lines: list[int]) -> None:
     assert [row["line"] for row in references(source(path, content), name)] == lines

@@ -53,7 +53,7 @@ def calls(path: str, content: str) -> list[str]:
         ("a.cs", "class A { int F() { return a /* c */ . B(); } }", "a.B"),
     ],
 )
-def test_callee_is_what_is_called_however_it_is_written(path: str, content: str, targets: str) -> None:
+def test_callee_is_named_in_any_notation(path: str, content: str, targets: str) -> None:
     assert calls(path, content) == targets.split()
 
 
@@ -61,18 +61,18 @@ def test_callee_is_what_is_called_however_it_is_written(path: str, content: str,
     ("path", "before", "after"),
     [("a.py", "@", "\ndef f(): pass\n"), ("a.rs", "fn f() { ", "!(); }"), ("a.tsx", "x = <A.", " />")],
 )
-def test_callee_that_is_longer_than_a_name_is_cut(path: str, before: str, after: str) -> None:
+def test_overlong_callee_is_truncated(path: str, before: str, after: str) -> None:
     assert [target.rstrip("!") for target in calls(path, before + "a" * 600 + after)] == ["a" * 512]
 
 
-def test_type_that_is_called_is_a_name_and_no_alias() -> None:
+def test_called_type_is_a_name_and_not_an_alias() -> None:
     content = "type(x).z = 1\ntype X[T] = type(y)\ntype\\\n Y \\\n [T] = int\n"
     assert [each.name for each in outline(source("a.py", content)).symbols] == ["X", "Y"]
     told = references_in("type", b"a.py", content.encode(), {})
     assert [(each["line"], each["column"], each["role"]) for each in told] == [(1, 1, "call"), (2, 13, "call")]
 
 
-def test_field_of_self_is_found_however_it_is_written() -> None:
+def test_self_field_is_found_in_any_notation() -> None:
     content = "class A:\n  def m(self):\n    self . x = 1\n    self.\\\n  y = 2\n    selfish.z = 1\n"
     told = [(each.qualified, each.line, each.column) for each in outline(source("a.py", content)).symbols]
     assert told == [("A", 1, 7), ("A.m", 2, 7), ("A.x", 3, 12), ("A.y", 5, 3)]
@@ -90,12 +90,12 @@ def test_field_of_self_is_found_however_it_is_written() -> None:
         ("def f(): pass\n    # é\n", {"f": (1, 14)}),
     ],
 )
-def test_definition_of_python_ends_with_its_last_statement(content: str, ends: dict[str, tuple[int, int]]) -> None:
+def test_python_definition_ends_with_its_last_statement(content: str, ends: dict[str, tuple[int, int]]) -> None:
     symbols = outline(source("a.py", content)).symbols
     assert {each.qualified: (each.end_line, each.end_column) for each in symbols if each.name != "x"} == ends
 
 
-def test_macro_calls_what_its_body_calls() -> None:
+def test_macro_calls_the_functions_in_its_body() -> None:
     code = (
         '#define WRAP(f, x) used(x) + f(x) + a.b->c (1) + "no(1)" /* no(2) */ \\\n  + std::second(sizeof(x), 3no(1))\n'
         "#define DO(x) do { if (x) go(); } while (0)\n#define PLAIN defined(X)\n"

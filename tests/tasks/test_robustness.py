@@ -103,13 +103,13 @@ def test_deep_brackets_neither_crash_nor_take_long(language: str, bracket: str) 
         ("a.js", 'x = ["' + "𐐀é" * 60_000 + '", ' + lines_of("a(),", 50_000) + "];\n"),
     ],
 )
-def test_monsters_neither_crash_nor_take_long(path: str, content: str) -> None:
+def test_hostile_files_neither_crash_nor_take_long(path: str, content: str) -> None:
     started = time.process_time()
     run_all(source(path, content))
     assert time.process_time() - started < 10
 
 
-def test_qualified_names_cannot_grow_without_bound() -> None:
+def test_qualified_names_are_bounded() -> None:
     _, _, symbols, _ = run_all(source("a.js", lines_of("function abcdefghij(){", 3000) + lines_of("}", 3000)))
     assert max(len(record.qualified) for record in symbols if hasattr(record, "qualified")) <= 1024
 
@@ -117,7 +117,7 @@ def test_qualified_names_cannot_grow_without_bound() -> None:
 @pytest.mark.parametrize("language", sorted(EXTENSIONS))
 @settings(max_examples=30, deadline=None, database=None, derandomize=True)
 @given(content=st.binary(max_size=300))
-def test_random_bytes_are_only_another_file(language: str, content: bytes) -> None:
+def test_random_bytes_are_processed_like_any_file(language: str, content: bytes) -> None:
     check(language, content)
 
 
@@ -131,7 +131,7 @@ FRAGMENTS = st.sampled_from([*WORDS.split(), "\n", "\t", "\r", "\x0c", "\0"])
 @pytest.mark.parametrize("language", sorted(EXTENSIONS))
 @settings(max_examples=40, deadline=None, database=None, derandomize=True)
 @given(parts=st.lists(FRAGMENTS, max_size=60))
-def test_random_code_is_only_another_file(language: str, parts: list[str]) -> None:
+def test_random_code_is_processed_like_any_file(language: str, parts: list[str]) -> None:
     check(language, " ".join(parts).encode())
 
 
@@ -161,14 +161,14 @@ def check(language: str, content: bytes) -> None:
         ("a.md", "".join("  " * depth + "- a\n" for depth in range(300))),
     ],
 )
-def test_what_a_scanner_cannot_hold_is_not_given_to_it(path: str, content: str) -> None:
+def test_input_that_crashes_a_scanner_is_skipped(path: str, content: str) -> None:
     """Parsing any but the two long ones ends the process: tree-sitter-yaml 48, 49, tree-sitter-markdown 243."""
     record, *rest = run_all(source(path, content))[0]
     assert isinstance(record, File)
     assert (record.parse, rest) == ("skipped", [])
 
 
-def test_digits_before_astral_characters_are_no_danger() -> None:
+def test_digits_before_astral_characters_are_parsed() -> None:
     """Its scanner would ask the C library whether U+4A28A is a digit: tree-sitter-markdown 252."""
     file = source("a.md", "4\U0004a28a\n\n1\U0010ffff. b\n")
     assert file.parse().root_node.end_byte == len(file.utf8)

@@ -73,29 +73,29 @@ def _closure(module: str) -> Iterator[str]:
             waiting += [around] if around and around != "codebatch" else []
 
 
-def _leads_to(declaration: TaskDeclaration) -> set[str]:
+def _reachable_modules(declaration: TaskDeclaration) -> set[str]:
     return set(_closure(declaration.implementation.partition(":")[0]))
 
 
 @pytest.mark.parametrize("declaration", _DECLARED.values(), ids=_DECLARED)
-def test_what_a_task_imports_is_in_its_key(declaration: TaskDeclaration) -> None:
+def test_task_key_covers_every_imported_module(declaration: TaskDeclaration) -> None:
     covered = ("codebatch_workers", *declaration.sources)
-    ours = {name for name in _leads_to(declaration) if name.startswith(_OURS)}
+    ours = {name for name in _reachable_modules(declaration) if name.startswith(_OURS)}
     assert not {name for name in ours if not any(name == each or name.startswith(f"{each}.") for each in covered)}
     distributions = packages_distributions()
     keys = [declaration, *(_DECLARED[need] for need in declaration.needs)]
     tools = {*_OF_ALL, *(tool for each in keys for tool in (*each.tools, *each.optional_tools))}
-    for name in _leads_to(declaration) - ours:
+    for name in _reachable_modules(declaration) - ours:
         assert tools.intersection(distributions.get(name, [name])), name
 
 
-def test_what_decides_in_the_model_is_seen() -> None:
-    assert "codebatch.model.gitignore" in _leads_to(tasks.LINT)
-    assert "codebatch.model.graph" in _leads_to(tasks.DEPENDENCIES)
-    assert "codebatch_workers.lint.query_rules" in _leads_to(tasks.PARSE), "imported by a function"
+def test_task_key_covers_decisive_model_modules() -> None:
+    assert "codebatch.model.gitignore" in _reachable_modules(tasks.LINT)
+    assert "codebatch.model.graph" in _reachable_modules(tasks.DEPENDENCIES)
+    assert "codebatch_workers.lint.query_rules" in _reachable_modules(tasks.PARSE), "imported by a function"
 
 
-def test_digest_covers_the_sources_and_the_package_of_the_implementation(
+def test_digest_covers_the_sources_and_the_implementation_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
@@ -120,10 +120,10 @@ def test_digest_covers_the_sources_and_the_package_of_the_implementation(
         implementation_digest(TaskCatalogue(), replace(declaration, sources=("nowhere.x",)))
 
 
-def test_who_names_no_sources_has_all_of_ours() -> None:
+def test_default_sources_cover_both_packages() -> None:
     declaration = TaskDeclaration(name="x", version="1", summary="", implementation="venom:f", records=())
     assert declaration.sources == _OURS
 
 
-def test_key_covers_the_interpreter() -> None:
+def test_key_covers_the_interpreter_version() -> None:
     assert tool_versions(tasks.DEPENDENCIES) == {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}

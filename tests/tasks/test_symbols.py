@@ -207,7 +207,7 @@ BASH_EDGES = """
         ("a.md", "# def f(): pass", "", ""),
     ],
 )
-def test_language_yields_what_it_defines_and_refers_to(path: str, content: str, symbols: str, edges: str) -> None:
+def test_language_yields_its_definitions_and_relations(path: str, content: str, symbols: str, edges: str) -> None:
     found = outline(source(path, content))
     said = [f"{symbol.line} {symbol.symbol_type} {symbol.qualified}" for symbol in found.symbols]
     assert said == [part for line in symbols.split("\n") if line for part in line.split("|")]
@@ -216,25 +216,25 @@ def test_language_yields_what_it_defines_and_refers_to(path: str, content: str, 
     assert [edge.line for edge in found.edges] == sorted(edge.line for edge in found.edges)
 
 
-def test_symbol_reaches_from_its_name_to_the_end_of_its_definition() -> None:
+def test_symbol_spans_from_its_name_to_the_end_of_its_definition() -> None:
     (outer, inner) = outline(source("a.py", "@d\nclass É:\n    async def 𐐀f(self):\n        pass\n")).symbols
     assert (outer.line, outer.column, outer.end_line) == (2, 7, 4)
     assert (inner.line, inner.column, inner.end_line, inner.end_column) == (3, 15, 4, 13)
     assert (inner.name, inner.qualified, inner.scope) == ("𐐀f", "É.𐐀f", "É")
 
 
-def test_a_member_of_an_enum_reaches_to_the_end_of_its_value() -> None:
+def test_enum_member_spans_to_the_end_of_its_value() -> None:
     symbols = outline(source("a.ts", "enum E { A = 1 << 2, 'b' = f(\n), 'c', d }\n")).symbols
     members = [(each.name, each.line, each.column, each.end_line, each.end_column) for each in symbols[1:]]
     assert members == [("A", 1, 10, 1, 20), ("b", 1, 23, 2, 2), ("c", 2, 5, 2, 6), ("d", 2, 9, 2, 10)]
 
 
-def test_methods_of_the_same_name_are_told_apart() -> None:
+def test_methods_of_the_same_name_are_distinguished() -> None:
     found = outline(source("a.py", "class A:\n  def m(self): x()\nclass B:\n  def m(self): y()\n"))
     assert [edge.source for edge in found.edges] == ["A.m", "B.m"]
 
 
-def test_file_with_an_error_yields_what_is_whole() -> None:
+def test_file_with_an_error_yields_its_intact_definitions() -> None:
     found = outline(source("a.py", "def f(): pass\nx = = 1\ndef g(): pass\n"))
     assert [symbol.name for symbol in found.symbols] == ["f", "x", "g"]
 
@@ -257,12 +257,12 @@ def test_file_with_an_error_yields_what_is_whole() -> None:
         ("a.go", "package a\nvar x = []struct{ f int }{}\n", "1 module a|2 variable x"),
     ],
 )  # fmt: skip
-def test_definitions_are_found_where_an_oracle_once_found_us_wrong(path: str, content: str, symbols: str) -> None:
+def test_definitions_match_former_oracle_differences(path: str, content: str, symbols: str) -> None:
     found = outline(source(path, content))
     assert [f"{symbol.line} {symbol.symbol_type} {symbol.qualified}" for symbol in found.symbols] == symbols.split("|")
 
 
-def test_rust_modules_inside_a_file_are_seen_from_the_file() -> None:
+def test_inline_rust_modules_resolve_relative_to_their_file() -> None:
     found = outline(
         source(
             "a.rs",
@@ -277,7 +277,7 @@ def test_rust_modules_inside_a_file_are_seen_from_the_file() -> None:
     )
 
 
-def test_callee_is_read_without_the_comments_in_it() -> None:
+def test_callee_is_read_without_comments() -> None:
     found = outline(source("a.py", "(\n    a  # one's first\n    .b()  # second\n    .c()\n)\n"))
     assert [edge.target for edge in found.edges] == ["a.b", ".c"]
 
@@ -322,7 +322,7 @@ def test_callee_is_read_without_the_comments_in_it() -> None:
         ),
     ],
 )  # fmt: skip
-def test_symbol_tells_its_parameters_decorators_and_visibility(path: str, content: str, told: str) -> None:
+def test_symbol_has_parameters_decorators_and_visibility(path: str, content: str, told: str) -> None:
     said = []
     for symbol in outline(source(path, content)).symbols:
         decorators = [f"@{name}" for name in symbol.decorators]
@@ -331,20 +331,20 @@ def test_symbol_tells_its_parameters_decorators_and_visibility(path: str, conten
     assert "|".join(said) == told
 
 
-def test_callee_that_is_cut_inside_a_letter_is_still_a_call() -> None:
+def test_callee_truncated_within_a_letter_is_still_a_call() -> None:
     name = "é" * 300 + "a"
     (edge,) = outline(source("a.py", f"{name}()\n")).edges
     # What is left of it are its last 512 bytes, of which the first is the second half of a letter.
     assert edge.target == "\ufffd" + name[-256:]
 
 
-def test_callee_keeps_its_last_names_whatever_stands_before() -> None:
+def test_callee_retains_its_last_names() -> None:
     code = "f(x)(y); f(x) /* ) */ .g(); f<(x)>(1); a[(1)]?.b!.c(); h(')').i(); h(')').i();"
     targets = sorted(edge.target for edge in outline(source("a.ts", code)).edges)
     assert targets == [".b.c", ".g", ".i", ".i", "f", "f", "f", "h", "h"]
 
 
-def test_macros_of_a_header_too_large_for_a_tree_are_all_told() -> None:
+def test_macros_of_a_huge_header_are_all_found() -> None:
     line = b"#define NAME_%06d(a, b) " + b"x" * 90 + b" \\\n  y\n"
     header = b"".join(line % number for number in range(80_000))
     found = outline(source("a.h", header, {"language": b"c"}))
@@ -373,6 +373,6 @@ def test_macros_of_a_header_too_large_for_a_tree_are_all_told() -> None:
         ("A.cs", "class @class { int @new; }\n", ["1:8 class", "1:21 class.new"]),
     ],
 )
-def test_name_in_quotes_or_behind_a_mark_is_the_name_alone(path: str, code: str, symbols: list[str]) -> None:
+def test_quoted_or_marked_name_is_stored_bare(path: str, code: str, symbols: list[str]) -> None:
     told = outline(source(path, code)).symbols
     assert [f"{each.line}:{each.column} {each.qualified}" for each in told] == symbols

@@ -24,7 +24,7 @@ def state(contents: Mapping[str, str], *others: SourceFile) -> State:
     return State([*every, *others], {task: created(task, Path()).run_file for task in ("parse", "symbols")})
 
 
-def _updated(before: State, now: State) -> int | None:
+def _count_updated_files(before: State, now: State) -> int | None:
     """Of how many files `dependencies` says something else, held against what it says of the whole; None where it
     begins anew.
     """
@@ -73,8 +73,8 @@ TREE = {
         ("app/new.py", "", None),
     ],
 )
-def test_only_what_an_edit_touches_is_told_again(path: str, text: str, redone: int | None) -> None:
-    assert _updated(state(TREE), state({**TREE, path: text})) == redone
+def test_edit_updates_only_affected_files(path: str, text: str, redone: int | None) -> None:
+    assert _count_updated_files(state(TREE), state({**TREE, path: text})) == redone
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_only_what_an_edit_touches_is_told_again(path: str, text: str, redone: i
     [(True, b"", 0), (False, b"generated", 0), (False, b"language=Ruby", None)],
     ids=["executable", "generated", "language"],
 )
-def test_what_is_another_file_by_mode_or_contexts_alone(
+def test_mode_or_context_change_alone_is_a_changed_file(
     executable: bool, attributes: bytes, redone: int | None
 ) -> None:
     rest = {path: text for path, text in TREE.items() if path != "app/middle.py"}
@@ -90,16 +90,19 @@ def test_what_is_another_file_by_mode_or_contexts_alone(
     other = SourceFile(b"app/middle.py", content, executable=executable, contexts={"attributes": attributes})
     before, now = state(TREE), state(rest, other)
     assert len(older(before, now).changes) == 1
-    assert _updated(before, now) == redone
+    assert _count_updated_files(before, now) == redone
 
 
 @pytest.mark.parametrize(("text", "redone"), [(TREE["app/base.py"], 0), ("import os\n", 1)])
-def test_file_whose_name_is_no_utf_8_is_told_nothing_of(text: str, redone: int) -> None:
+def test_file_with_a_non_utf8_name_has_no_dependencies(text: str, redone: int) -> None:
     before = state(TREE, source(NOT_UTF_8, "import os\n"))
-    assert _updated(before, state({**TREE, "app/base.py": text}, source(NOT_UTF_8, "import app.base\n"))) == redone
+    assert (
+        _count_updated_files(before, state({**TREE, "app/base.py": text}, source(NOT_UTF_8, "import app.base\n")))
+        == redone
+    )
 
 
-def test_rust_source_that_a_configuration_names_says_nothing_of_imports() -> None:
+def test_rust_file_named_by_a_configuration_affects_no_imports() -> None:
     paths = '{"compilerOptions": {"paths": {"~/*": ["./*"]}}}'
     tree = {**TREE, "web/tsconfig.json": '{"extends": "./paths.rs"}', "web/paths.rs": paths}
     before, now = state(tree), state({**tree, "web/paths.rs": "{}"})
@@ -115,7 +118,7 @@ _TEXTS = sorted(
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(_NAMES), st.one_of(st.none(), st.sampled_from(_TEXTS))), max_size=4))
-def test_going_on_comes_to_the_same_as_beginning_anew(edits: list[tuple[str, str | None]]) -> None:
+def test_incremental_update_matches_a_full_run(edits: list[tuple[str, str | None]]) -> None:
     before = state(TREE)
     result: Result = whole(before, Dependencies)
     contents = dict(TREE)

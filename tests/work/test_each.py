@@ -30,7 +30,7 @@ def make(directory: Path, *paths: str) -> None:
         (directory / path).write_text("x", encoding="utf-8")
 
 
-def test_a_member_for_each_file_that_a_snapshot_would_have(tmp_path: Path) -> None:
+def test_files_pattern_makes_a_member_for_every_file_of_a_snapshot(tmp_path: Path) -> None:
     make(tmp_path, "src/a.py", "src/b/c.py", "src/d.txt", "gen/e.py", "-f.py")
     (tmp_path / ".gitignore").write_text("gen/\n", encoding="utf-8")
     (tmp_path / "src" / "link.py").symlink_to("a.py")
@@ -44,7 +44,7 @@ def test_a_member_for_each_file_that_a_snapshot_would_have(tmp_path: Path) -> No
     assert below[0].id == found[1].id
 
 
-def test_files_in_chunks_are_arguments_of_their_own(tmp_path: Path) -> None:
+def test_chunked_files_are_separate_arguments(tmp_path: Path) -> None:
     make(tmp_path, *(f"f{n:02}.c" for n in range(20)))
     whole = members(tmp_path, '{ files = ["*.c"], chunk = "all" }', "wc {files}")
     assert [len(command.files) for command in whole] == [20]
@@ -56,7 +56,7 @@ def test_files_in_chunks_are_arguments_of_their_own(tmp_path: Path) -> None:
         members(tmp_path, '{ files = ["*.c"], chunk = "all" }', "wc {file}")
 
 
-def test_an_absolute_pattern_is_a_mistake_unless_the_tree_has_that_path(tmp_path: Path) -> None:
+def test_absolute_pattern_is_an_error_unless_it_matches(tmp_path: Path) -> None:
     with pytest.raises(InvalidWork, match="which can match no path: it is an absolute path"):
         members(tmp_path, f'{{ files = ["{tmp_path}/a.c"] }}', "wc {file}")
     make(tmp_path, f".{tmp_path}/a.c")
@@ -66,7 +66,7 @@ def test_an_absolute_pattern_is_a_mistake_unless_the_tree_has_that_path(tmp_path
 GEN = "[tasks.gen]\nrun = 'true'\noutputs = ['src/']\n[tasks.mid]\nrun = 'true'\nneeds = ['gen']\n"
 
 
-def test_members_that_are_made_before_their_files_are_noted(tmp_path: Path) -> None:
+def test_members_expanded_before_their_files_exist_are_noted(tmp_path: Path) -> None:
     make(tmp_path, "src/a.py")
     use = "[tasks.use]\nrun = 'wc {file}'\nneeds = ['mid']\neach.files = ['/src/%s.py']\n"
     found = read(tmp_path, GEN + use % "a")
@@ -82,14 +82,14 @@ def test_members_that_are_made_before_their_files_are_noted(tmp_path: Path) -> N
     assert read(tmp_path, elsewhere + use % "a").notes == ()
 
 
-def test_values_and_what_they_are_called(tmp_path: Path) -> None:
+def test_values_become_member_ids(tmp_path: Path) -> None:
     found = members(tmp_path, '{ values = ["3.11", "a b", "x", "X", "3.11"] }')
     assert found[0].id == "t/3.11"
     assert [command.values["value"] for command in found] == ["3.11", "a b", "x", "X"]
     assert {len(command.id) for command in found[1:]} == {10}, "what is no id, or differs in case alone, has digits"
 
 
-def test_a_matrix_is_every_pair(tmp_path: Path) -> None:
+def test_matrix_has_a_member_for_every_combination(tmp_path: Path) -> None:
     found = members(tmp_path, '{ matrix = { python = ["3.11", "3.12"], os = ["a", "b c"] } }', "x {value.python}")
     assert [command.id.partition("/")[2] for command in found if "b c" not in command.values.values()] == [
         "3.11-a", "3.12-a",
@@ -98,7 +98,7 @@ def test_a_matrix_is_every_pair(tmp_path: Path) -> None:
     assert [command.title for command in found] == ["3.11 a", "3.11 b c", "3.12 a", "3.12 b c"]
 
 
-def test_lines_and_json(tmp_path: Path) -> None:
+def test_lines_and_json_make_members(tmp_path: Path) -> None:
     (tmp_path / "urls.txt").write_bytes(b"\xef\xbb\xbfhttp://a\r\n\r\nb\nb\n  \n")
     found = read(tmp_path, "[tasks.t]\nrun = ['get', '{line}']\neach.lines = 'urls.txt'\n", PATH="")
     assert [command.values["line"] for command in found.commands] == ["http://a", "b"]
@@ -143,19 +143,19 @@ def test_lines_and_json(tmp_path: Path) -> None:
         (b'[{"a": 1, "a": 2}]', "x.jsonl is not valid JSON: duplicate key 'a'"),
     ],
 )
-def test_hostile_items_are_told(tmp_path: Path, data: bytes, told: str) -> None:
+def test_hostile_json_items_are_reported(tmp_path: Path, data: bytes, told: str) -> None:
     (tmp_path / "x.jsonl").write_bytes(data)
     with pytest.raises(InvalidWork, match=told):
         members(tmp_path, '{ json = "x.jsonl" }')
 
 
-def test_a_fifo_of_lines_is_not_waited_for(tmp_path: Path) -> None:
+def test_fifo_of_lines_is_rejected(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     with pytest.raises(InvalidWork, match="cannot read fifo: it is not a regular file"):
         members(tmp_path, '{ lines = "fifo" }')
 
 
-def test_a_group_is_needed_whole_or_pair_by_pair(tmp_path: Path) -> None:
+def test_group_is_needed_as_a_whole_or_by_pairs(tmp_path: Path) -> None:
     more = "[tasks.join]\nrun = 'x'\nneeds = ['t']\n[tasks.u]\nrun = 'x'\neach.values = ['a', 'b']\nneeds = ['t/*']\n"
     more += "[tasks.one]\nrun = 'x'\nafter = ['t/b']\n"
     text = f"[tasks.t]\nrun = 'x'\neach.values = ['a', 'b']\n{more}"
@@ -179,14 +179,14 @@ def test_a_group_without_members_counts_as_done(tmp_path: Path) -> None:
         read(tmp_path, text.partition("[tasks.u]")[0])
 
 
-def test_a_file_whose_name_is_no_unicode_is_passed_over_and_told(tmp_path: Path) -> None:
+def test_file_with_a_non_unicode_name_is_skipped_and_reported(tmp_path: Path) -> None:
     make(tmp_path, "a.py", os.fsdecode(b"caf\xe9.py"))
     found = read(tmp_path, "[tasks.t]\nrun = 'x'\neach.files = ['*.py']\n")
     assert [command.title for command in found.commands] == ["a.py"]
     assert found.notes == ("skipped, because the name is not valid UTF-8: caf\\xe9.py",)
 
 
-def test_too_many_files_for_one_command_are_told(tmp_path: Path) -> None:
+def test_too_many_files_for_a_command_are_reported(tmp_path: Path) -> None:
     make(tmp_path, *(f"{'d' * 200}/{'e' * 200}/{'f' * 200}/{n:0100}.c" for n in range(1500)))
     with pytest.raises(InvalidWork, match=r"names have 1,0.* characters, more than 1,000,000"):
         members(tmp_path, '{ files = ["*.c"], chunk = "all" }')
@@ -197,9 +197,7 @@ WORDS = st.text(max_size=8).filter(lambda word: "\0" not in word and word.isprin
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.lists(WORDS, unique_by=str.lower, min_size=1, max_size=30), st.data())
-def test_members_keep_their_keys_while_others_come_and_go(
-    tmp_path: Path, words: list[str], data: st.DataObject
-) -> None:
+def test_members_retain_their_keys_when_others_change(tmp_path: Path, words: list[str], data: st.DataObject) -> None:
     fewer = data.draw(st.lists(st.sampled_from(words), unique=True))
 
     def keys(values: list[str]) -> dict[str, str]:
@@ -210,7 +208,7 @@ def test_members_keep_their_keys_while_others_come_and_go(
     assert keys(fewer).items() <= keys(words).items()
 
 
-def test_one_file_more_changes_few_chunks(tmp_path: Path) -> None:
+def test_additional_file_changes_few_chunks(tmp_path: Path) -> None:
     paths = [f"src/m{n:03}.py" for n in range(400)]
     make(tmp_path, *paths)
     before = {command.id for command in members(tmp_path, '{ files = ["*.py"], chunk = 10 }')}

@@ -35,7 +35,7 @@ def of(directory: Path, text: str, options: WorkOptions | None = None, **given: 
     return environment(command, directory, **given)
 
 
-def test_each_layer_is_over_the_one_below_and_env_over_the_file_of_its_table(tmp_path: Path) -> None:
+def test_environment_layers_override_in_order(tmp_path: Path) -> None:
     names = ("caller", "file-env-file", "file-env", "defaults-env-file", "defaults-env", "env-file", "env", "option")
     for place, name in enumerate(names):
         if name.endswith("env-file"):
@@ -52,7 +52,7 @@ def test_each_layer_is_over_the_one_below_and_env_over_the_file_of_its_table(tmp
     assert found == {f"V{place}": name for place, name in enumerate(names)}
 
 
-def test_an_included_file_is_over_the_one_that_includes_it(tmp_path: Path) -> None:
+def test_included_file_overrides_the_including_file(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "more.toml").write_text(
         f"env = {{ A = 'inner' }}\nenv_file = 'i.env'\n[tasks.a]\n{RUN}", encoding="utf-8"
@@ -63,7 +63,7 @@ def test_an_included_file_is_over_the_one_that_includes_it(tmp_path: Path) -> No
     assert found == {"A": "inner", "B": "inner", "C": "inner", "D": "outer"}
 
 
-def test_variables_and_placeholders_of_a_value_are_replaced_and_not_what_they_hold(tmp_path: Path) -> None:
+def test_variables_and_placeholders_are_expanded_once(tmp_path: Path) -> None:
     env = {
         "PATH": "/x:${PATH}", "ONE": "$GIVEN", "ID": "${GIVEN}-{id}", "TWICE": "${GIVEN}${GIVEN}",
         "TEXT": "$${GIVEN} $$", "BARE": "a$GIVEN", "DEFAULT": "${NONE:-d e}", "EMPTY": "${EMPTY:-d}",
@@ -80,7 +80,7 @@ def test_variables_and_placeholders_of_a_value_are_replaced_and_not_what_they_ho
     assert notes == (f"work.toml: [tasks.a] {told}",)
 
 
-def test_what_an_env_file_may_say(tmp_path: Path) -> None:
+def test_env_file_syntax_is_parsed(tmp_path: Path) -> None:
     (tmp_path / ".env").write_bytes(
         b'\xef\xbb\xbf# a comment\r\n\nexport A=1 # one\nB=\'${A} # "x\'\nC="a\\nb ${A}"\nD=\nHOME\nGONE\n'
         b'F = ${NO:-z}\nG="two\nlines"\nH=pa$$w$A#x\nA=2\nI=${A}${HOME}\nJ=$A\n'
@@ -102,14 +102,14 @@ def test_what_an_env_file_may_say(tmp_path: Path) -> None:
         (b"#" * (1 << 20) + b"##", "cannot read .env: it is longer than 1048576 bytes"),
     ],
 )
-def test_an_env_file_that_cannot_be_read_is_a_mistake(tmp_path: Path, content: bytes, told: str) -> None:
+def test_unreadable_env_file_is_an_error(tmp_path: Path, content: bytes, told: str) -> None:
     (tmp_path / ".env").write_bytes(content)
     with pytest.raises(InvalidWork) as raised:
         read(tmp_path, f"[tasks.a]\n{RUN}env_file = ['.env']")
     assert raised.value.message == f"work.toml: [tasks.a]: {told}"
 
 
-def test_values_of_an_env_file_are_read_at_each_attempt_and_are_not_stored(tmp_path: Path) -> None:
+def test_env_file_values_are_read_at_each_attempt_and_never_stored(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("TOKEN=s3cret\n", encoding="utf-8")
     text = f"env_file = ['.env', {{ path = 'no.env', required = false }}]\n[tasks.a]\n{RUN}env.B = 'x ${{TOKEN}}'\n"
     (command,) = read(tmp_path, text).commands
@@ -122,7 +122,7 @@ def test_values_of_an_env_file_are_read_at_each_attempt_and_are_not_stored(tmp_p
         environment(command, tmp_path)
 
 
-def test_an_env_file_is_sought_from_the_list_and_kept_from_the_root(tmp_path: Path) -> None:
+def test_env_file_is_resolved_from_the_list_and_stored_from_the_root(tmp_path: Path) -> None:
     (tmp_path / "list").mkdir()
     (tmp_path / "list" / ".env").write_text("A=1\n", encoding="utf-8")
     (command,) = read(tmp_path / "list", f"root = '..'\nenv_file = '.env'\n[tasks.a]\n{RUN}").commands

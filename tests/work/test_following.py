@@ -46,7 +46,7 @@ class Scripted:
         ([OVER], {0: DRAINED, 1: ENDED}, 2, [DRAINED, ENDED]),
     ],
 )
-def test_it_ends_behind_what_is_told(
+def test_follower_ends_after_the_last_reported_event(
     looks: list[Seen], told: dict[int, AnyEvent], looked: int, heard: list[AnyEvent]
 ) -> None:
     followed = Scripted(looks, told)

@@ -40,7 +40,9 @@ each = { values = ["a", "b"] }
 """
 
 
-def asked(directory: Path, program: str, seconds: float = 20, options: WorkOptions | None = None) -> WorkList:
+def read_with_infer_program(
+    directory: Path, program: str, seconds: float = 20, options: WorkOptions | None = None
+) -> WorkList:
     """A list whose `infer` is a Python program."""
     (directory / "infer.py").write_text(program, encoding="utf-8")
     command = json.dumps([sys.executable, "infer.py"])
@@ -48,16 +50,16 @@ def asked(directory: Path, program: str, seconds: float = 20, options: WorkOptio
     return read(directory, text, options or WorkOptions())
 
 
-def pairs(listed: WorkList) -> list[tuple[str, str, str]]:
+def inferred_edges(listed: WorkList) -> list[tuple[str, str, str]]:
     return [(each.task, each.on, each.source) for each in listed.work.inferred]
 
 
 RULES = [("login", "schema", "inferred"), ("part/a", "schema", "inferred"), ("part/b", "schema", "inferred")]
 
 
-def test_what_is_inferred_is_an_edge_with_its_reason(tmp_path: Path) -> None:
+def test_inferred_dependency_has_a_reason(tmp_path: Path) -> None:
     found = read(tmp_path, LIST)
-    assert pairs(found) == RULES
+    assert inferred_edges(found) == RULES
     assert found.work.inferred[0].evidence == "its text: \u201cDepends on `schema`.\u201d"
     assert {(edge.task, edge.on) for edge in found.work.edges} == {("login", "docs"), *((a, b) for a, b, _ in RULES)}
     assert [(each.task, each.on, each.reason) for each in found.left_out] == [
@@ -66,15 +68,15 @@ def test_what_is_inferred_is_an_edge_with_its_reason(tmp_path: Path) -> None:
     assert decode_work(encode_work(found.work)) == found.work
     assert (found.work.strategy, found.work.max_parallel) == ("auto", 2)
     assert read(tmp_path, LIST, WorkOptions(tasks=("part/a",))).work.order == ("schema", "part/a")
-    assert pairs(read(tmp_path, LIST, WorkOptions(tasks=("part/a",)))) == RULES[1:2]
-    assert pairs(read(tmp_path, LIST, WorkOptions(infer_confidence=0.9))) == RULES[:1]
+    assert inferred_edges(read(tmp_path, LIST, WorkOptions(tasks=("part/a",)))) == RULES[1:2]
+    assert inferred_edges(read(tmp_path, LIST, WorkOptions(infer_confidence=0.9))) == RULES[:1]
     assert read(tmp_path, LIST, WorkOptions(infer=False)).left_out == ()
-    assert pairs(read(tmp_path, LIST, WorkOptions(strategy="parallel"))) == []
+    assert inferred_edges(read(tmp_path, LIST, WorkOptions(strategy="parallel"))) == []
     with pytest.raises(InvalidInput, match="infer_confidence must be from 0 to 1, not 2"):
         WorkOptions(infer_confidence=2)
 
 
-def test_a_command_says_what_needs_what(tmp_path: Path) -> None:
+def test_infer_command_provides_dependencies(tmp_path: Path) -> None:
     program = """
 import json, sys
 tasks = {task["id"]: task for task in json.load(sys.stdin)["tasks"]}
@@ -84,8 +86,8 @@ edges = [{"task": "schema", "needs": "part", "why": "because", "confidence": 0.7
          {"task": "docs", "needs": "schema", "confidence": 7}, {"task": "docs", "needs": "part", "confidence": 0.1}]
 print(json.dumps({"edges": edges}))
 """
-    found = asked(tmp_path, program)
-    assert pairs(found) == [("schema", "part/a", "command"), ("schema", "part/b", "command")]
+    found = read_with_infer_program(tmp_path, program)
+    assert inferred_edges(found) == [("schema", "part/a", "command"), ("schema", "part/b", "command")]
     assert found.work.inferred[0].evidence == "because"
     assert [each.reason for each in found.left_out] == [
         "it would create a cycle: login → docs exists", "its confidence is below 0.5",
@@ -114,27 +116,27 @@ print(json.dumps({"edges": edges}))
         ("import os, time\nif not os.fork(): time.sleep(60)", "printed invalid output"),
     ],
 )
-def test_a_command_that_does_not_answer_is_told_and_the_rules_hold(tmp_path: Path, program: str, told: str) -> None:
+def test_failed_infer_command_is_reported_and_rules_apply(tmp_path: Path, program: str, told: str) -> None:
     began = time.monotonic()
-    found = asked(tmp_path, program, 1 if "sleep(60)" in program and "fork" not in program else 20)
+    found = read_with_infer_program(tmp_path, program, 1 if "sleep(60)" in program and "fork" not in program else 20)
     assert time.monotonic() - began < 15
-    assert pairs(found) == RULES
+    assert inferred_edges(found) == RULES
     (note,) = found.notes
     assert told in note
     assert "using the built-in rules" in note
 
 
-def test_a_command_that_is_not_there_or_not_asked_is_told(tmp_path: Path) -> None:
+def test_missing_or_skipped_infer_command_is_reported(tmp_path: Path) -> None:
     text = LIST.replace("[defaults]", '[infer]\ncommand = ["./no-such"]\n[defaults]', 1)
     assert "cannot be started: No such file or directory" in read(tmp_path, text).notes[0]
-    found = asked(tmp_path, "open('touched', 'w')", options=WorkOptions(infer_command=False))
+    found = read_with_infer_program(tmp_path, "open('touched', 'w')", options=WorkOptions(infer_command=False))
     assert "was not run, so its dependencies are not shown" in found.notes[0]
     assert not (tmp_path / "touched").exists()
-    found = asked(tmp_path, "open('touched', 'w')", options=WorkOptions(strategy="parallel"))
+    found = read_with_infer_program(tmp_path, "open('touched', 'w')", options=WorkOptions(strategy="parallel"))
     assert found.notes == ("the `infer` command is not run: `strategy` is 'parallel'",)
 
 
-def test_an_analysis_says_how_long_it_takes_and_what_binds(tmp_path: Path) -> None:
+def test_analysis_reports_the_makespan_and_the_critical_path(tmp_path: Path) -> None:
     text = 'max_parallel = 2\npools = { db = 1 }\n[defaults]\nrun = "true"\n[tasks.a]\nexpected_seconds = 10\n'
     text += "".join(f'[tasks.{name}]\nneeds = ["a"]\npools = {{ db = 1 }}\nexpected_seconds = 5\n' for name in "bc")
     found = analyze(read(tmp_path, text + '[tasks.d]\nafter = ["b"]\n'))
@@ -146,32 +148,34 @@ def test_an_analysis_says_how_long_it_takes_and_what_binds(tmp_path: Path) -> No
     assert found.with_estimate == 3
 
 
-def test_what_was_inferred_is_written_to_be_kept(tmp_path: Path) -> None:
+def test_inferred_dependencies_are_written_as_toml(tmp_path: Path) -> None:
     kept = toml_of(analyze(read(tmp_path, LIST)).edges)
     run = "".join(f'\n[tasks.{name}]\nrun = "true"' for name in ("schema", "docs"))
     found = read(tmp_path, f'defaults.run = "true"\n{kept}{run}')
     assert [(edge.task, edge.on) for edge in found.work.edges] == [("login", "schema"), ("part", "schema")]
 
 
-def test_a_circle_is_told_before_anything_is_inferred(tmp_path: Path) -> None:
+def test_cycle_is_reported_before_inference(tmp_path: Path) -> None:
     text = LIST.replace("[tasks.docs]", '[tasks.docs]\nneeds = ["login"]')
     with pytest.raises(InvalidWork, match="in a cycle: login → docs → login"):
         read(tmp_path, text)
 
 
-class Refuses(WorkListener):
+class RejectingListener(WorkListener):
     """Somebody to whom what was inferred is not right."""
 
     def agrees(self, work: Work, left_out: Sequence[RejectedEdge]) -> bool:
         return False
 
 
-def test_who_does_not_agree_is_told_how_to_look_at_the_very_list(tmp_path: Path) -> None:
+def test_hint_after_rejection_shows_the_same_list(tmp_path: Path) -> None:
     program = 'print(\'{"edges": [{"task": "login", "needs": "schema"}]}\')'
-    asked(tmp_path, program)
+    read_with_infer_program(tmp_path, program)
     options = WorkOptions(tasks=("login",), tags=(), command="echo it's", infer_confidence=0.7)
     with pytest.raises(NothingToDo) as raised:
-        run_files((tmp_path / "work.toml",), options, StorePlace(tmp_path / "store"), keep=1, listener=Refuses())
+        run_files(
+            (tmp_path / "work.toml",), options, StorePlace(tmp_path / "store"), keep=1, listener=RejectingListener()
+        )
     assert raised.value.hint is not None
     command = re.search(r": (codebatch [^;]*);", raised.value.hint)
     assert command is not None

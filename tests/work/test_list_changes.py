@@ -39,7 +39,7 @@ def place(tmp_path: Path) -> Place:
     return make_place(tmp_path, command("echo old"), command("true", B))
 
 
-def test_a_reloaded_definition_holds_in_the_rounds_behind_those_that_were_seen(place: Place) -> None:
+def test_reloaded_definition_applies_to_later_rounds(place: Place) -> None:
     reload(place, Reload(rounds={A: 1}, commands=(command("echo new"),)))
     reload(place, Reload(rounds={A: 3}, commands=(command("echo newer"),)))
     stored = CommandDefinitions(place.store, place.batch)
@@ -50,7 +50,7 @@ def test_a_reloaded_definition_holds_in_the_rounds_behind_those_that_were_seen(p
     assert stored.is_same(command("true", B))
 
 
-def test_a_reload_behind_the_round_by_which_a_task_is_done_does_not_concern_it(tmp_path: Path) -> None:
+def test_reload_does_not_concern_a_completed_task(tmp_path: Path) -> None:
     listed = read(tmp_path, LIST, PATH=os.defpath)
     store = create_store(RealFiles(), tmp_path / "store")[0]
     batch = make_work_batch(store, listed.commands, listed.work, at_ns=time.time_ns())
@@ -61,7 +61,7 @@ def test_a_reload_behind_the_round_by_which_a_task_is_done_does_not_concern_it(t
     assert list_changes(load_work_batch(store, batch)).is_nothing
 
 
-def test_a_worker_runs_the_definition_of_the_round(place: Place) -> None:
+def test_worker_executes_the_definition_of_the_round(place: Place) -> None:
     with coordinating(place) as coordinator:
         coordinator.do()
         reload(place, Reload(rounds={A: 1}, commands=(command("echo new"),)))
@@ -69,7 +69,7 @@ def test_a_worker_runs_the_definition_of_the_round(place: Place) -> None:
     assert (place.log(), place.log(round_=2, epoch=2)) == (b"old\n", b"new\n")
 
 
-def test_a_reload_replaces_all_that_a_batch_says_of_the_command(place: Place) -> None:
+def test_reload_replaces_every_property_of_a_command(place: Place) -> None:
     first = Reload(
         rounds={A: 0},
         commands=(command("true", title="A"),),
@@ -85,7 +85,7 @@ def test_a_reload_replaces_all_that_a_batch_says_of_the_command(place: Place) ->
     assert (work.titles, work.policies, work.edges, work.satisfied_needs) == ({}, {}, (), ())
 
 
-def test_a_reload_of_what_cannot_be_is_damage(place: Place) -> None:
+def test_invalid_reload_is_damage(place: Place) -> None:
     reload(place, Reload(rounds={A: 0}, commands=(command("true"),), policies={A: Policy(pools={"p": 1})}))
     with pytest.raises(StoreCorrupt, match="invalid reload request: a task takes more of a pool than the pool has"):
         read_work(place.batch)

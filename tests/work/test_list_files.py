@@ -50,7 +50,7 @@ def tasks_in(directory: Path, files: dict[str, str], options: WorkOptions = RUN)
     return read_work_files([Path("tasks")], overrides=options, here=directory, environ={"PATH": os.defpath})
 
 
-def wrong_in(directory: Path, files: dict[str, str]) -> tuple[str, ...]:
+def errors_of_directory(directory: Path, files: dict[str, str]) -> tuple[str, ...]:
     with pytest.raises(InvalidWork) as raised:
         tasks_in(directory, files)
     return raised.value.lines
@@ -100,7 +100,7 @@ WRITERS: dict[str, Callable[[dict[str, object]], str]] = {
 
 @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(DOCUMENTS)
-def test_a_list_is_the_same_in_each_language(tmp_path: Path, document: dict[str, object]) -> None:
+def test_task_list_is_the_same_in_each_format(tmp_path: Path, document: dict[str, object]) -> None:
     told: set[object] = set()
     for suffix, write in WRITERS.items():
         try:
@@ -145,14 +145,14 @@ YAML_MISTAKES = [
 
 
 @pytest.mark.parametrize(("text", "message", "hint"), YAML_MISTAKES, ids=[each[1][:50] for each in YAML_MISTAKES])
-def test_a_mistake_in_yaml_is_told_with_its_line(tmp_path: Path, text: str, message: str, hint: str | None) -> None:
+def test_yaml_error_is_reported_with_its_line(tmp_path: Path, text: str, message: str, hint: str | None) -> None:
     with pytest.raises(InvalidConfiguration) as raised:
         listed(tmp_path, "w.yaml", text, WorkOptions())
     assert raised.value.lines[0].startswith(message)
     assert hint is None or hint in str(raised.value.hint)
 
 
-def test_an_alias_bomb_costs_nothing() -> None:
+def test_yaml_alias_bomb_is_rejected_quickly() -> None:
     bomb = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 40))
     began = time.process_time()
     with pytest.raises(YamlError, match="aliases are not supported"):
@@ -162,7 +162,7 @@ def test_an_alias_bomb_costs_nothing() -> None:
     assert time.process_time() - began < 2
 
 
-def test_yaml_is_read_without_libyaml_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_yaml_is_parsed_without_libyaml(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "tasks:\n  a: {run: [x, 'y'], priority: 3, env: {}}\n  b: ~\n  c: !!str 3\n"
     fast = parse_yaml(text, length_max=999)
     monkeypatch.delattr(yaml, "CSafeLoader")
@@ -185,11 +185,11 @@ def test_yaml_is_read_without_libyaml_too(monkeypatch: pytest.MonkeyPatch) -> No
         ('{"tasks": {"a": {"run": "x", "title": "\\udc00"}}}', "it has an incomplete surrogate pair"),
     ],
 )
-def test_a_mistake_in_json_is_told(tmp_path: Path, text: str, message: str) -> None:
+def test_json_error_is_reported(tmp_path: Path, text: str, message: str) -> None:
     assert message in told(tmp_path, "w.json", text)
 
 
-def test_a_task_a_line_of_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jsonl_has_a_task_per_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = '{"id": "a", "run": "x"}\r\n\n{"id": "b", "needs": ["a"], "priority": 3}\n'
     found = listed(tmp_path, "w.jsonl", "\ufeff" + rows)
     assert found.work.order == ("a", "b")
@@ -205,7 +205,7 @@ def test_a_task_a_line_of_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         assert each in message
 
 
-def test_a_task_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_file_has_a_task_per_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options = WorkOptions(command="get {line}")
     found = listed(tmp_path, "My urls.txt", "http://a\n\nb c\n", options)
     assert [(command.run, command.values["line"]) for command in found.commands] == [
@@ -219,7 +219,7 @@ def test_a_task_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "has no command to run" in told(tmp_path, "urls.txt", "a\n", WorkOptions())
 
 
-def test_a_directory_of_markdown(tmp_path: Path) -> None:
+def test_markdown_directory_has_a_task_per_file(tmp_path: Path) -> None:
     found = tasks_in(
         tmp_path,
         {
@@ -252,7 +252,7 @@ def test_a_directory_of_markdown(tmp_path: Path) -> None:
     assert deeper.work.order[-1] == "006"
 
 
-def test_all_mistakes_of_a_directory_are_told_at_once_each_with_its_file_and_line(tmp_path: Path) -> None:
+def test_all_errors_of_a_directory_are_reported_with_file_and_line(tmp_path: Path) -> None:
     (tmp_path / "outside.md").write_text("secret", encoding="utf-8")
     (tmp_path / "tasks").mkdir()
     (tmp_path / "tasks" / "link.md").symlink_to("../outside.md")
@@ -260,7 +260,7 @@ def test_all_mistakes_of_a_directory_are_told_at_once_each_with_its_file_and_lin
     (tmp_path / "tasks" / "utf.md").write_bytes(b"a\nb\ncaf\xe9")
     (tmp_path / "tasks" / "big.md").write_bytes(b"x" * ((4 << 20) + 1))
     os.mkfifo(tmp_path / "tasks" / "fifo.md")
-    lines = wrong_in(
+    lines = errors_of_directory(
         tmp_path,
         {
             "a.md": "---\nneeds: {x: 3}\n---\n",
@@ -300,7 +300,7 @@ def test_all_mistakes_of_a_directory_are_told_at_once_each_with_its_file_and_lin
         assert line.startswith(begin), (begin, line)
 
 
-def test_ids_of_front_matter_are_what_is_written(tmp_path: Path) -> None:
+def test_front_matter_ids_are_literal_text(tmp_path: Path) -> None:
     """Many number their tasks: 010 is a number to YAML, and another one."""
     found = tasks_in(
         tmp_path,
@@ -317,8 +317,8 @@ def test_ids_of_front_matter_are_what_is_written(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_what_is_done_by_hand_is_said_in_one_way_and_has_an_id_of_its_own(tmp_path: Path) -> None:
-    lines = wrong_in(
+def test_task_marked_as_done_has_a_unique_id_and_a_valid_status(tmp_path: Path) -> None:
+    lines = errors_of_directory(
         tmp_path,
         {
             "a.md": "---\nstatus: Completed\n---\n",
@@ -346,7 +346,7 @@ def test_what_is_done_by_hand_is_said_in_one_way_and_has_an_id_of_its_own(tmp_pa
     )
 
 
-def test_a_file_of_sections(tmp_path: Path) -> None:
+def test_markdown_sections_are_tasks(tmp_path: Path) -> None:
     text = """# Plan
 
 ## Add the *schema*
@@ -379,7 +379,7 @@ more
         listed(tmp_path, "five.md", "## a\n* [X] yes\n")
 
 
-def test_front_matter_of_a_file_of_sections_holds_for_each_and_what_does_not_is_told(tmp_path: Path) -> None:
+def test_front_matter_of_a_section_file_applies_to_each_section(tmp_path: Path) -> None:
     front = (
         "---\npriority: high\ntimeout_second: 3\ndependson: x\nmax_parallel: 4\ntitle: no\ntimeout_seconds: 2\n---\n"
     )
@@ -398,7 +398,7 @@ def test_front_matter_of_a_file_of_sections_holds_for_each_and_what_does_not_is_
     )
 
 
-def test_what_is_included_has_the_defaults_of_who_includes_it(tmp_path: Path) -> None:
+def test_included_list_inherits_the_defaults(tmp_path: Path) -> None:
     tasks_in(tmp_path, {"a.md": "# A\n", "b.md": "---\nrun: own\nenv: {B: '2'}\n---\n"})
     (tmp_path / "more.yaml").write_text("include: [main.toml, tasks/]\ntasks: {c: {needs: [a]}}", encoding="utf-8")
     main = 'include = ["tasks/", "more.yaml"]\nenv = { A = "1" }\n[defaults]\nrun = "x"\nenv = { B = "1" }\n[tasks.z]\n'
@@ -422,7 +422,7 @@ def test_what_is_included_has_the_defaults_of_who_includes_it(tmp_path: Path) ->
     )
 
 
-def test_tags_choose(tmp_path: Path) -> None:
+def test_tags_select_tasks(tmp_path: Path) -> None:
     text = "tasks:\n  a: {run: x}\n  b: {run: x, tags: [n], needs: [a]}\n  c: {run: x, tags: [m, n]}\n"
     assert listed(tmp_path, "w.yaml", text, WorkOptions(tags=("n",))).work.order == ("a", "b", "c")
     assert listed(tmp_path, "w.yaml", text, WorkOptions(tags=("m",))).work.order == ("c",)
@@ -447,7 +447,7 @@ def test_tags_choose(tmp_path: Path) -> None:
 )  # fmt: skip
 @example("tasks/x.md", b"---\nid: ../x\n---\n")
 @example("x.yaml", b"tasks: {a: {run: x, each: {matrix: {a: [], b: [c]}}}}")
-def test_any_bytes_are_a_list_or_an_error(tmp_path: Path, name: str, data: bytes) -> None:
+def test_arbitrary_bytes_are_a_list_or_an_error(tmp_path: Path, name: str, data: bytes) -> None:
     (tmp_path / "tasks").mkdir(exist_ok=True)
     for old in (tmp_path / "tasks").iterdir():
         old.unlink()
@@ -461,7 +461,7 @@ def test_any_bytes_are_a_list_or_an_error(tmp_path: Path, name: str, data: bytes
 
 
 @given(st.text("#-[x] \n`~{}ab\r", max_size=60))
-def test_markdown_is_taken_apart_and_nothing_is_lost(text: str) -> None:
+def test_markdown_split_loses_no_text(text: str) -> None:
     for section in sections_of(text):
         assert section.text in text.replace("\r\n", "\r\n")
         assert text.split("\n")[section.line - 1].lstrip().startswith("##")
@@ -476,12 +476,12 @@ def test_markdown_is_taken_apart_and_nothing_is_lost(text: str) -> None:
 
 
 @given(st.text(max_size=120))
-def test_a_slug_is_an_id_or_nothing(text: str) -> None:
+def test_slug_is_an_id_or_empty(text: str) -> None:
     made = slug(text)
     assert made == "" or (len(made) <= 100 and made[0].isalnum() and made.isascii() and made == made.lower())
 
 
-def test_titles_and_tags_of_front_matter_are_what_is_written(tmp_path: Path) -> None:
+def test_front_matter_titles_and_tags_are_literal_text(tmp_path: Path) -> None:
     (tmp_path / "tasks").mkdir()
     fronts = {"a": "title: no\ntags: urgent", "b": "title: 2024-01-01\ntags: [010, yes]", "c": "title:\ntags:"}
     for name, front in fronts.items():

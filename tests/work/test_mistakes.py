@@ -202,34 +202,34 @@ VALUES = [
 
 
 @pytest.mark.parametrize(("text", "told", "hint"), MISTAKES, ids=[told[:60] for _, told, _ in MISTAKES])
-def test_a_mistake_is_told_with_what_to_do(tmp_path: Path, text: str, told: str, hint: str | None) -> None:
+def test_list_error_is_reported_with_a_hint(tmp_path: Path, text: str, told: str, hint: str | None) -> None:
     ((message, meant),) = wrong(tmp_path, text)
     assert message.startswith(told)
     assert meant is None if hint is None else meant is not None and hint in meant
 
 
 @pytest.mark.parametrize(("text", "told"), VALUES, ids=[text[:40] for text, _ in VALUES])
-def test_a_value_that_a_key_cannot_have_is_shown_beside_what_is_wanted(tmp_path: Path, text: str, told: str) -> None:
+def test_invalid_value_is_reported_with_the_expected_values(tmp_path: Path, text: str, told: str) -> None:
     ((message, hint),) = wrong(tmp_path, A + text)
     assert message.startswith(f"work.toml: [tasks.a] sets {told}")
     assert hint is None
 
 
 @pytest.mark.parametrize("key", sorted(KEYS_TO_COME))
-def test_a_key_of_a_task_that_is_to_come_is_said_to_be(tmp_path: Path, key: str) -> None:
+def test_future_task_key_is_reported_as_unsupported(tmp_path: Path, key: str) -> None:
     assert wrong(tmp_path, f"{A}{key} = 1") == [
         (f"work.toml: [tasks.a] sets {key!r}, which this version does not support yet", None)
     ]
 
 
 @pytest.mark.parametrize("key", sorted(SETTINGS_TO_COME))
-def test_a_setting_that_is_to_come_is_said_to_be(tmp_path: Path, key: str) -> None:
+def test_future_setting_is_reported_as_unsupported(tmp_path: Path, key: str) -> None:
     assert wrong(tmp_path, f"{key} = 1\n{A}") == [
         (f"work.toml sets {key!r}, which this version does not support yet", None)
     ]
 
 
-def test_all_mistakes_are_told_at_once_and_none_that_follows_from_another(tmp_path: Path) -> None:
+def test_independent_errors_are_reported_together(tmp_path: Path) -> None:
     text = """
         max_parallel = -1
         pools = { browser = 1 }
@@ -254,7 +254,7 @@ def test_all_mistakes_are_told_at_once_and_none_that_follows_from_another(tmp_pa
     ]
 
 
-def test_of_very_many_mistakes_twenty_are_told_in_no_time(tmp_path: Path) -> None:
+def test_many_errors_are_truncated_to_twenty(tmp_path: Path) -> None:
     text = "".join(f'[tasks.t{n}]\nrun = "x"\nneeds = ["u{n}"]\n' for n in range(1500))
     began = time.process_time()
     told = wrong(tmp_path, text)
@@ -262,7 +262,7 @@ def test_of_very_many_mistakes_twenty_are_told_in_no_time(tmp_path: Path) -> Non
     assert time.process_time() - began < 10
 
 
-def test_the_shortest_circle_is_told_of_each_that_hang_together(tmp_path: Path) -> None:
+def test_shortest_cycle_of_each_component_is_reported(tmp_path: Path) -> None:
     needs = {"a": "b", "b": "c", "c": "a", "d": "e", "e": "d", "f": "d"}
     text = "".join(f'[tasks.{task}]\nrun = "x"\nneeds = ["{on}"]\n' for task, on in needs.items())
     text = text.replace('needs = ["c"]', 'needs = ["c", "a"]')
@@ -272,7 +272,7 @@ def test_the_shortest_circle_is_told_of_each_that_hang_together(tmp_path: Path) 
     ]
 
 
-def test_a_task_that_needs_itself_is_named_among_others_that_hang_together(tmp_path: Path) -> None:
+def test_self_dependency_within_a_component_is_named(tmp_path: Path) -> None:
     text = "[tasks.a]\nrun='x'\nneeds=['c']\n[tasks.b]\nrun='x'\nneeds=['a']\n[tasks.c]\nrun='x'\nneeds=['b', 'c']\n"
     assert wrong(tmp_path, text) == [("the task 'c' depends on itself", None)]
     group = "[tasks.g]\nrun='x'\neach.values=['1', '2']\nneeds=['h']\n[tasks.h]\nrun='x'\nneeds=['g', 'h']\n"
@@ -282,26 +282,26 @@ def test_a_task_that_needs_itself_is_named_among_others_that_hang_together(tmp_p
     ]
 
 
-def test_a_group_that_takes_too_much_of_a_pool_is_one_mistake(tmp_path: Path) -> None:
+def test_group_that_exceeds_a_pool_is_a_single_error(tmp_path: Path) -> None:
     text = "[tasks.g]\nrun='x'\neach.values=['1', '2']\npools.p=2\n[pools]\np=1\n"
     assert wrong(tmp_path, text) == [("work.toml: 'g' takes 2 tokens of pool 'p', which has 1", None)]
 
 
-def test_a_very_long_circle_is_told_in_short(tmp_path: Path) -> None:
+def test_long_cycle_is_abbreviated(tmp_path: Path) -> None:
     text = "".join(f'[tasks.t{n}]\nrun = "x"\nneeds = ["t{(n + 1) % 3000}"]\n' for n in range(3000))
     ((told, _),) = wrong(tmp_path, text)
     assert told.startswith("tasks depend on one another in a cycle: t0 → t1 → t2 → ")
     assert told.endswith(" → t19 → … (3,000 in total) → t0")
 
 
-def test_more_tasks_than_there_may_be_are_refused() -> None:
+def test_too_many_tasks_are_rejected() -> None:
     problems, place = Problems(), TableLocation("work.toml", "tasks")
     check_ids([Task(CommandId(f"t{n}"), place, (), (), {}, None, NO_POLICY) for n in range(50_001)], problems)
     with pytest.raises(InvalidWork, match=r"^50,001 tasks, more than 50,000$"):
         problems.raise_any()
 
 
-def test_a_file_that_is_too_long_is_refused_unread(tmp_path: Path) -> None:
+def test_oversized_file_is_rejected_without_reading(tmp_path: Path) -> None:
     with (tmp_path / "work.toml").open("wb") as file:
         file.truncate((64 << 20) + 1)
     with pytest.raises(InvalidConfiguration, match=r"work.toml has 67,108,865 bytes, more than 67,108,864"):
@@ -321,7 +321,7 @@ def test_a_file_that_is_too_long_is_refused_unread(tmp_path: Path) -> None:
         ("pyproject.toml", r"pyproject.toml has no \[tool.codebatch.work\]"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str, told: str) -> None:
+def test_unreadable_file_is_named(tmp_path: Path, name: str, told: str) -> None:
     (tmp_path / "tasks" / "x.toml").mkdir(parents=True)
     os.mkfifo(tmp_path / "fifo.toml")
     (tmp_path / "work.cfg").touch()
@@ -334,7 +334,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str, told: st
         read_work_files([Path(name)], here=tmp_path)
 
 
-def test_two_definitions_of_one_id_are_told_with_both_places(tmp_path: Path) -> None:
+def test_duplicate_id_is_reported_with_both_locations(tmp_path: Path) -> None:
     for name in ("a.toml", "b.toml"):
         (tmp_path / name).write_text(A, encoding="utf-8")
     with pytest.raises(InvalidWork, match=r"^'a' is defined twice: in a.toml: \[tasks.a\] and in b.toml: \[tasks.a\]$"):
@@ -350,7 +350,7 @@ def test_two_definitions_of_one_id_are_told_with_both_places(tmp_path: Path) -> 
         ("NOT_SET", "--env sets the variable NOT_SET to '$NOT_SET': ${NOT_SET} is not set"),
     ],
 )
-def test_variables_of_the_command_line_are_checked(tmp_path: Path, env: str, told: str | None) -> None:
+def test_command_line_variables_are_checked(tmp_path: Path, env: str, told: str | None) -> None:
     options = WorkOptions(env=(env,))
     if told is None:
         assert read(tmp_path, A, options, HOME="/x").commands[0].env in ({"A": ""}, {"HOME": "$HOME"})
@@ -358,7 +358,7 @@ def test_variables_of_the_command_line_are_checked(tmp_path: Path, env: str, tol
         assert [message for message, _ in wrong(tmp_path, A, options)] == [told]
 
 
-def test_what_is_asked_for_and_cannot_be_is_refused(tmp_path: Path) -> None:
+def test_invalid_selection_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"no task 'biuld' in work.toml") as raised:
         read(tmp_path, A.replace("a]", "build]"), WorkOptions(tasks=("biuld",)))
     assert raised.value.hint == "did you mean 'build'?"
@@ -368,7 +368,7 @@ def test_what_is_asked_for_and_cannot_be_is_refused(tmp_path: Path) -> None:
         WorkOptions(only=True)
 
 
-def test_on_the_command_line_each_stands_on_its_line_and_none_makes_another(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_error_is_printed_on_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     @click.command()
     def command() -> None:
         raise InvalidWork([("a\nhint: b", "c"), ("d", None)], 25)

@@ -117,7 +117,7 @@ each = { values = ["a b", "c"] }
 """
 
 
-def test_golden_bytes_of_a_whole_file(tmp_path: Path) -> None:
+def test_task_list_matches_the_golden_bytes(tmp_path: Path) -> None:
     """After a deliberate change of format: write what is compared here into tests/golden."""
     found = read(tmp_path, WHOLE, TOKEN="secret", PATH=os.defpath)
     origin = ListOrigin(directory=b"/project", files=(b"/project/work.toml",))
@@ -129,17 +129,17 @@ def test_golden_bytes_of_a_whole_file(tmp_path: Path) -> None:
     assert found.notes == ("'no-such-program', which 'e2e' runs, is not on the PATH",)
 
 
-def test_every_key_of_a_task_is_in_the_golden_file() -> None:
+def test_golden_file_contains_every_task_key() -> None:
     tables = parse_toml(WHOLE)["tasks"]
     assert isinstance(tables, dict)
     assert set().union(*tables.values()) == set(TaskTable.__struct_fields__)
 
 
-def test_whoever_is_notified_can_name_every_event() -> None:
+def test_event_names_cover_every_event() -> None:
     assert set(get_args(EventName)) == {name_of(each) for each in get_args(AnyEvent)}
 
 
-def test_the_type_of_the_file_says_what_its_reader_takes(tmp_path: Path) -> None:
+def test_document_type_matches_the_reader(tmp_path: Path) -> None:
     assert msgspec.convert(parse_toml(WHOLE), WorkDocument).tasks["e2e"].exclusive
     assert not KEYS_TO_COME & set(TaskTable.__struct_fields__)
 
@@ -162,14 +162,16 @@ def test_the_type_of_the_file_says_what_its_reader_takes(tmp_path: Path) -> None
         ("strategy = 'serial'", WorkOptions(max_parallel=3, strategy="parallel"), "parallel", 3),
     ],
 )
-def test_how_many_run_at_once(tmp_path: Path, text: str, options: WorkOptions, strategy: str, at_once: int) -> None:
+def test_parallelism_follows_settings_and_options(
+    tmp_path: Path, text: str, options: WorkOptions, strategy: str, at_once: int
+) -> None:
     found = read(tmp_path, f"{text}\n{A}", options)
     assert (found.work.strategy, found.work.max_parallel) == (strategy, at_once)
     is_against = options.strategy is None and "'serial'" in text and options.max_parallel == 3
     assert [note[:36] for note in found.notes] == ['work.toml sets strategy = "serial": o'[:36]] * is_against
 
 
-def test_the_command_line_is_over_the_file(tmp_path: Path) -> None:
+def test_command_line_overrides_the_file(tmp_path: Path) -> None:
     options = WorkOptions(on_failure="continue", failures_max=2, env=("CI=2", "TOKEN"), max_parallel=2)
     found = read(tmp_path, WHOLE, options, TOKEN="x", PATH=os.defpath)
     assert (found.work.on_failure, found.work.failures_max, found.work.max_parallel) == ("continue", 2, 2)
@@ -190,7 +192,7 @@ def _ids(directory: Path, *tasks: str, only: bool = False) -> tuple[list[str], i
     return [*found.work.order], len(found.work.edges), [*found.notes]
 
 
-def test_tasks_are_chosen_with_what_they_need_or_without(tmp_path: Path) -> None:
+def test_tasks_are_selected_with_or_without_dependencies(tmp_path: Path) -> None:
     assert _ids(tmp_path) == (["a", "b", "c", "d"], 3, [])
     assert _ids(tmp_path, "c") == (["a", "b", "c"], 2, [])
     assert _ids(tmp_path, "d", "b") == (["a", "b", "d"], 1, [])
@@ -198,7 +200,7 @@ def test_tasks_are_chosen_with_what_they_need_or_without(tmp_path: Path) -> None
     assert _ids(tmp_path, "c", "d", only=True) == (["c", "d"], 1, [met])
 
 
-def test_files_are_joined_and_the_first_one_says_how_they_run(tmp_path: Path) -> None:
+def test_joined_files_use_the_settings_of_the_first_file(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     first = 'max_parallel = 2\nenv = { A = "1" }\n[pools]\np = 1\n[defaults]\nrun = "first"\n[tasks.a]\nneeds = ["b"]\n'
     second = 'max_parallel = 3\n[pools]\np = 5\nq = 2\n[defaults]\nrun = "second"\n[tasks.b]\npools = { q = 2 }\n'
@@ -214,7 +216,7 @@ def test_files_are_joined_and_the_first_one_says_how_they_run(tmp_path: Path) ->
     )
 
 
-def test_the_project_one_stands_in_is_looked_at_before_work_toml(tmp_path: Path) -> None:
+def test_project_task_list_takes_precedence_over_work_toml(tmp_path: Path) -> None:
     below = tmp_path / "below"
     below.mkdir()
     with pytest.raises(NothingToDo, match=r"no work.toml in this directory") as raised:
@@ -233,12 +235,12 @@ def test_the_project_one_stands_in_is_looked_at_before_work_toml(tmp_path: Path)
     assert read_work_files([Path("work.toml")], here=below).work.order == ("a",)
 
 
-def test_the_example_of_the_hint_is_a_work_file(tmp_path: Path) -> None:
+def test_example_in_the_hint_is_a_valid_task_list(tmp_path: Path) -> None:
     assert read(tmp_path, EXAMPLE, PATH=os.environ["PATH"]).work.order == ("build", "test")
 
 
 @pytest.mark.parametrize("text", ["", "[tasks]", "max_parallel = 2"])
-def test_a_file_without_a_task_is_nothing_to_do(tmp_path: Path, text: str) -> None:
+def test_file_without_tasks_is_nothing_to_do(tmp_path: Path, text: str) -> None:
     with pytest.raises(NothingToDo, match=r"no tasks in work\.toml") as raised:
         read(tmp_path, text)
     assert raised.value.hint is not None
@@ -246,7 +248,7 @@ def test_a_file_without_a_task_is_nothing_to_do(tmp_path: Path, text: str) -> No
 
 
 @pytest.mark.parametrize("name", ["work it.toml", "new", "new.toml"])
-def test_a_hint_that_is_done_mends_it(tmp_path: Path, name: str) -> None:
+def test_command_in_the_hint_fixes_the_problem(tmp_path: Path, name: str) -> None:
     """Of a file, and a directory, that are there and empty, and of what is not there."""
     (tmp_path / "work it.toml").touch()
     for begun in (name, "tasks"):
@@ -260,14 +262,14 @@ def test_a_hint_that_is_done_mends_it(tmp_path: Path, name: str) -> None:
         assert "build" in read_work_files([Path(made)], here=tmp_path).work.order
 
 
-def test_a_name_that_is_mistyped_is_told(tmp_path: Path) -> None:
+def test_mistyped_file_name_has_a_suggestion(tmp_path: Path) -> None:
     (tmp_path / "overnight").mkdir()
     with pytest.raises(InvalidConfiguration, match="cannot read ovrnight: No such file or directory") as raised:
         read_work_files([Path("ovrnight")], here=tmp_path)
     assert raised.value.hint == "did you mean 'overnight'?"
 
 
-def test_the_root_may_be_anywhere_and_is_without_links(tmp_path: Path) -> None:
+def test_root_is_resolved_without_links(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     (tmp_path / "link").symlink_to("project")
     (tmp_path / "files").mkdir()
@@ -276,14 +278,14 @@ def test_the_root_may_be_anywhere_and_is_without_links(tmp_path: Path) -> None:
     assert found.work.root == os.fsencode((tmp_path / "project").resolve())
 
 
-def test_a_name_that_is_no_unicode_is_told_with_escapes(tmp_path: Path) -> None:
+def test_non_unicode_file_name_is_escaped(tmp_path: Path) -> None:
     name = os.fsdecode(b"caf\xe9.toml")
     (tmp_path / name).write_text(A, encoding="utf-8")
     assert encode_work(read_work_files([Path(name)], here=tmp_path).work)
     assert read_work_files([Path(name)], here=tmp_path).work.source == "caf\\xe9.toml"
 
 
-def test_a_diamond_ladder_is_read_at_once(tmp_path: Path) -> None:
+def test_chain_of_diamonds_is_read_in_time(tmp_path: Path) -> None:
     text = '[tasks.j0]\nrun = "x"\n'
     for n in range(1, 61):
         text += f'[tasks.l{n}]\nrun = "x"\nneeds = ["j{n - 1}"]\n[tasks.r{n}]\nrun = "x"\nneeds = ["j{n - 1}"]\n'
@@ -295,7 +297,7 @@ def test_a_diamond_ladder_is_read_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_chain_of_as_many_as_there_may_be_is_read(tmp_path: Path) -> None:
+def test_chain_of_the_maximum_length_is_read(tmp_path: Path) -> None:
     text = "".join(f'[tasks.t{n}]\nrun = "x"\n' + f'needs = ["t{n - 1}"]\n' * (n > 0) for n in range(50_000))
     found = read(tmp_path, text, WorkOptions(tasks=("t49999",)))
     assert (len(found.commands), len(found.work.edges)) == (50_000, 49_999)
@@ -329,7 +331,7 @@ def _toml(value: object) -> str:
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(DOCUMENTS)
 @example({"tasks": {"a": {"run": "x", "needs": ["a"]}}})
-def test_any_document_is_a_work_list_or_an_error(tmp_path: Path, document: dict[str, object]) -> None:
+def test_arbitrary_document_is_a_task_list_or_an_error(tmp_path: Path, document: dict[str, object]) -> None:
     text = "".join(f"{_toml(key)} = {_toml(value)}\n" for key, value in document.items())
     try:
         found = read(tmp_path, text, A="x")
@@ -344,7 +346,7 @@ def test_any_document_is_a_work_list_or_an_error(tmp_path: Path, document: dict[
 @example(b"\xef\xbb\xbf[tasks.a]\nrum='x'")
 @example(b"[[tasks]]")
 @example(b"tasks.a = []\n[[tasks.b]]")
-def test_any_bytes_are_a_work_list_or_an_error(tmp_path: Path, data: bytes) -> None:
+def test_arbitrary_bytes_are_a_task_list_or_an_error(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "work.toml").write_bytes(data)
     with pytest.raises(CodebatchError):
         read_work_files([], here=tmp_path)

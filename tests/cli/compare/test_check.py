@@ -13,7 +13,7 @@ from tests.operations.git_repositories import NOW, git, make_repository
 pytestmark = pytest.mark.slow
 
 
-def test_check_ends_with_what_came_of_it(codebatch: CommandLine) -> None:
+def test_check_reports_conditions_and_fails_if_one_is_violated(codebatch: CommandLine) -> None:
     """Outside of git: the batch before is the base."""
     write(codebatch.directory / "a.py", "import os\n")
     codebatch("run", ".", "-q")
@@ -47,7 +47,7 @@ def test_check_ends_with_what_came_of_it(codebatch: CommandLine) -> None:
     assert codebatch("check", "no-such", "--json", status=2).error["code"] == "unknown_id"
 
 
-def test_older_batch_is_no_head_after_a_run_of_a_part(codebatch: CommandLine) -> None:
+def test_check_rejects_a_run_of_a_subdirectory_as_head(codebatch: CommandLine) -> None:
     """In a subdirectory `run` is of that directory alone. What it found must not be passed over."""
     write(codebatch.directory / "src/a.py", "import os\n")
     codebatch("init")
@@ -65,7 +65,7 @@ def test_older_batch_is_no_head_after_a_run_of_a_part(codebatch: CommandLine) ->
     codebatch("check", cwd=src, status=1)
 
 
-def test_what_head_lacks_wins_over_what_it_has(codebatch: CommandLine) -> None:
+def test_check_of_an_incomplete_head_exits_with_status_3(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "import os\n")
     codebatch("run", ".", "-q")
     write(codebatch.directory / "b.py", "def f(:\n")
@@ -80,7 +80,7 @@ def test_what_head_lacks_wins_over_what_it_has(codebatch: CommandLine) -> None:
     assert refused["hint"] == f"resume it with: codebatch run --batch {begun}"
 
 
-def test_baseline_is_made_kept_up_and_checked_against(codebatch: CommandLine) -> None:
+def test_baseline_is_created_updated_and_checked(codebatch: CommandLine) -> None:
     here = codebatch.directory
     write(here / "a.py", "import os\nimport re\n")
     codebatch("run", ".", "-q", "--exclude", "known.jsonl")
@@ -114,7 +114,7 @@ def test_baseline_is_made_kept_up_and_checked_against(codebatch: CommandLine) ->
     )
 
 
-def test_what_cannot_be_looked_at_stays_in_a_baseline(codebatch: CommandLine) -> None:
+def test_baseline_retains_findings_that_are_not_comparable(codebatch: CommandLine) -> None:
     here = codebatch.directory
     known = "def f():\n    return undefined_one\n"
     write(here / "a.py", known + "print(undefined_two)\n")
@@ -133,14 +133,14 @@ def test_what_cannot_be_looked_at_stays_in_a_baseline(codebatch: CommandLine) ->
     codebatch("check", "--baseline", "known.jsonl", "--fail-on", "new")
 
 
-def _found_by(codebatch: CommandLine, command: str) -> int:
+def _count_listed_regressions(codebatch: CommandLine, command: str) -> int:
     """The number of regressions that a command of an answer lists."""
     words = shlex.split(command)
     assert words[0] == "codebatch"
     return sum(line.startswith("  ") for line in codebatch(*words[1:]).lines)
 
 
-def test_new_findings_that_no_condition_forbids_are_listed_too(codebatch: CommandLine) -> None:
+def test_check_lists_new_findings_that_no_condition_forbids(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "x = 1\n")
     codebatch("run", ".", "-q", "--store", "s t")
     write(codebatch.directory / "a.py", "import os\n")
@@ -153,11 +153,11 @@ def test_new_findings_that_no_condition_forbids_are_listed_too(codebatch: Comman
     assert [row["code"] for row in answer["forbidden"]] == codes[:2]
     assert [row["code"] for row in answer["allowed"]] == codes[2:]
     assert (answer["compared"], answer["allowed_count"]) == (True, 1)
-    assert _found_by(codebatch, answer["list_command"]) == 3
+    assert _count_listed_regressions(codebatch, answer["list_command"]) == 3
     assert "--limit" not in answer["list_command"]
 
 
-def test_long_lists_are_cut_and_the_rest_is_counted(codebatch: CommandLine) -> None:
+def test_check_limits_long_lists_and_counts_the_omitted_findings(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "x = 1\n")
     codebatch("run", ".", "-q", "--exclude", "known")
     codebatch("baseline", "create", "known")
@@ -167,7 +167,7 @@ def test_long_lists_are_cut_and_the_rest_is_counted(codebatch: CommandLine) -> N
     told = codebatch("check")
     assert sum(line.endswith("[new, allowed]") for line in told.lines) == 50
     (more,) = [line for line in told.lines if line.startswith("2 more allowed; list all with: ")]
-    assert _found_by(codebatch, more.partition(": ")[2]) == 52
+    assert _count_listed_regressions(codebatch, more.partition(": ")[2]) == 52
     answer = codebatch("check", "--json").json
     assert (len(answer["allowed"]), answer["allowed_count"]) == (50, 52)
     assert "2 more that fail the check; list all with --json" in codebatch("check", "--fail-on", "new", status=1).lines
@@ -178,7 +178,7 @@ def test_long_lists_are_cut_and_the_rest_is_counted(codebatch: CommandLine) -> N
     assert len(codebatch(*words[1:], status=1).json["forbidden"]) == 52
 
 
-def test_job_of_github_shows_that_nothing_was_compared(codebatch: CommandLine) -> None:
+def test_github_job_warns_that_nothing_was_compared(codebatch: CommandLine) -> None:
     """On standard output; JSON has that for itself. Line ends and what else ends a command are escaped."""
     job = CommandLine(codebatch.directory, {"GITHUB_ACTIONS": "true"})
     write(codebatch.directory / "a.py", "x = 1\n")
@@ -196,7 +196,7 @@ def test_job_of_github_shows_that_nothing_was_compared(codebatch: CommandLine) -
     assert "::" not in job("check", "--baseline", "known.jsonl").text
 
 
-def test_job_of_github_that_ends_for_want_of_a_base_is_annotated_too(codebatch: CommandLine) -> None:
+def test_github_job_that_fails_without_a_base_is_annotated(codebatch: CommandLine) -> None:
     origin = codebatch.directory / "a%b"
     make_repository(origin, [(NOW + at, {b"a.py": b"x = %d\n" % at}) for at in range(2)])
     git(codebatch.directory, "clone", "-q", f"file://{origin}", "clone")

@@ -41,24 +41,24 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(autouse=True)
-def _there(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _inside_tree(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tree)
 
 
-def _said(capfd: pytest.CaptureFixture[str], *words: str, status: int = 0) -> tuple[str, str]:
+def _output(capfd: pytest.CaptureFixture[str], *words: str, status: int = 0) -> tuple[str, str]:
     assert run_to_exit_status(cli, words) == status
     return capfd.readouterr()
 
 
-def _json(capfd: pytest.CaptureFixture[str], *words: str) -> Any:
-    answer = json.loads(_said(capfd, *words, "--json")[0])
+def _json_answer(capfd: pytest.CaptureFixture[str], *words: str) -> Any:
+    answer = json.loads(_output(capfd, *words, "--json")[0])
     schema = json.loads((SCHEMAS / f"{words[0]}-answer.json").read_text())
     jsonschema.validate(answer, schema)
     return answer
 
 
-def test_people_are_told_what_became_of_findings(capfd: pytest.CaptureFixture[str]) -> None:
-    told, notes = _said(capfd, "diff", "HEAD~1", "HEAD")
+def test_diff_groups_findings_by_state(capfd: pytest.CaptureFixture[str]) -> None:
+    told, notes = _output(capfd, "diff", "HEAD~1", "HEAD")
     assert [line.partition("Pointless")[0] for line in told.splitlines()] == [
         "2 new, 1 fixed, 1 moved",
         "new, 2",
@@ -68,24 +68,24 @@ def test_people_are_told_what_became_of_findings(capfd: pytest.CaptureFixture[st
         "  a.py:1:12: warning F401 `re` imported but unused [ruff]",
     ]
     assert notes == ""
-    told, notes = _said(capfd, "regressions", "HEAD~1", "HEAD", "--severity", "error")
+    told, notes = _output(capfd, "regressions", "HEAD~1", "HEAD", "--severity", "error")
     assert told.splitlines()[1:] == ["  a.py:3:1: error F821 Undefined name `x` [ruff]"]
-    told, notes = _said(capfd, "improvements", "HEAD", "HEAD", "--exit-code")
+    told, notes = _output(capfd, "improvements", "HEAD", "HEAD", "--exit-code")
     assert (told, notes) == ("", "none; not shown: 3 unchanged\n")
-    assert _said(capfd, "regressions", "HEAD~1", "HEAD", "--code", "E999") == ("", "none\n")
-    assert _said(capfd, "diff", "HEAD~1", "HEAD", "--code", "E999") == ("nothing found in either batch\n", "")
+    assert _output(capfd, "regressions", "HEAD~1", "HEAD", "--code", "E999") == ("", "none\n")
+    assert _output(capfd, "diff", "HEAD~1", "HEAD", "--code", "E999") == ("nothing found in either batch\n", "")
 
 
-def test_programs_are_told_in_the_words_of_codebatch_1(capfd: pytest.CaptureFixture[str]) -> None:
-    answer = _json(capfd, "diff", "HEAD~1", "HEAD")
+def test_json_answers_use_the_member_names_of_codebatch_1(capfd: pytest.CaptureFixture[str]) -> None:
+    answer = _json_answer(capfd, "diff", "HEAD~1", "HEAD")
     assert [row["code"] for row in answer["added"]] == ["B015", "F821"]
     assert [(row["message"], row["state"]) for row in answer["removed"]] == [("`re` imported but unused", "fixed")]
     assert [(row["old"]["line"], row["new"]["line"], row["by"]) for row in answer["moved"]] == [(1, 2, "message")]
     assert answer["summary"]["total_changes"] == 3
     assert answer["summary"]["states"]["moved"] == 1
-    answer = _json(capfd, "regressions", "HEAD~1", "HEAD")
+    answer = _json_answer(capfd, "regressions", "HEAD~1", "HEAD")
     assert ([row["state"] for row in answer["regressions"]], answer["count"]) == (["new", "new"], 2)
-    answer = _json(capfd, "improvements", "HEAD~1", "HEAD")
+    answer = _json_answer(capfd, "improvements", "HEAD~1", "HEAD")
     assert ([row["state"] for row in answer["improvements"]], answer["count"]) == (["fixed"], 1)
 
 
@@ -101,18 +101,18 @@ def test_programs_are_told_in_the_words_of_codebatch_1(capfd: pytest.CaptureFixt
         (("regressions", "HEAD", "latest"), 0),
     ],
 )
-def test_exit_code_says_whether_anything_is_told(
+def test_exit_code_option_returns_1_if_any_row_is_listed(
     words: tuple[str, ...], status: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    _said(capfd, *words, "--exit-code", status=status)
+    _output(capfd, *words, "--exit-code", status=status)
 
 
-def test_sides_are_batches_snapshots_and_commits(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_diff_accepts_batches_snapshots_and_commits(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """The third batch is of the second commit too, and of a change: it does not stand for it."""
     third, second, first = (
-        each["batch_id"] for each in sorted(json.loads(_said(capfd, "batch", "list", "--json")[0]), key=_made)[::-1]
+        each["batch_id"] for each in sorted(json.loads(_output(capfd, "batch", "list", "--json")[0]), key=_made)[::-1]
     )
-    snapshot = json.loads(_said(capfd, "batch", "show", first, "--json")[0])["snapshot_id"]
+    snapshot = json.loads(_output(capfd, "batch", "show", first, "--json")[0])["snapshot_id"]
     for words, sides in {
         (): (second, third),
         ("latest~2",): (first, third),
@@ -121,16 +121,18 @@ def test_sides_are_batches_snapshots_and_commits(tree: Path, capfd: pytest.Captu
         ("latest~1", "--base-store", str(tree / ".codebatch")): (second, third),
         ("--base-store", str(tree / ".codebatch")): (third, third),
     }.items():
-        answer = _json(capfd, "diff", *words)
+        answer = _json_answer(capfd, "diff", *words)
         assert (answer["old_batch_id"], answer["new_batch_id"]) == sides
 
 
-def test_the_same_sides_are_named_from_python(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_python_compare_accepts_the_same_bases_as_the_command_line(
+    tree: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     """Whatever the command line takes for A: nobody must open it first."""
     third, second, first = (
-        each["batch_id"] for each in sorted(json.loads(_said(capfd, "batch", "list", "--json")[0]), key=_made)[::-1]
+        each["batch_id"] for each in sorted(json.loads(_output(capfd, "batch", "list", "--json")[0]), key=_made)[::-1]
     )
-    snapshot = json.loads(_said(capfd, "batch", "show", first, "--json")[0])["snapshot_id"]
+    snapshot = json.loads(_output(capfd, "batch", "show", first, "--json")[0])["snapshot_id"]
     with codebatch.open() as store:
         with store.store.writing():
             give_name(store.store, BatchId(first), "first")
@@ -149,7 +151,7 @@ def test_the_same_sides_are_named_from_python(tree: Path, capfd: pytest.CaptureF
         batch.compare("@first")
 
 
-def test_files_of_a_snapshot_are_compared_without_a_batch(
+def test_diff_compares_files_of_snapshots_without_a_batch(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -159,19 +161,19 @@ def test_files_of_a_snapshot_are_compared_without_a_batch(
             each.unlink()
         for name, text in files.items():
             (tmp_path / name).write_text(text)
-        ids.append(json.loads(_said(capfd, "snapshot", ".", "--json")[0])["snapshot_id"])
+        ids.append(json.loads(_output(capfd, "snapshot", ".", "--json")[0])["snapshot_id"])
     assert ids[0] != ids[1]
-    answer = _json(capfd, "diff", *ids, "--kind", "file")
+    answer = _json_answer(capfd, "diff", *ids, "--kind", "file")
     assert (answer["old_batch_id"], answer["new_batch_id"], answer["complete"]) == (*ids, True)
     assert [each["path"] for each in answer["added"]] == ["new.py"]
     assert [each["path"] for each in answer["removed"]] == ["gone.py"]
     assert [each["new"]["path"] for each in answer["changed"]] == ["a.py"]
     with inline():
         run(tmp_path, tmp_path / ".codebatch")
-    assert _json(capfd, "diff", ids[0], "latest", "--kind", "file")["summary"]["total_changes"] == 3
-    assert "removed" in _said(capfd, "diff", ids[0], ids[1], "--kind", "file", "--explain")[0]
+    assert _json_answer(capfd, "diff", ids[0], "latest", "--kind", "file")["summary"]["total_changes"] == 3
+    assert "removed" in _output(capfd, "diff", ids[0], ids[1], "--kind", "file", "--explain")[0]
     for words in ((), ("--kind", "symbol"), ("--kind", "file", "--kind", "symbol"), ("--kind", "file", "--rerun-base")):
-        assert "no batch of the snapshot" in _said(capfd, "diff", ids[0], ids[1], *words, status=2)[1]
+        assert "no batch of the snapshot" in _output(capfd, "diff", ids[0], ids[1], *words, status=2)[1]
     with codebatch.open() as store:
         assert len([*store.side(ids[1], of_files=True).compare(ids[0], kind="file").differences()]) == 3
         with pytest.raises(UnknownId, match="no batch of the snapshot"):
@@ -193,25 +195,21 @@ def _made(row: dict[str, str]) -> str:
         (("--json", "-o", "csv"), "-o csv cannot be used with --json"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(
-    words: tuple[str, ...], told: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert told in _said(capfd, "diff", *words, status=2)[1]
+def test_diff_rejects_invalid_arguments(words: tuple[str, ...], told: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert told in _output(capfd, "diff", *words, status=2)[1]
 
 
-def test_rows_are_given_in_other_forms(capfd: pytest.CaptureFixture[str]) -> None:
-    rows = _said(capfd, "diff", "HEAD~1", "HEAD", "-o", "csv", "--limit", "1")
+def test_diff_writes_csv_and_jsonl(capfd: pytest.CaptureFixture[str]) -> None:
+    rows = _output(capfd, "diff", "HEAD~1", "HEAD", "-o", "csv", "--limit", "1")
     assert rows[0].splitlines()[0].startswith("state,kind,path,line,column")
     assert rows[0].splitlines()[0].endswith(",tool,cell,cell_line,reason")
     assert rows[0].splitlines()[1].startswith("new,diagnostic,a.py,3,1")
     assert rows[1] == "2 more; show them with --limit 3\n"
-    (row,) = _said(capfd, "regressions", "HEAD~1", "HEAD", "-o", "jsonl", "--code", "F821")[0].splitlines()
+    (row,) = _output(capfd, "regressions", "HEAD~1", "HEAD", "-o", "jsonl", "--code", "F821")[0].splitlines()
     assert json.loads(row)["state"] == "new"
 
 
-def test_an_upgrade_carries_nothing_through_where_the_base_is_run_again(
-    tree: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_rerun_base_makes_results_of_a_changed_task_comparable(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """As the task looks now, it finds in A what it finds in B."""
     own = tree.parent / "own"
     (own / ".git").mkdir(parents=True)
@@ -227,15 +225,15 @@ def test_an_upgrade_carries_nothing_through_where_the_base_is_run_again(
             run(own, own / ".codebatch", configured=own, pipeline="full")
         counts = {}
         for words in ((), ("--rerun-base",), ("--rerun-base",)):
-            counts[words] = _json(capfd, "diff", "latest~1", *words)["summary"]["states"]
+            counts[words] = _json_answer(capfd, "diff", "latest~1", *words)["summary"]["states"]
         assert {state for state, number in counts[()].items() if number} == {"not_comparable"}
         assert {state for state, number in counts[("--rerun-base",)].items() if number} == {"unchanged"}
         assert len([*(own / ".codebatch" / "batches").glob("batch-*")]) == 3
-        told = _said(capfd, "diff", "--rerun-base", "--base-store", ".codebatch", status=2)[1]
+        told = _output(capfd, "diff", "--rerun-base", "--base-store", ".codebatch", status=2)[1]
         assert "--rerun-base cannot be used with --base-store" in told
 
 
-def test_a_number_that_went_to_0_is_0_now(
+def test_diff_reports_a_metric_that_dropped_to_0(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     branch, plain = "def f(x):\n    if x: return 1\n    return 2\n", "def f(x):\n    return 2\n"
@@ -244,7 +242,7 @@ def test_a_number_that_went_to_0_is_0_now(
             (tmp_path / "b.py").write_text(text)
             run(tmp_path, tmp_path / ".codebatch", pipeline="full")
     monkeypatch.chdir(tmp_path)
-    answer = _json(capfd, "diff", "--kind", "metric")
+    answer = _json_answer(capfd, "diff", "--kind", "metric")
     values = {
         (row["state"], row["new"].get("symbol", ""), row["old"]["value"], row["new"]["value"])
         for row in answer["changed"]
@@ -252,9 +250,10 @@ def test_a_number_that_went_to_0_is_0_now(
     }
     assert values == {("changed", "", 1, 0), ("improved", "f", 1, 0)}
     # It is no record of the batch.
-    back = _json(capfd, "diff", "latest", "latest~1", "--kind", "metric")
+    back = _json_answer(capfd, "diff", "latest", "latest~1", "--kind", "metric")
     states = answer["summary"]["states"]
     assert back["summary"]["states"] == states | {"improved": 0, "worsened": states["improved"]}
     assert (
-        _said(capfd, "improvements", "--kind", "metric", "--metric", "nesting", "--output", "csv")[0].count(",0,") == 1
+        _output(capfd, "improvements", "--kind", "metric", "--metric", "nesting", "--output", "csv")[0].count(",0,")
+        == 1
     )

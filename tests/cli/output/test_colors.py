@@ -41,12 +41,12 @@ def tree(tmp_path: Path) -> Path:
         ("", ""),
     ],
 )
-def test_severities_and_paths_of_the_tree_are_painted_and_nothing_else(tree: Path, line: str, painted: str) -> None:
+def test_painter_colors_only_severities_and_existing_paths(tree: Path, line: str, painted: str) -> None:
     assert Painter(os.fsencode(tree), has_links=False)(line) == painted
     assert "\x1b[35m" not in Painter(None, has_links=False)(line)
 
 
-def test_a_link_names_host_and_file_and_shows_the_line(tree: Path) -> None:
+def test_link_contains_host_and_file_and_its_text_shows_the_line(tree: Path) -> None:
     (tree / "src" / "ü%.py").touch()
     painted = Painter(os.fsencode(tree), has_links=True)("src/ü%.py:7: A.b")
     url = f"file://{os.uname().nodename}{tree}/src/%C3%BC%25.py"
@@ -66,7 +66,7 @@ def test_a_link_names_host_and_file_and_shows_the_line(tree: Path) -> None:
         ("never", {"FORCE_COLOR": "1"}, False),
     ],
 )
-def test_what_was_said_comes_before_the_environment_and_that_before_the_terminal(
+def test_color_option_overrides_environment_which_overrides_terminal(
     monkeypatch: pytest.MonkeyPatch, color: str, environment: dict[str, str], expected: bool
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
@@ -77,7 +77,7 @@ def test_what_was_said_comes_before_the_environment_and_that_before_the_terminal
 @pytest.mark.parametrize(
     ("term", "is_terminal", "expected"), [("xterm", True, True), ("xterm", False, False), ("linux", True, False)]
 )
-def test_links_are_for_terminals_that_know_them(
+def test_links_are_enabled_only_for_terminals_that_support_them(
     monkeypatch: pytest.MonkeyPatch, term: str, is_terminal: bool, expected: bool
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal, raising=False)
@@ -89,7 +89,7 @@ def test_links_are_for_terminals_that_know_them(
     "command",
     ["errors", "summary", "top --by path", "inspect src/main.py", "files", "references Main", "def Main", "graph"],
 )
-def test_every_reading_command_obeys(ran: Ran, command: str) -> None:
+def test_every_reading_command_obeys_the_color_options(ran: Ran, command: str) -> None:
     """`always` is heeded in a pipe too, without links; `never` and `--no-color` come before FORCE_COLOR."""
     words = (*command.split(), "--store", "store")
     plain = ran.codebatch(*words)
@@ -100,7 +100,7 @@ def test_every_reading_command_obeys(ran: Ran, command: str) -> None:
     assert forced(*words, "--color", "never").text == forced("--no-color", *words).text == plain.text
 
 
-def test_there_is_something_to_paint(ran: Ran) -> None:
+def test_reading_commands_color_paths_and_severities(ran: Ran) -> None:
     for command in ("errors", "top --by path", "inspect src/main.py", "files", "references Main"):
         assert PATH in ran.codebatch(*command.split(), "--color", "always", "--store", "store").text, command
     assert RED in ran.codebatch("errors", "--color", "always", "--store", "store").text

@@ -201,7 +201,7 @@ SHOWS_A_NAME = {
 
 
 @pytest.mark.parametrize("command", sorted((each.name for each in describe(cli).commands), key="run".__eq__))
-def test_no_control_character_of_a_name_reaches_a_terminal(hostile: Hostile, command: str) -> None:
+def test_no_control_character_in_a_name_reaches_a_terminal(hostile: Hostile, command: str) -> None:
     shown = ""
     work = next(path.parent.name for path in sorted((hostile.store / "batches").glob("*/work.json")))
     for words in WORDS.get(command, FORMS):
@@ -214,5 +214,5 @@ def test_no_control_character_of_a_name_reaches_a_terminal(hostile: Hostile, com
     assert ("evil" in shown) or command not in SHOWS_A_NAME, shown
 
 
-def test_all_commands_that_are_named_here_are_there() -> None:
+def test_every_command_in_the_tables_of_this_module_exists() -> None:
     assert {*WORDS, *SHOWS_A_NAME} <= {command.name for command in describe(cli).commands}

@@ -25,7 +25,7 @@ from codebatch.cli.output.eta import eta_text
         ((12.0, 15.0, 19.0), 2, 1, 0.0, "at least 12 s left once questions are answered"),
     ],
 )
-def test_what_is_left(
+def test_eta_text_shows_remaining_time(
     eta: tuple[float, float, float] | None, unknown: int, blocked: int, past: float, told: str
 ) -> None:
     assert eta_text(eta, unknown=unknown, blocked=blocked, past=past) == told

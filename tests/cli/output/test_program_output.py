@@ -25,12 +25,12 @@ RED, OFF = "\x1b[31m", "\x1b[0m"
         (f"a\t{RED}b\tc{OFF}", f"a       {RED}b       c{OFF}", "a       b       c"),
     ],
 )
-def test_colours_pass_and_all_else_is_escaped(line: str, colored: str, plain: str) -> None:
+def test_color_sequences_pass_and_other_control_characters_are_escaped(line: str, colored: str, plain: str) -> None:
     assert ProgramOutput(is_colored=True).line(line) == colored
     assert ProgramOutput(is_colored=False).line(line) == plain
 
 
-def test_a_colour_that_is_left_on_is_off_between_the_lines() -> None:
+def test_open_color_is_reset_between_lines() -> None:
     output = ProgramOutput(is_colored=True)
     assert output.line(f"\x1b[1ma{RED}") == f"\x1b[1ma{RED}{OFF}"
     assert output.line("b") == f"\x1b[1m{RED}b{OFF}"
@@ -40,14 +40,14 @@ def test_a_colour_that_is_left_on_is_off_between_the_lines() -> None:
 
 
 @given(st.lists(st.text(st.sampled_from("\x1b[]?>0123;:mJh\x07\x9b\x00\t\rab\u202e"), max_size=30), max_size=4))
-def test_no_control_character_but_those_of_colours_is_left(lines: list[str]) -> None:
+def test_only_color_sequences_remain_in_arbitrary_output(lines: list[str]) -> None:
     output = ProgramOutput(is_colored=True)
     shown = "".join(map(output.line, lines))
     assert re.sub(r"\x1b\[[0-9;:]*m", "", shown).isprintable()
     assert not re.sub(r".*(\x1b\[0?m|\x1b\[0;[0;]*m)", "", shown).count("\x1b"), "the last one turns all off"
 
 
-def test_a_long_line_is_cut_and_not_within_a_sequence() -> None:
+def test_long_line_is_cut_but_not_inside_an_escape_sequence() -> None:
     text = "a" * (LINE_CHARACTERS_MAX - 2) + RED + "b" * 60_000
     assert shortened(text) == "a" * (LINE_CHARACTERS_MAX - 2) + "… (60,003 more characters)"
     assert shortened(text[:LINE_CHARACTERS_MAX]) == text[:LINE_CHARACTERS_MAX]

@@ -40,7 +40,7 @@ class Terminal(io.StringIO):
         monkeypatch.setattr(progress, "running_ns", lambda: int(self.seconds * 1e9))
 
 
-def test_a_terminal_is_shown_one_line_that_is_gone_at_the_end(codebatch: CommandLine) -> None:
+def test_terminal_shows_one_progress_line_and_erases_it_at_the_end(codebatch: CommandLine) -> None:
     """Whatever else is told stands in lines of its own, and standard output is one document."""
     make_many(codebatch.directory / "many", 900)
     shown, stdout = on_a_terminal(codebatch, "run", "many", "--json", "-j", "1", shown="stderr", columns=60)
@@ -56,7 +56,7 @@ def test_a_terminal_is_shown_one_line_that_is_gone_at_the_end(codebatch: Command
     assert max(map(len, lines)) < 60
 
 
-def test_no_line_is_drawn_over_what_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_line_is_erased_before_other_output(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Terminal(monkeypatch)
     display = Display(stream, is_live=True)
     display.show_stage(Stage("reading", 1, 2))
@@ -78,7 +78,7 @@ STAGES = st.builds(
 
 
 @given(st.lists(STAGES, min_size=1))
-def test_a_bar_only_moves_forward_within_a_phase(told: list[Stage]) -> None:
+def test_progress_never_moves_back_within_a_phase(told: list[Stage]) -> None:
     shown = [told[0]]
     for stage in told[1:]:
         shown.append(advance(shown[-1], stage))
@@ -92,7 +92,7 @@ def test_a_bar_only_moves_forward_within_a_phase(told: list[Stage]) -> None:
             assert after == stage
 
 
-def test_a_command_that_is_tried_again_does_not_move_the_bar_back() -> None:
+def test_retried_command_does_not_move_the_progress_bar_back() -> None:
     shown = Stage("running", 5, 9, "tasks", "a 1s", is_even=False, left="1-2 m left")
     again = Stage("running", 4, 9, "tasks", "b 1s", is_even=False, left="2-3 m left")
     assert advance(shown, again) == Stage("running", 5, 9, "tasks", "b 1s", is_even=False, left="2-3 m left")
@@ -114,7 +114,9 @@ def test_a_command_that_is_tried_again_does_not_move_the_bar_back() -> None:
         ([0.0, 0.5, 1.0], 0.0),
     ],
 )
-def test_what_is_left_is_known_once_both_halves_went_at_one_pace(shares: list[float], expected: float | None) -> None:
+def test_remaining_time_is_known_once_both_halves_had_the_same_pace(
+    shares: list[float], expected: float | None
+) -> None:
     """By what was done since the phase began, and not by what older batches had of it."""
     pace = Pace()
     for second, share in enumerate(shares):
@@ -123,7 +125,7 @@ def test_what_is_left_is_known_once_both_halves_went_at_one_pace(shares: list[fl
     assert found == (None if expected is None else pytest.approx(expected))
 
 
-def test_a_pace_that_stops_is_not_known_any_more() -> None:
+def test_remaining_time_is_unknown_after_progress_stops() -> None:
     pace = Pace()
     for second in range(5):
         pace.note(second, second / 10)
@@ -131,7 +133,7 @@ def test_a_pace_that_stops_is_not_known_any_more() -> None:
     assert pace.seconds_left(7) is None
 
 
-def test_a_long_phase_is_remembered_in_few_samples() -> None:
+def test_pace_of_a_long_phase_needs_few_samples() -> None:
     pace = Pace()
     for tick in range(20_000):
         pace.note(tick / 10, tick / 40_000)
@@ -139,7 +141,7 @@ def test_a_long_phase_is_remembered_in_few_samples() -> None:
     assert len(pace) <= SAMPLES_MAX
 
 
-def test_plain_lines_tell_how_long_the_phase_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plain_progress_lines_show_the_remaining_time_of_the_phase(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Terminal(monkeypatch)
     display = Display(stream, is_live=False)
     for seconds, done in ((0.0, 50), (5.0, 55), (10.0, 60), (15.0, 67), (20.0, 67)):
@@ -156,7 +158,7 @@ def test_plain_lines_tell_how_long_the_phase_takes(monkeypatch: pytest.MonkeyPat
     ]
 
 
-def test_things_that_take_different_times_do_not_tell_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uneven_work_shows_no_remaining_time(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Terminal(monkeypatch)
     display = Display(stream, is_live=False)
     for seconds in (0.0, 5.0, 10.0):
@@ -177,41 +179,41 @@ def test_things_that_take_different_times_do_not_tell_what_is_left(monkeypatch: 
         (6, "readi"),
     ],
 )
-def test_a_narrow_terminal_is_filled_no_further(columns: int, expected: str) -> None:
+def test_progress_line_fits_a_narrow_terminal(columns: int, expected: str) -> None:
     stage = Stage("reading", 500, 1000, more="7 failed")
     assert live_line(stage, 2.4, "about 3 s left", columns, MARKS) == expected
 
 
-def test_a_phase_of_which_nothing_is_known_shows_that_time_goes_by() -> None:
+def test_phase_without_counts_shows_its_elapsed_time() -> None:
     assert live_line(Stage("merging"), 2.4, "", 80, MARKS) == "merging  2 s"
 
 
-def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(codebatch: CommandLine) -> None:
+def test_dumb_terminal_gets_plain_lines(codebatch: CommandLine) -> None:
     shown, _ = on_a_terminal(codebatch, "run", "many", shown="stderr", TERM="dumb")
     assert ESCAPE not in shown
     assert "next: codebatch findings" in shown
 
 
-def test_quiet_is_quiet_on_a_terminal_too(codebatch: CommandLine) -> None:
+def test_quiet_shows_no_progress_on_a_terminal(codebatch: CommandLine) -> None:
     shown, stdout = on_a_terminal(codebatch, "run", "many", "-q", shown="stderr")
     assert stdout.startswith("60 files in ")
     assert shown == ""
 
 
-def test_elsewhere_there_are_plain_lines(codebatch: CommandLine) -> None:
+def test_pipe_gets_plain_lines(codebatch: CommandLine) -> None:
     ended = codebatch("run", "many", "--json")
     assert ended.json["files"] == 60
     assert ESCAPE not in ended.notes
     assert [line.split()[0] for line in ended.notes.splitlines()] == ["created", "files", "next:"]
 
 
-def test_on_a_narrow_terminal_what_is_known_of_the_rest_is_told_before_the_time_that_passed() -> None:
+def test_narrow_terminal_shows_remaining_instead_of_elapsed_time() -> None:
     stage = Stage("following", 2, 4, "tasks", "1 running", is_even=False, left="12-19 m left")
     assert live_line(stage, 83, stage.left, 40, "#-") == "following  2 of 4 tasks  12-19 m left"
     assert "83 s" in live_line(stage, 83, stage.left, 80, "#-")
 
 
-class KeepingDisplay(Display):
+class RecordingDisplay(Display):
     """One that keeps what it is told."""
 
     def __init__(self) -> None:
@@ -240,11 +242,11 @@ class KeepingDisplay(Display):
         ),
     ],
 )
-def test_a_run_is_one_count_and_names_the_tasks_that_are_left_at_last(
+def test_run_progress_is_one_count_and_lists_the_last_tasks(
     done: dict[str, int], records: int, failures: int, stage: Stage
 ) -> None:
     """No records are told before there are any; what a last task takes is not known by how fast files went."""
-    display = KeepingDisplay()
+    display = RecordingDisplay()
     answering = CommandContext(store_path=None, as_json=False, quiet=False, command="run", display=display)
     count = sum(done.values())
     progress = RunProgress(

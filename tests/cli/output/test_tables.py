@@ -17,7 +17,7 @@ ROWS = [
 ]
 
 
-def test_a_table_that_fits_has_columns_as_wide_as_their_longest_cells() -> None:
+def test_columns_of_a_table_that_fits_are_as_wide_as_their_longest_cells() -> None:
     assert aligned(ROWS, 100) == [
         "distance  path                                     imports  resolution",
         "       1  a.py                                     b.py:3   exact",
@@ -25,7 +25,7 @@ def test_a_table_that_fits_has_columns_as_wide_as_their_longest_cells() -> None:
     ]
 
 
-def test_behind_a_cell_that_is_too_long_the_row_goes_on_in_the_next_line() -> None:
+def test_row_continues_on_the_next_line_after_an_overlong_cell() -> None:
     assert aligned(ROWS, 50)[1:] == [
         "       1  a.py              b.py:3   exact",
         f"   1,200  {LONG}",
@@ -33,11 +33,11 @@ def test_behind_a_cell_that_is_too_long_the_row_goes_on_in_the_next_line() -> No
     ]
 
 
-def test_where_no_column_has_room_cells_stand_below_one_another() -> None:
+def test_cells_are_stacked_if_no_column_fits() -> None:
     assert aligned(ROWS, 20)[4:8] == ["1", "  a.py", "  b.py:3", "  exact"]
 
 
-def test_in_a_pipe_a_long_cell_widens_no_line_but_its_own() -> None:
+def test_long_cell_widens_only_its_own_line_in_a_pipe() -> None:
     long = [*ROWS, ["3", "x" * 60, "d.py:1", "exact"]]
     lines = aligned(long, None)
     assert len(lines) == len(long)
@@ -50,7 +50,7 @@ CELLS = st.lists(st.text("ab c", max_size=30).map(str.strip), min_size=3, max_si
 
 @given(st.lists(CELLS, min_size=1, max_size=6), st.integers(1, 60))
 @example([["", "", "aaaaaa aaaaaaaaaa"], ["aaaaaaaaaa aaaa", "aaaaaaaaaa aaaaa", ""]], 44)
-def test_no_word_is_broken_or_lost_whatever_the_width(rows: list[list[str]], columns: int) -> None:
+def test_table_of_any_width_breaks_and_omits_no_word(rows: list[list[str]], columns: int) -> None:
     """And no line is longer than the terminal is wide, but for a word that is, or that nothing can stand beside."""
     lines = aligned(rows, columns)
     words = sorted(word for row in rows for cell in row for word in cell.split())
@@ -66,9 +66,7 @@ PATHS = st.lists(st.text("ab1", min_size=1, max_size=12), min_size=1, max_size=5
 @given(
     st.lists(st.tuples(PATHS, st.sampled_from(["f", "a_function"]), PATHS), min_size=1, max_size=6), st.integers(30, 90)
 )
-def test_paths_are_shortened_at_the_front_and_no_line_is_longer_than_the_terminal(
-    rows: list[tuple[str, str, str]], columns: int
-) -> None:
+def test_paths_are_shortened_at_the_front_to_fit_the_terminal(rows: list[tuple[str, str, str]], columns: int) -> None:
     lines = aligned([["path", "function", "place"], *map(list, rows)], columns, [0, 2])
     assert max(map(len, lines)) <= columns
     shown = " ".join(lines[1:]).split()
@@ -78,7 +76,7 @@ def test_paths_are_shortened_at_the_front_and_no_line_is_longer_than_the_termina
             assert any(word == each or (word.startswith("…/") and each.endswith(word[1:])) for word in shown)
 
 
-def test_paths_make_room_before_other_columns_do() -> None:
+def test_paths_shrink_before_other_columns() -> None:
     rows = [
         ["used", "function", "place"],
         ["3", "TypeChecker.check_func_def", "packages/server/src/unstable/core.py:12"],
@@ -90,18 +88,18 @@ def test_paths_make_room_before_other_columns_do() -> None:
     assert aligned(rows, None, [2])[1] == f"   3  TypeChecker.check_func_def  {rows[1][2]}"
 
 
-def test_a_word_without_room_at_its_column_ends_where_the_terminal_does() -> None:
+def test_word_too_wide_for_its_column_moves_to_a_line_of_its_own() -> None:
     rows = [["count", "name"], ["3", "x" * 30], ["4", "y"]]
     assert aligned(rows, 32) == ["count  name", "    3", f"  {'x' * 30}", "    4  y"]
 
 
 @given(st.text("ab ", max_size=60), st.integers(1, 30))
-def test_wrapped_text_is_the_same_words(text: str, columns: int) -> None:
+def test_wrapped_text_has_the_same_words(text: str, columns: int) -> None:
     lines = wrapped(text, columns, "  ")
     assert re.sub(r"\s+", " ", " ".join(lines)).strip() == re.sub(r"\s+", " ", text).strip()
     assert all(len(line) <= columns or " " not in line.strip() for line in lines)
 
 
-def test_columns_are_as_wide_as_what_is_shown() -> None:
+def test_column_width_counts_escaped_characters() -> None:
     lines = table([["a\tb\u202e", "x"], ["c", "y"]], ("name", "value"), columns=None)
     assert lines == ["name        value", "a\\tb\\u202e  x", "c           y"]

@@ -18,24 +18,24 @@ from codebatch.cli.output import streams
 from codebatch.cli.output.terminal import harmless, printable
 
 
-def test_every_control_format_and_separator_character_is_shown_as_an_escape() -> None:
+def test_control_format_and_separator_characters_are_escaped() -> None:
     every = "".join(map(chr, range(sys.maxunicode + 1)))
     # Only what was assigned in the Unicode version of this Python is asked for.
     hidden = [char for char in every if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp")]
     assert [char for char in hidden if not re.fullmatch(r"\\(n|r|t|x..|u.{4}|U.{8})", printable(char))] == []
 
 
-def test_what_can_be_seen_is_left_as_it_is() -> None:
+def test_printable_leaves_visible_characters_unchanged() -> None:
     text = "Grüße, Мир, 世界, עברית, देवनागरी, é, 🙂, a b"
     assert printable(text) == text
 
 
-def test_a_name_with_a_space_of_no_width_is_told_from_the_one_without() -> None:
+def test_printable_shows_a_zero_width_space() -> None:
     assert printable("ad\u200bmin.py") == "ad\\u200bmin.py"
 
 
 @given(st.text())
-def test_what_goes_to_a_terminal_has_tabs_and_ends_of_lines_alone(text: str) -> None:
+def test_harmless_passes_only_tabs_and_line_ends_of_control_characters(text: str) -> None:
     shown = harmless(text)
     assert printable(shown.replace("\r\n", "").replace("\n", "").replace("\t", "")) == re.sub(r"\r\n|\n|\t", "", shown)
     assert harmless(shown) == shown
@@ -44,12 +44,12 @@ def test_what_goes_to_a_terminal_has_tabs_and_ends_of_lines_alone(text: str) -> 
 
 
 @given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
-def test_json_on_a_terminal_is_the_same_json(value: object) -> None:
+def test_json_made_harmless_decodes_to_the_same_value(value: object) -> None:
     written = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
     assert json.loads(harmless(written, in_json=True)) == value
 
 
-def test_a_stream_that_is_a_terminal_is_sent_nothing_that_steers_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stream_to_a_terminal_passes_no_foreign_control_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
     """By whatever way: text, lines, bytes of which a character comes in two pieces. What is ours passes."""
     ours, theirs = os.openpty()
     tty.setraw(theirs)

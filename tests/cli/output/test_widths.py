@@ -24,7 +24,7 @@ from tests.cli.process import CommandLine, write
         ("\x1b and more", 10, "\\x1b and …"),
     ],
 )
-def test_of_a_line_that_is_too_long_whole_words_are_left(line: str, width: int | None, shown: str) -> None:
+def test_overlong_line_is_cut_at_a_word_boundary(line: str, width: int | None, shown: str) -> None:
     assert fitted(line, width) == shown
 
 
@@ -39,11 +39,11 @@ def test_of_a_line_that_is_too_long_whole_words_are_left(line: str, width: int |
         ("c.py:1", 1, 2, "c.py:1"),
     ],
 )
-def test_of_a_path_the_last_parts_are_left(path: str, width: int | None, before: int, shown: str) -> None:
+def test_overlong_path_retains_its_last_parts(path: str, width: int | None, before: int, shown: str) -> None:
     assert fitted_path(path, width, before) == shown
 
 
-def test_a_path_in_the_directory_of_the_one_before_is_its_name() -> None:
+def test_directory_equal_to_that_of_the_previous_path_is_omitted() -> None:
     assert without_same_directory(["a/b", "a/c", "d/e", "a/b", "x"]) == ["a/b", "c", "d/e", "a/b", "x"]
     assert without_same_directory(["x", "y"]) == ["x", "y"]
 

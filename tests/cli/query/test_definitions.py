@@ -22,14 +22,14 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     return codebatch
 
 
-def test_a_name_is_told_where_it_is_defined_and_not_where_it_is_imported(named: CommandLine) -> None:
+def test_def_lists_definitions_but_not_imports(named: CommandLine) -> None:
     assert named("def", "go").lines == ["a.py:2:9: method A.go", "a.py:10:5: function go"]
     assert named("def", "A.go").lines == ["a.py:2:9: method A.go"]
     assert [row["qualified"] for row in named("def", "go", "--json").records] == ["A.go", "go"]
     assert named("def", "g").notes == "no definition of g (searched 8 symbols in 2 files)\n"
 
 
-def test_who_calls_a_name_is_told_once_by_scope(named: CommandLine) -> None:
+def test_callers_lists_each_calling_scope_once(named: CommandLine) -> None:
     assert named("callers", "go").lines == [
         "a.py:4: A.go.inner calls go",
         "a.py:11: go calls .go, 2 times",
@@ -41,16 +41,16 @@ def test_who_calls_a_name_is_told_once_by_scope(named: CommandLine) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["", "a b", "go*", "a."])
-def test_what_is_no_name_is_refused(named: CommandLine, wrong: str) -> None:
+def test_def_and_callers_reject_invalid_names(named: CommandLine, wrong: str) -> None:
     for command in ("def", "callers"):
         assert named(command, wrong, "--json", status=2).error["message"] == f"{wrong!r} is not a name"
 
 
-def test_references_have_a_short_name(named: CommandLine) -> None:
+def test_refs_is_an_alias_of_references(named: CommandLine) -> None:
     assert named("refs", "go").stdout == named("references", "go").stdout
 
 
-def test_an_outline_is_nested_as_the_file_is(named: CommandLine) -> None:
+def test_outline_is_nested_like_the_definitions(named: CommandLine) -> None:
     assert named("outline", "tree/a.py").lines == [
         "     1  class A",
         "     2    method go(self, x)",
@@ -63,13 +63,13 @@ def test_an_outline_is_nested_as_the_file_is(named: CommandLine) -> None:
     named("outline", "nowhere.py", status=2)
 
 
-def test_top_is_cut_for_people_alone(named: CommandLine) -> None:
+def test_top_is_limited_by_default_only_without_json(named: CommandLine) -> None:
     every = named("top", "--by", "metric:parameters", "--json").records
     assert len(every) == named("top", "--by", "metric:parameters", "--limit", "99").text.count("\n") - 1
     assert len(named("top", "--by", "metric:parameters", "--limit", "1", "--json").records) == 1
 
 
-def test_top_ranks_directories_files_and_the_places_of_a_metric(named: CommandLine) -> None:
+def test_top_ranks_directories_files_and_metric_locations(named: CommandLine) -> None:
     assert named("top", "--by", "dir", "--json").records.keys() == {"sub"}
     assert named("top", "--by", "file", "--json").records == named("top", "--by", "path", "--json").records
     assert named("top", "--by", "metric:lines").lines == ["value  lines", "   12  a.py", "    4  sub/\\xff.py"]
@@ -82,7 +82,7 @@ def test_top_ranks_directories_files_and_the_places_of_a_metric(named: CommandLi
     assert (error["message"], error["hint"]) == ("the batch has no metric 'linez'", "did you mean 'lines'?")
 
 
-def test_codes_are_told_with_their_severity_and_what_they_find(named: CommandLine) -> None:
+def test_top_by_code_shows_severity_and_description_of_rules(named: CommandLine) -> None:
     header, *rows = named("top", "--by", "code").lines
     assert header.split() == ["count", "rule", "severity", "detects"]
     assert rows, "os and sys are not used"
@@ -91,14 +91,14 @@ def test_codes_are_told_with_their_severity_and_what_they_find(named: CommandLin
     assert {row.split()[1]: int(row.split()[0]) for row in rows} == counts
 
 
-def test_a_batch_without_symbols_is_not_asked_for_names(ran: Ran, codebatch: CommandLine) -> None:
+def test_symbol_queries_reject_a_batch_without_symbols(ran: Ran, codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "def f(): f()\n")
     codebatch("run", "a.py", "--pipeline", "parse", "-q")
     for command in ("def f", "callers f", "outline a.py", "query stats --lang python --kind symbol"):
         assert "no task of the batch produces" in codebatch(*command.split(), status=2).notes, command
 
 
-def test_what_may_be_missing_in_files_that_are_parsed_in_part_is_told(codebatch: CommandLine) -> None:
+def test_symbol_queries_note_partially_parsed_files(codebatch: CommandLine) -> None:
     write(codebatch.directory / "tree" / "a.py", "def lost(): pass\n")
     write(codebatch.directory / "tree" / "b.kt", "fun ok() = 1\nfun ? lost( {\n")
     codebatch("run", "tree", "-q")

@@ -19,7 +19,7 @@ TREE = {
 }
 
 
-def test_impact_tells_what_depends_on_a_file_and_how(codebatch: CommandLine) -> None:
+def test_impact_lists_dependents_with_distance_and_import(codebatch: CommandLine) -> None:
     for path, content in TREE.items():
         write(codebatch.directory / path, content)
     codebatch("run", ".", "--quiet")
@@ -38,7 +38,7 @@ def test_impact_tells_what_depends_on_a_file_and_how(codebatch: CommandLine) -> 
     assert "no dependents found for app/top.py" in codebatch("impact", "app/top.py").notes
 
 
-def test_graph_tells_edges_and_cycles(codebatch: CommandLine) -> None:
+def test_graph_lists_edges_and_cycles(codebatch: CommandLine) -> None:
     for path, content in {**TREE, "app/base.py": "from . import top\n"}.items():
         write(codebatch.directory / path, content)
     codebatch("run", ".", "--quiet")
@@ -67,7 +67,7 @@ def test_graph_tells_edges_and_cycles(codebatch: CommandLine) -> None:
     assert [each["files"] for each in answer.json["records"]] == [files], "of a part that is not told by numbers"
 
 
-def test_run_and_graph_count_the_same_cycles_and_say_what_they_leave_out(codebatch: CommandLine) -> None:
+def test_run_and_graph_count_the_same_cycles_and_note_exclusions(codebatch: CommandLine) -> None:
     tree = {
         "app/__init__.py": "",
         "app/a.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from app import b\n",
@@ -97,7 +97,7 @@ def test_run_and_graph_count_the_same_cycles_and_say_what_they_leave_out(codebat
     assert in_cycles == {"app/e.py", "app/f.py", "tests/one.py", "tests/two.py"}
 
 
-def test_what_leads_out_of_the_tree_is_told_as_external(codebatch: CommandLine) -> None:
+def test_import_from_outside_the_tree_is_external(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "import os.path\n")
     codebatch("run", ".", "--quiet")
     told = codebatch("query", "outputs", "--task", "dependencies")
@@ -105,7 +105,7 @@ def test_what_leads_out_of_the_tree_is_told_as_external(codebatch: CommandLine) 
     assert codebatch("graph").notes == "no imports\n"
 
 
-def test_impact_needs_dependencies(codebatch: CommandLine) -> None:
+def test_impact_rejects_a_batch_without_the_task_dependencies(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "x = 1\n")
     codebatch("run", ".", "--pipeline", "parse", "--quiet")
     ended = codebatch("impact", "a.py", status=2)
@@ -115,7 +115,7 @@ def test_impact_needs_dependencies(codebatch: CommandLine) -> None:
     ]
 
 
-def test_file_is_no_dependency_of_its_own_and_two_make_a_cycle(codebatch: CommandLine) -> None:
+def test_file_does_not_depend_on_itself_and_two_files_form_a_cycle(codebatch: CommandLine) -> None:
     for path, content in {"a.py": "import a\n", "b.py": "import c\n", "c.py": "import b\nimport a\n"}.items():
         write(codebatch.directory / "src" / path, content)
     codebatch("run", "src", "--task", "dependencies", "--quiet")
@@ -126,7 +126,7 @@ def test_file_is_no_dependency_of_its_own_and_two_make_a_cycle(codebatch: Comman
     }  # fmt: skip
 
 
-def test_impact_ends_with_a_sum_and_names_the_tests_to_run(codebatch: CommandLine) -> None:
+def test_impact_ends_with_totals_and_lists_tests_to_run(codebatch: CommandLine) -> None:
     for path in ("a.py", "b.py", "app/test_b.py", "tests/helper.py", "test_$(x).py", "-x_test.py", "tests/b c_test.py"):
         write(codebatch.directory / "tree" / path, "import a\n" if path == "b.py" else "import b\n")
     write(codebatch.directory / "tree/a.py", "x = 1\n")

@@ -88,7 +88,7 @@ def run_in(here: CommandLine, command: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
-def test_every_command_line_is_run_and_says_what_is_shown(codebatch: CommandLine, document: Path) -> None:
+def test_every_documented_command_prints_the_documented_output(codebatch: CommandLine, document: Path) -> None:
     shop = make_shop(codebatch.directory / "shop")
     for arguments in (("init", "-q"), ("add", "-A"), ("commit", "-q", "-m", "open the shop")):
         subprocess.run([*GIT, *arguments], cwd=shop, check=True)
@@ -108,7 +108,7 @@ def test_every_command_line_is_run_and_says_what_is_shown(codebatch: CommandLine
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
-def test_documents_are_short_and_lead_to_what_there_is(document: Path) -> None:
+def test_documents_are_short_and_their_links_and_commands_exist(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
     assert text.count("\n") <= (README_LINES_MAX if document.name == "README.md" else PAGE_LINES_MAX)
     assert [link for link in _LINK.findall(text) if not (document.parent / link).exists()] == []
@@ -119,7 +119,7 @@ def test_documents_are_short_and_lead_to_what_there_is(document: Path) -> None:
     assert [word for word in _COMMAND.findall(text) if word not in known] == []
 
 
-def test_readme_shows_steps_of_the_job_that_the_page_describes() -> None:
+def test_readme_shows_steps_of_the_documented_ci_job() -> None:
     steps, job = (
         next(block.text for block in blocks_of(path.read_text(encoding="utf-8")) if block.language == "yaml")
         for path in (ROOT / "README.md", PAGES / "ci.md")
@@ -129,13 +129,13 @@ def test_readme_shows_steps_of_the_job_that_the_page_describes() -> None:
     assert "fetch-depth: 2" in job
 
 
-def test_every_page_is_a_topic() -> None:
+def test_every_page_is_a_help_topic() -> None:
     assert {path.stem for path in PAGES.iterdir()} == set(TOPICS)
 
 
 @pytest.mark.parametrize("columns", [20, 72, 200])
 @pytest.mark.parametrize("topic", TOPICS)
-def test_a_page_fits_any_terminal_and_loses_no_word(topic: str, columns: int) -> None:
+def test_page_fits_any_terminal_width_and_omits_no_word(topic: str, columns: int) -> None:
     """But for code, and for words that are longer than the terminal is wide."""
     text = (PAGES / f"{topic}.md").read_text(encoding="utf-8")
     lines = list(page_lines(text, columns))

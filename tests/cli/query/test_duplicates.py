@@ -30,7 +30,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     return codebatch
 
 
-def test_each_block_is_told_once_the_largest_first(copied: CommandLine) -> None:
+def test_duplicates_lists_each_block_once_from_largest_to_smallest(copied: CommandLine) -> None:
     answer = copied("duplicates", "--store", "store", "--json").json
     assert [(each["lines"], [place["path"] for place in each["locations"]]) for each in answer["blocks"]] == [
         (16, ["c.py", "c.py"]),
@@ -44,12 +44,12 @@ def test_each_block_is_told_once_the_largest_first(copied: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("arguments", "expected"), [(("--min", "15"), [16]), (("--path", "b.py"), [14]), (("--limit", "1"), [16])]
 )
-def test_blocks_are_chosen(copied: CommandLine, arguments: tuple[str, ...], expected: list[int]) -> None:
+def test_duplicates_options_select_blocks(copied: CommandLine, arguments: tuple[str, ...], expected: list[int]) -> None:
     answer = copied("duplicates", "--store", "store", *arguments, "--json").json
     assert [each["lines"] for each in answer["blocks"]] == expected
 
 
-def test_in_a_pipe_the_places_of_the_first_are_one_below_the_other(copied: CommandLine) -> None:
+def test_locations_of_the_first_block_are_listed_vertically_in_a_pipe(copied: CommandLine) -> None:
     told = copied("duplicates", "--store", "store", "--path", "a.py")
     assert told.lines[0] == "   1  14 lines  a.py:2 = b.py:2 = tests/test_a.py:2"
     assert told.lines[2:4] == ["a.py:2", "     2      x_0 = compute_x(number=0, other='x')"]
@@ -62,21 +62,19 @@ def test_in_a_pipe_the_places_of_the_first_are_one_below_the_other(copied: Comma
 
 
 @pytest.mark.parametrize(("columns", "is_beside"), [(100, True), (20, False)])
-def test_on_a_terminal_they_are_side_by_side_where_there_is_room(
-    copied: CommandLine, columns: int, is_beside: bool
-) -> None:
+def test_locations_are_side_by_side_on_a_wide_terminal(copied: CommandLine, columns: int, is_beside: bool) -> None:
     arguments = ("duplicates", "--store", "store", "--show", "2", "-q", "--no-color")
     lines = on_a_terminal(copied, *arguments, columns=columns)[0].splitlines()
     assert any(line.startswith("a.py:2  ") and " | b.py:2" in line for line in lines) is is_beside
     assert not is_beside or max(map(len, lines[2:])) <= columns
 
 
-def test_what_would_steer_a_terminal_is_escaped(copied: CommandLine) -> None:
+def test_duplicates_escapes_control_characters(copied: CommandLine) -> None:
     told = copied("duplicates", "--store", "store", "--show", "1")
     assert "\x1b" not in told.text
 
 
-def test_other_forms_have_a_row_for_each_place(copied: CommandLine) -> None:
+def test_csv_has_a_row_for_each_location(copied: CommandLine) -> None:
     told = copied("duplicates", "--store", "store", "-o", "csv", "--path", "a.py")
     assert told.lines[:2] == ["number,lines,copies,path,line,end_line", "1,14,3,a.py,2,16"]
 
@@ -92,7 +90,7 @@ def nested(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     return codebatch
 
 
-def test_every_form_for_programs_lists_every_place_with_its_end(nested: CommandLine) -> None:
+def test_machine_formats_list_every_location_with_its_end(nested: CommandLine) -> None:
     """The place that is a part of the block too: none is named by a number of copies alone, and none twice."""
     places = [("a.py", 18, 31), ("a.py", 34, 47), ("a.py", 50, 63), ("a.py", 2, 14)]
     (block,) = nested("duplicates", "--store", "store", "--json").json["blocks"]
@@ -107,7 +105,7 @@ def test_every_form_for_programs_lists_every_place_with_its_end(nested: CommandL
     assert [row["lines"] for row in rows] == [13, 13, 13, 12]
 
 
-def test_people_are_told_which_places_are_parts(nested: CommandLine) -> None:
+def test_plain_output_marks_partial_locations(nested: CommandLine) -> None:
     told = nested("duplicates", "--store", "store", "--show", "1")
     assert told.lines[0] == "   1  13 lines  a.py:18 = a.py:34 = a.py:50 = a.py:2 (12 lines)"
     told = nested("duplicates", "--store", "store")
@@ -115,7 +113,7 @@ def test_people_are_told_which_places_are_parts(nested: CommandLine) -> None:
     assert "more; show them" not in told.notes
 
 
-def test_places_that_no_record_names_are_found(codebatch: CommandLine) -> None:
+def test_duplicates_finds_locations_missing_from_records(codebatch: CommandLine) -> None:
     """Of stretches of one text, each place of each block is listed, or lies within a longer place that is."""
     chance = random.Random(3)
     text = [f"    value_{number} = compute(step={number}, name='n{number * 7 % 100}')" for number in range(60)]
@@ -148,7 +146,7 @@ def test_places_that_no_record_names_are_found(codebatch: CommandLine) -> None:
     assert missed, "a place that no record names is what is tried"
 
 
-def test_a_batch_that_does_not_know_of_copies_says_what_to_run(codebatch: CommandLine) -> None:
+def test_duplicates_without_its_task_names_the_pipeline_to_run(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "")
     codebatch("run", ".", "--pipeline", "parse", "-q")
     assert "to include this task, run: codebatch run --pipeline full PATH" in codebatch("duplicates", status=2).notes

@@ -26,7 +26,7 @@ def _results(data: bytes) -> list[dict[str, object]]:
     return [result for run in json.loads(data)["runs"] for result in run["results"]]
 
 
-def test_every_form_is_the_same_each_time_and_whole(ran: Ran) -> None:
+def test_exports_are_deterministic_and_complete(ran: Ran) -> None:
     with api.open(ran.store, project=ran.project) as store:
         batch = store.batch()
         count = sum(1 for each in batch.diagnostics() if each.severity != "hint")
@@ -39,7 +39,7 @@ def test_every_form_is_the_same_each_time_and_whole(ran: Ran) -> None:
             api.make_export(batch, "sarrif")  # type: ignore[arg-type]
 
 
-def test_of_many_files_and_of_few_the_same_goes_out(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_export_is_the_same_for_few_and_many_files(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     def exported() -> bytes:
         with api.open(ran.store, project=ran.project) as store:
             return api.make_export(store.batch(), "sarif", severity=SEVERITIES).found.data
@@ -49,7 +49,7 @@ def test_of_many_files_and_of_few_the_same_goes_out(ran: Ran, monkeypatch: pytes
     assert exported() == few
 
 
-def test_sarif_says_of_each_finding_what_the_batch_does(ran: Ran) -> None:
+def test_sarif_has_every_finding_of_the_batch(ran: Ran) -> None:
     with api.open(ran.store, project=ran.project) as store:
         batch = store.batch()
         results = _results(api.make_export(batch, "sarif", severity=SEVERITIES).found.data)
@@ -70,7 +70,7 @@ def test_sarif_says_of_each_finding_what_the_batch_does(ran: Ran) -> None:
     assert all(len(each) == 32 for each in known)
 
 
-def test_what_is_new_or_worse_alone_goes_out(tmp_path: Path) -> None:
+def test_export_of_a_comparison_has_only_new_or_worse_findings(tmp_path: Path) -> None:
     codebatch = CommandLine(tmp_path)
     tree = tmp_path / "tree"
     write(tree / "a.py", "import os\n\n\ndef f():\n    eval(1)\n")
@@ -109,7 +109,7 @@ def test_what_is_new_or_worse_alone_goes_out(tmp_path: Path) -> None:
     }
 
 
-def test_where_the_older_batch_lacks_something_that_is_said_of_it(codebatch: CommandLine) -> None:
+def test_sarif_notes_that_the_older_batch_is_incomplete(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "import os\n")
     snapshot = codebatch("snapshot", ".", "--json").json["snapshot_id"]
     begun = codebatch("batch", "init", "--snapshot", snapshot, "--json").json["batch_id"]
@@ -122,7 +122,7 @@ def test_where_the_older_batch_lacks_something_that_is_said_of_it(codebatch: Com
     assert _results(ended.stdout) == []
 
 
-def test_tags_are_found_that_def_finds(ran: Ran, tmp_path: Path) -> None:
+def test_readtags_finds_the_definitions_that_def_finds(ran: Ran, tmp_path: Path) -> None:
     tags = tmp_path / "tags"
     ran.codebatch("export", "ctags", "--store", ran.store, "-o", tags)
     lines = tags.read_bytes().splitlines()
@@ -139,7 +139,7 @@ def test_tags_are_found_that_def_finds(ran: Ran, tmp_path: Path) -> None:
             assert places == found
 
 
-def test_a_file_is_written_in_one_step_and_a_summary_added(ran: Ran, tmp_path: Path) -> None:
+def test_export_replaces_its_file_atomically_and_appends_a_summary(ran: Ran, tmp_path: Path) -> None:
     target, summary = write(tmp_path / "out", "before"), write(tmp_path / "summary.md", "# before\n")
     words = ("export", "github", "--store", ran.store, "-o", target, "--summary", summary, "--json")
     answer = ran.codebatch(*words).json
@@ -152,7 +152,7 @@ def test_a_file_is_written_in_one_step_and_a_summary_added(ran: Ran, tmp_path: P
     assert summary.stat().st_size == 1 << 20
 
 
-def test_of_a_batch_that_lacks_something_sarif_says_so(ran: Ran, tmp_path: Path) -> None:
+def test_sarif_reports_missing_objects_of_the_batch(ran: Ran, tmp_path: Path) -> None:
     store = tmp_path / "store"
     shutil.copytree(ran.store, store, symlinks=True)
     shutil.rmtree(store / layout.OBJECTS)
@@ -166,7 +166,7 @@ def test_of_a_batch_that_lacks_something_sarif_says_so(ran: Ran, tmp_path: Path)
     assert all("partialFingerprints" not in result for result in _results(ended.stdout))
 
 
-def test_what_means_nothing_is_refused(
+def test_export_rejects_invalid_options_and_targets(
     ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(ran.project)
@@ -193,7 +193,7 @@ def test_what_means_nothing_is_refused(
         assert (said.out, message in said.err) == ("", True), said.err
 
 
-def test_export_of_a_comparison_is_marked_as_its_newer_batch_is(codebatch: CommandLine) -> None:
+def test_export_of_a_comparison_is_stale_if_its_newer_batch_is(codebatch: CommandLine) -> None:
     codebatch.environment["CODEBATCH_STORE"] = str(codebatch.directory / "store")
     here, there = codebatch.directory / "here", codebatch.directory / "there"
     ids = []

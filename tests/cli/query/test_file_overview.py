@@ -46,7 +46,7 @@ def inspect(codebatch: CommandLine, *arguments: str, status: int = 0) -> Ended:
     return codebatch("inspect", "--store", "store", *arguments, status=status)
 
 
-def test_a_file_is_told_on_one_screen(looked: CommandLine) -> None:
+def test_inspect_shows_a_file_on_one_screen(looked: CommandLine) -> None:
     told = inspect(looked, "app/core.py").lines
     assert told[:4] == [
         "app/core.py  python  4 code lines  1 function",
@@ -60,25 +60,25 @@ def test_a_file_is_told_on_one_screen(looked: CommandLine) -> None:
     assert told[-1].startswith("  show more with --all, or with --kinds and one of: file (1), ")
 
 
-def test_of_a_long_line_the_part_is_shown_that_is_meant(looked: CommandLine) -> None:
+def test_inspect_shows_the_marked_part_of_a_long_line(looked: CommandLine) -> None:
     told = inspect(looked, "wide.py").lines
     source, marks = told[[line.endswith("^") for line in told].index(True) - 1 :][:2]
     assert source[marks.index("^") :] == "eval(x)"
     assert len(source) < 110
 
 
-def test_marks_are_below_what_they_mark_where_characters_are_escaped(looked: CommandLine) -> None:
+def test_marks_are_aligned_with_source_that_has_escaped_characters(looked: CommandLine) -> None:
     told = inspect(looked, "steered.py").lines
     source, marks = told[told.index("      | x = '\\x1b[31m' + eval(y)") :][:2]
     assert source[marks.index("^") :].startswith(("eval(y)", "y)", "\\x1b"))
 
 
-def test_with_all_every_record_is_told(looked: CommandLine) -> None:
+def test_all_and_kinds_list_records(looked: CommandLine) -> None:
     assert inspect(looked, "app/core.py", "--all").lines[0] == "app/core.py: python, 4 lines, text, parse ok"
     assert inspect(looked, "app/core.py", "--kinds", "symbol").lines == ["app/core.py:1:5: function f"]
 
 
-def test_names_that_would_steer_a_terminal_are_escaped(looked: CommandLine) -> None:
+def test_inspect_escapes_control_characters_in_a_path(looked: CommandLine) -> None:
     assert inspect(looked, "<b>&\x1b[2J.txt").lines[0] == "<b>&\\x1b[2J.txt  text  1 code line"
 
 
@@ -91,13 +91,11 @@ def test_names_that_would_steer_a_terminal_are_escaped(looked: CommandLine) -> N
         ("nothing.at.all", "see: "),
     ],
 )
-def test_of_a_file_that_is_not_there_those_are_told_that_may_be_meant(
-    looked: CommandLine, given: str, hint: str
-) -> None:
+def test_inspect_suggests_similar_paths_for_an_unknown_file(looked: CommandLine, given: str, hint: str) -> None:
     assert inspect(looked, given, "--json", status=2).error["hint"].startswith(f"{hint}codebatch files")
 
 
-def test_what_is_not_known_of_the_project_is_not_told(codebatch: CommandLine) -> None:
+def test_inspect_omits_ranks_in_a_batch_of_a_subdirectory(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a/core.py", "def f(a):\n    if a:\n        return 1\n")
     write(codebatch.directory / "b.py", "import a.core\n")
     (codebatch.directory / ".git").mkdir()

@@ -25,7 +25,7 @@ def tree(codebatch: CommandLine) -> CommandLine:
 PATTERN = ("find", "-l", "python", "--pattern", "print($X)")
 
 
-def test_places_are_told_from_the_snapshot_with_their_lines(tree: CommandLine) -> None:
+def test_find_lists_matches_in_the_snapshot_with_source_lines(tree: CommandLine) -> None:
     write(tree.directory / "a.py", "")  # What is asked is the batch, not the tree, which is said.
     ended = tree(*PATTERN)
     assert ended.lines == [
@@ -40,7 +40,7 @@ def test_places_are_told_from_the_snapshot_with_their_lines(tree: CommandLine) -
     assert "results are out of date (a.py changed)" in ended.notes
 
 
-def test_what_programs_are_told(tree: CommandLine) -> None:
+def test_find_returns_matches_as_json_counts_and_csv(tree: CommandLine) -> None:
     first, *_, last = tree(*PATTERN, "--json").records
     assert first == {
         "path": "a.py", "line": 2, "column": 5, "end_line": 2, "end_column": 13, "source": "    print(1)",
@@ -55,7 +55,7 @@ def test_what_programs_are_told(tree: CommandLine) -> None:
     assert [(row["path"], row["column"]) for row in rows] == [("lib/b.py", "6"), ("lib/b.py", "16")]
 
 
-def test_fewer_are_asked_for(tree: CommandLine) -> None:
+def test_find_honors_limit_path_and_captures(tree: CommandLine) -> None:
     ended = tree(*PATTERN, "--limit", "2")
     assert ended.lines == ["a.py:2:5: print(1)", "broken.py:1:1: print(7)"]
     assert "stopped after 2 matches" in ended.notes
@@ -70,7 +70,7 @@ def test_fewer_are_asked_for(tree: CommandLine) -> None:
     assert tree("find", "-l", "py", "--query", query).lines == ["a.py:3:11: print(2, 3)"]
 
 
-def test_what_cannot_be_looked_for_is_refused_with_its_place(tree: CommandLine) -> None:
+def test_find_rejects_invalid_queries_and_shows_the_position(tree: CommandLine) -> None:
     ended = tree("find", "-l", "python", "--query", "(call\n functon: (_))", status=2)
     assert ended.notes.splitlines()[:2] == ["   functon: (_))", "   ^"]
     assert "did you mean 'function'?" in ended.notes
@@ -84,13 +84,13 @@ def test_what_cannot_be_looked_for_is_refused_with_its_place(tree: CommandLine) 
         assert told in tree("find", *arguments, "--json", status=2).error["message"]
 
 
-def test_a_pattern_in_the_place_of_a_path_is_met_with_the_option(tree: CommandLine) -> None:
+def test_find_suggests_the_option_for_a_positional_pattern(tree: CommandLine) -> None:
     error = tree("find", "-l", "python", "print($X)", "--json", status=2).error
     assert error["message"] == "one of --pattern and --query is required"
     assert tree.shell(error["hint"].partition(": ")[2]).text
 
 
-def test_several_processes_tell_the_same_as_one(codebatch: CommandLine) -> None:
+def test_find_returns_the_same_with_one_and_several_processes(codebatch: CommandLine) -> None:
     for number in range(200):
         write(codebatch.directory / f"{number:03}.py", f"print({number})\n" * (number % 3))
     codebatch("run", ".", "--pipeline", "parse", "--quiet")
@@ -101,7 +101,7 @@ def test_several_processes_tell_the_same_as_one(codebatch: CommandLine) -> None:
 
 
 @pytest.mark.parametrize("predicate", ["match", "not-match"])
-def test_file_in_which_a_regular_expression_takes_too_long_is_passed_over(tree: CommandLine, predicate: str) -> None:
+def test_find_skips_a_file_whose_regular_expression_times_out(tree: CommandLine, predicate: str) -> None:
     write(tree.directory / "slow.py", f"x = '{'a' * 60}!-'\n")
     tree("run", ".", "--pipeline", "parse", "--quiet")
     query = f'((string) @match (#{predicate}? @match "^.(.(a+)+)+.$"))'

@@ -36,7 +36,7 @@ COMMANDS = sorted(
         (None, ""), (True, "true"), ("'=1", "'=1"),
     ],
 )  # fmt: skip
-def test_what_begins_as_a_formula_is_escaped(value: Json, text: str) -> None:
+def test_cell_that_begins_like_a_formula_is_escaped(value: Json, text: str) -> None:
     assert escaped_formula(value) == text
 
 
@@ -66,7 +66,7 @@ def rows(codebatch: CommandLine, command: str, *options: str) -> list[list[str]]
     return list(csv.reader(io.StringIO(told)))
 
 
-def test_the_commands_that_write_csv_can_escape_formulas() -> None:
+def test_every_command_that_writes_csv_can_escape_formulas() -> None:
     writing = {
         command.name for command in describe(cli).commands if any("csv" in option.choices for option in command.options)
     }
@@ -75,7 +75,7 @@ def test_the_commands_that_write_csv_can_escape_formulas() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_no_cell_of_any_command_is_a_formula(tree: CommandLine, command: str) -> None:
+def test_escaped_csv_of_every_command_has_no_formula(tree: CommandLine, command: str) -> None:
     plain, escaped = rows(tree, command), rows(tree, command, "--escape-formulas")
     assert len(plain) == len(escaped)
     changed = 0
@@ -87,7 +87,7 @@ def test_no_cell_of_any_command_is_a_formula(tree: CommandLine, command: str) ->
     assert changed or command in ("query failures", "query stats")
 
 
-def test_it_is_of_csv_alone(tree: CommandLine) -> None:
+def test_escape_formulas_requires_csv(tree: CommandLine) -> None:
     for form in ("jsonl", "md"):
         notes = tree("findings", "--store", "store", "-o", form, "--escape-formulas", status=2).notes
         assert "--escape-formulas needs -o csv" in notes

@@ -46,12 +46,12 @@ def changes(codebatch: CommandLine, *, runs: bool = True) -> int | None:
     return found
 
 
-def test_a_function_has_its_own_changes(codebatch: CommandLine, project: Path) -> None:
+def test_hotspots_counts_changes_of_the_function_not_of_its_file(codebatch: CommandLine, project: Path) -> None:
     assert changes(codebatch) == 3
     assert codebatch("hotspots", "--files", "--store", "store", "--json").json["rows"][0]["commits_per_year"] == 8
 
 
-def test_lines_that_are_not_committed_only_move_a_function(codebatch: CommandLine, project: Path) -> None:
+def test_uncommitted_lines_do_not_count_as_changes(codebatch: CommandLine, project: Path) -> None:
     new = "import x\n\n\n" + EASY * 3 + (project / "a.py").read_text().replace("== 7", "== 77") + EASY
     (project / "a.py").write_text(new)
     assert changes(codebatch) == 3
@@ -59,12 +59,12 @@ def test_lines_that_are_not_committed_only_move_a_function(codebatch: CommandLin
     assert changes(codebatch) == 3  # Its lines are those of the function before.
 
 
-def test_other_ends_of_lines_are_no_other_content(codebatch: CommandLine, project: Path) -> None:
+def test_line_end_conversion_does_not_count_as_a_change(codebatch: CommandLine, project: Path) -> None:
     (project / "a.py").write_bytes((project / "a.py").read_bytes().replace(b"\n", b"\r\n"))
     assert changes(codebatch) == 3
 
 
-def test_a_batch_of_an_older_commit_is_found_in_the_history(codebatch: CommandLine, project: Path) -> None:
+def test_changes_of_an_older_commit_are_counted_from_its_history(codebatch: CommandLine, project: Path) -> None:
     assert changes(codebatch) == 3
     for each in range(4):
         commit(project, EASY * 20 + HARD.replace("== 5", f"== {60 + each}"))
@@ -72,12 +72,12 @@ def test_a_batch_of_an_older_commit_is_found_in_the_history(codebatch: CommandLi
     assert changes(codebatch) == 7
 
 
-def test_a_file_that_git_has_not_was_never_changed(codebatch: CommandLine, project: Path) -> None:
+def test_untracked_file_has_no_changes(codebatch: CommandLine, project: Path) -> None:
     (project / "a.py").rename(project / "b.py")
     assert changes(codebatch) == 0
 
 
-def test_only_new_commits_are_read(codebatch: CommandLine, project: Path) -> None:
+def test_history_cache_reads_only_new_commits(codebatch: CommandLine, project: Path) -> None:
     """After the first question the content of old versions is not needed any more."""
     assert changes(codebatch) == 3
     old = git(project, "rev-parse", *(f"HEAD~{each}:a.py" for each in range(2, 8))).split()
@@ -87,7 +87,7 @@ def test_only_new_commits_are_read(codebatch: CommandLine, project: Path) -> Non
     assert changes(codebatch) == 4
 
 
-def test_lines_are_compared_up_to_a_bound() -> None:
+def test_compare_lines_returns_one_range_above_the_limit() -> None:
     assert compare_lines(b"a\nb\nc\nd\n", b"a\nx\nc\nd\ne\n") == ((2, 3, 2, 3), (5, 5, 5, 6))
     many = b"".join(b"%d\n" % each for each in range(4_000))
     assert compare_lines(b"a\n" + many + b"z\n", b"a\nb\n" + many.replace(b"7\n", b"8\n") + b"y\nz\n") == (
@@ -95,7 +95,7 @@ def test_lines_are_compared_up_to_a_bound() -> None:
     )
 
 
-def test_a_shallow_repository_does_not_know_what_changed_before(codebatch: CommandLine, project: Path) -> None:
+def test_change_frequency_is_unknown_in_a_shallow_clone(codebatch: CommandLine, project: Path) -> None:
     git(codebatch.directory, "clone", "-q", "--depth", "3", f"file://{project}", "shallow")
     codebatch("run", "shallow", "--store", "store", "-q")
     answer = codebatch("hotspots", "--store", "store", "--json").json
@@ -103,7 +103,7 @@ def test_a_shallow_repository_does_not_know_what_changed_before(codebatch: Comma
     assert answer["churn_note"] == "change frequency covers only 3 commits: the clone is shallow"
 
 
-def test_without_time_changes_are_not_known_and_the_next_question_knows_them(
+def test_change_counts_that_time_out_are_read_by_the_next_query(
     codebatch: CommandLine, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     codebatch("run", "tree", "--store", "store", "-q")

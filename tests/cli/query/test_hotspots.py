@@ -50,7 +50,7 @@ def hotspots(codebatch: CommandLine, *arguments: str, status: int = 0) -> Ended:
     return codebatch("hotspots", "--store", "store", *arguments, status=status)
 
 
-def test_functions_go_by_complexity_and_changes_and_dependents(hot: CommandLine) -> None:
+def test_hotspots_ranks_by_complexity_changes_and_dependents(hot: CommandLine) -> None:
     answer = hotspots(hot, "--json").json
     rows = [
         (each["symbol"], each["cognitive"], each["commits_per_year"], each["dependents"]) for each in answer["rows"]
@@ -61,7 +61,7 @@ def test_functions_go_by_complexity_and_changes_and_dependents(hot: CommandLine)
     assert (answer["complete"], answer["by"], answer["churn_note"]) == (True, "hotspot", "")
 
 
-def test_for_people_it_is_a_table_and_what_is_left_out_is_noted(hot: CommandLine) -> None:
+def test_hotspots_prints_a_table_and_notes_hidden_functions(hot: CommandLine) -> None:
     told = hotspots(hot, "--limit", "1")
     assert [line.split() for line in told.lines] == [
         ["complexity", "commits/yr", "dependents", "function", "location"],
@@ -73,7 +73,7 @@ def test_for_people_it_is_a_table_and_what_is_left_out_is_noted(hot: CommandLine
     )
 
 
-def test_the_last_function_of_a_file_with_loop_macros_is_listed(codebatch: CommandLine) -> None:
+def test_last_function_of_a_file_with_loop_macros_is_listed(codebatch: CommandLine) -> None:
     loop = "    EACH(i, x) {\n" + "".join(f"        if (i == {each}) x++;\n" for each in range(12)) + "    }\n"
     for path, end in (("own.c", "}\n\n"), ("open.c", ""), ("more.c", "}\nint g(int x) {\n  return x;\n}\n")):
         start = "int f(int x) {\n" if path != "more.c" else "int f(int x) {\n  if (x) {\n"
@@ -83,13 +83,13 @@ def test_the_last_function_of_a_file_with_loop_macros_is_listed(codebatch: Comma
     assert [(each["symbol"], each["path"]) for each in answer["rows"]] == [("f", "own.c")]
 
 
-def test_with_all_nothing_is_left_out(hot: CommandLine) -> None:
+def test_hotspots_with_all_hides_nothing(hot: CommandLine) -> None:
     answer = hotspots(hot, "--all", "--by", "cognitive", "--json").json
     assert [each["symbol"] for each in answer["rows"]][:3] == ["in_test", "f", "vendored"]
     assert answer["excluded"] == {}
 
 
-def test_what_is_left_out_is_told_as_far_as_it_is_before_the_last(hot: CommandLine) -> None:
+def test_hotspots_counts_hidden_functions_up_to_the_last_row(hot: CommandLine) -> None:
     assert hotspots(hot, "--by", "cognitive", "--limit", "1", "--path", "*.py", "--json").json["excluded"] == {
         "test": 1,
         "foreign": 1,
@@ -107,20 +107,20 @@ def test_what_is_left_out_is_told_as_far_as_it_is_before_the_last(hot: CommandLi
         (("--path", "us", "--min", "1"), ["used", "small"]),
     ],
 )
-def test_functions_are_chosen(hot: CommandLine, arguments: tuple[str, ...], expected: list[str]) -> None:
+def test_hotspots_options_select_functions(hot: CommandLine, arguments: tuple[str, ...], expected: list[str]) -> None:
     assert [each["symbol"] for each in hotspots(hot, *arguments, "--json").json["rows"]] == expected
 
 
 @pytest.mark.parametrize(
     ("by", "first"), [("churn", "rarely.py"), ("dependents", "used.py"), ("code", "used.py"), ("cognitive", "part.c")]
 )
-def test_files_have_all_their_numbers(hot: CommandLine, by: str, first: str) -> None:
+def test_hotspots_of_files_have_all_metrics(hot: CommandLine, by: str, first: str) -> None:
     (row, *_) = hotspots(hot, "--files", "--by", by, "--json").json["rows"]
     assert row["path"] == first
     assert {"cognitive", "complexity", "code", "duplicated_lines", "commits_per_year", "dependents"} <= row.keys()
 
 
-def test_there_are_other_forms(hot: CommandLine) -> None:
+def test_hotspots_writes_csv_and_json(hot: CommandLine) -> None:
     rows = list(csv.DictReader(io.StringIO(hotspots(hot, "-o", "csv", "--limit", "2").text)))
     assert [(row["path"], row["symbol"], row["commits_per_year"]) for row in rows] == [
         ("often.py", "often", "5"),
@@ -129,7 +129,7 @@ def test_there_are_other_forms(hot: CommandLine) -> None:
     assert hotspots(hot, "-o", "json").json == hotspots(hot, "--json").json
 
 
-def test_what_is_known_of_a_history_is_asked_anew_with_a_new_commit(hot: CommandLine, tmp_path: Path) -> None:
+def test_history_is_read_again_after_a_new_commit(hot: CommandLine, tmp_path: Path) -> None:
     shutil.copytree(hot.directory / "tree", tmp_path / "it/tree")
     codebatch = CommandLine(tmp_path / "it")
     tree = codebatch.directory / "tree"
@@ -159,7 +159,7 @@ def test_what_is_known_of_a_history_is_asked_anew_with_a_new_commit(hot: Command
     assert "the directory is not in a git repository" in hotspots(codebatch, "--by", "churn", status=2).notes
 
 
-def test_a_batch_without_numbers_says_what_to_run(codebatch: CommandLine) -> None:
+def test_hotspots_without_metrics_names_the_pipeline_to_run(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", TREE["often.py"])
     codebatch("run", ".", "--pipeline", "parse", "-q")
     assert "to include this task, run: codebatch run --pipeline full PATH" in codebatch("hotspots", status=2).notes
@@ -183,7 +183,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     return codebatch
 
 
-def test_the_first_hotspots_are_the_same_however_few_files_are_read(many: CommandLine) -> None:
+def test_limited_hotspots_are_a_prefix_of_all_hotspots(many: CommandLine) -> None:
     """What is kept of files says which of them are to be read; without a limit that matters all are."""
     metrics = many("query", "metrics", "--metric", "cognitive", "--store", "store", "--json").records
     functions = [each for each in metrics if "symbol" in each and not each["path"].startswith("tests/")]

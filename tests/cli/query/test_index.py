@@ -29,33 +29,33 @@ def store(ran: Ran, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def copied(ran: Ran, store: Path) -> CommandLine:
+def copied_command_line(ran: Ran, store: Path) -> CommandLine:
     """The command line in the project, with a store of its own."""
     return CommandLine(ran.project, {"CODEBATCH_STORE": str(store)})
 
 
-def test_answers_have_the_same_bytes_and_are_told_of_damage(copied: CommandLine, store: Path) -> None:
+def test_index_changes_no_answer_and_its_damage_is_reported(copied_command_line: CommandLine, store: Path) -> None:
     """Reading changes nothing, so a store that cannot be written is asked as well."""
-    before = [copied(*question).stdout for question in QUESTIONS]
+    before = [copied_command_line(*question).stdout for question in QUESTIONS]
     assert before[0].count(b'"kind"') > 0
-    answer = msgspec.json.decode(copied("index-build", "--json").stdout, type=IndexAnswer)
+    answer = msgspec.json.decode(copied_command_line("index-build", "--json").stdout, type=IndexAnswer)
     assert answer.terms > 5
-    assert "matches its records" in copied("index", "build", "--verify").text
-    assert f"an older index covers all {answer.shard_files} shard files\n" in copied("index-build").text
+    assert "matches its records" in copied_command_line("index", "build", "--verify").text
+    assert f"an older index covers all {answer.shard_files} shard files\n" in copied_command_line("index-build").text
     files = {path: path.stat().st_mtime_ns for path in store.rglob("*")}
-    assert [copied(*question).stdout for question in QUESTIONS] == before
+    assert [copied_command_line(*question).stdout for question in QUESTIONS] == before
     assert {path: path.stat().st_mtime_ns for path in store.rglob("*")} == files
     (database,) = store.glob("indexes/*/*/base-000000.lmdb.zst")
     database.write_bytes(database.read_bytes()[:-1])
     for question, answered in zip(QUESTIONS, before, strict=True):
-        ended = copied(*question)
+        ended = copied_command_line(*question)
         assert ended.stdout == answered
         assert "reading all results, because the index cannot be used" in ended.notes
-    error = copied("index-build", "--verify", "--json", status=4).error
+    error = copied_command_line("index-build", "--verify", "--json", status=4).error
     assert (error["code"], "--rebuild" in error["hint"]) == ("store_corrupt", True)
-    assert "matches its records" in copied("index-build", "--rebuild", "--verify").text
+    assert "matches its records" in copied_command_line("index-build", "--rebuild", "--verify").text
 
 
-def test_a_user_who_errs_is_told(copied: CommandLine) -> None:
-    assert "build it with: codebatch index build" in copied("index-build", "--verify", status=2).notes
-    assert "no batch" in copied("index-build", "--batch", "batch-nope", status=2).notes
+def test_index_build_rejects_a_missing_index_and_an_unknown_batch(copied_command_line: CommandLine) -> None:
+    assert "build it with: codebatch index build" in copied_command_line("index-build", "--verify", status=2).notes
+    assert "no batch" in copied_command_line("index-build", "--batch", "batch-nope", status=2).notes

@@ -29,7 +29,7 @@ def inspect(codebatch: CommandLine, place: str, *arguments: str, status: int = 0
     return codebatch("inspect", place, *arguments, status=status)
 
 
-def test_a_line_is_told_with_those_around_it_and_all_that_encloses_it(lined: CommandLine) -> None:
+def test_inspect_shows_a_line_with_its_context_and_enclosing_symbols(lined: CommandLine) -> None:
     assert inspect(lined, "a.py:6").lines == [
         "       3",
         "       4  class A:",
@@ -51,7 +51,7 @@ def test_a_line_is_told_with_those_around_it_and_all_that_encloses_it(lined: Com
     assert inspect(lined, "a.py:6", "--kinds", "diagnostic").lines[7:] == inspect(lined, "a.py:6").lines[9:10]
 
 
-def test_in_json_it_is_the_same(lined: CommandLine) -> None:
+def test_inspect_returns_the_line_and_records_as_json(lined: CommandLine) -> None:
     answer = inspect(lined, "a.py:5", "--json").json
     assert (answer["path"], answer["line"], answer["complete"]) == ("a.py", 5, True)
     assert answer["source"][3] == {"line": 5, "text": "\tdef f(self):", "is_cut": False}
@@ -59,12 +59,12 @@ def test_in_json_it_is_the_same(lined: CommandLine) -> None:
     assert [each.get("qualified") for each in answer["records"]][:2] == ["A", "A.f"]
 
 
-def test_a_name_that_ends_as_a_line_does_is_a_file(lined: CommandLine) -> None:
+def test_inspect_prefers_a_file_whose_name_ends_like_a_line_number(lined: CommandLine) -> None:
     assert inspect(lined, "b.py:2", "--json").records[0]["path"] == "b.py:2"
     assert inspect(lined, "b.py:2:1").lines == [">      1  x = 1"]
 
 
-def test_lines_are_those_of_its_encoding_and_steer_no_terminal(lined: CommandLine) -> None:
+def test_inspect_decodes_lines_and_escapes_control_characters(lined: CommandLine) -> None:
     assert [each["text"] for each in inspect(lined, "wide.py:1", "--json").json["source"]] == ["x = 'ü'\r", "y = 2"]
     assert inspect(lined, "wide.py:2").lines[1] == ">      2  y = 2"
     told = inspect(lined, "strange.txt:1")
@@ -81,23 +81,23 @@ def test_lines_are_those_of_its_encoding_and_steer_no_terminal(lined: CommandLin
         ("wide.py:3", "has 2 lines"),
     ],
 )
-def test_a_line_that_there_is_not_is_refused(lined: CommandLine, place: str, hint: str) -> None:
+def test_inspect_rejects_a_line_out_of_range(lined: CommandLine, place: str, hint: str) -> None:
     assert hint in inspect(lined, place, "--json", status=2).error["hint"]
 
 
-def test_what_has_no_lines_or_nothing_to_say_is_noted(lined: CommandLine) -> None:
+def test_inspect_notes_binary_files_and_lines_without_records(lined: CommandLine) -> None:
     ended = inspect(lined, "logo.bin:1")
     assert (ended.text, ended.notes.splitlines()[0]) == ("", "logo.bin is a binary file without lines")
     assert inspect(lined, "a.py:8").notes == "no records at line 8 of file a.py\n"
     assert inspect(lined, "nowhere.py:8", "--json", status=2).error["message"].endswith("no file 'nowhere.py'")
 
 
-def test_of_a_file_that_there_is_not_the_one_whose_path_ends_so_is_told(ran: Ran) -> None:
+def test_inspect_suggests_the_path_with_the_same_end(ran: Ran) -> None:
     ended = ran.codebatch("inspect", "main.py:6", "--store", "store", status=2)
     assert "hint: did you mean 'src/main.py'? see: codebatch files" in ended.notes
 
 
-def test_where_the_content_is_gone_the_answer_is_not_whole(ran: Ran, codebatch: CommandLine) -> None:
+def test_inspect_is_incomplete_if_the_content_is_missing(ran: Ran, codebatch: CommandLine) -> None:
     store = codebatch.directory / "store"
     shutil.copytree(ran.store, store, symlinks=True)
     shutil.rmtree(store / "objects")
@@ -108,7 +108,7 @@ def test_where_the_content_is_gone_the_answer_is_not_whole(ran: Ran, codebatch: 
     assert "source of src/main.py not shown" in answer.notes
 
 
-def test_a_path_is_taken_as_it_is_printed(codebatch: CommandLine) -> None:
+def test_commands_accept_paths_as_printed(codebatch: CommandLine) -> None:
     tree = codebatch.directory / "tree"
     tree.mkdir()
     for name in (b"caf\xe9.py", b"a\tb\x1b.py"):

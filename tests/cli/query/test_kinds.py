@@ -107,13 +107,13 @@ def error_of(both: Both, name: str, batch: str, capsys: pytest.CaptureFixture[st
     return error
 
 
-def test_the_table_has_every_command_once() -> None:
+def test_kinds_table_has_every_command_once() -> None:
     told = [name for names, _, _ in rows() for name in names]
     assert sorted(told) == sorted(commands_alone())
 
 
 @pytest.mark.parametrize("name", commands_that_take("analyses"))
-def test_a_command_for_analyses_refuses_a_batch_of_commands(
+def test_analysis_command_rejects_a_work_batch(
     both: Both, ran: Ran, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ran.project)
@@ -125,19 +125,19 @@ def test_a_command_for_analyses_refuses_a_batch_of_commands(
 
 
 @pytest.mark.parametrize("name", commands_that_take("work batches"))
-def test_a_command_for_batches_of_commands_refuses_an_analysis(
-    both: Both, name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_work_command_rejects_an_analysis(both: Both, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert error_of(both, name, both.analysis, capsys)["code"] == "wrong_kind"
 
 
 @pytest.mark.parametrize("words", ["snapshot show", "files --snapshot", "batch init --snapshot"])
-def test_a_work_list_is_no_tree(both: Both, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_task_list_snapshot_is_rejected_as_a_source_tree(
+    both: Both, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     status = run_to_exit_status(cli, [*words.split(), both.work_list, "--store", str(both.store), "--json"])
     assert (status, json.loads(capsys.readouterr().err)["error"]["code"]) == (2, "wrong_kind")
 
 
-def test_latest_is_of_the_kind_that_is_meant(both: Both, ran: Ran) -> None:
+def test_latest_resolves_to_the_kind_that_the_command_accepts(both: Both, ran: Ran) -> None:
     line = CommandLine(ran.project, {"CODEBATCH_STORE": str(both.store)})
     assert line("status", "--json").json["batch_id"] == both.work
     assert line("status", "--batch", "latest", "--json").json["batch_id"] == both.work
@@ -159,7 +159,7 @@ def test_latest_is_of_the_kind_that_is_meant(both: Both, ran: Ran) -> None:
     assert [row["batch_id"] for row in line("batch", "list", "--active", "--json").json] == [both.work]
 
 
-def test_what_looks_for_a_batch_by_itself_finds_analyses(both: Both, ran: Ran) -> None:
+def test_batch_lookup_returns_analyses_by_default(both: Both, ran: Ran) -> None:
     store = open_store(RealFiles(), both.store)
     assert [batch.id for batch in iter_batches(store)] == [both.analysis]
     assert [batch.id for batch in iter_batches(store, kind="work")] == [both.work]
@@ -169,7 +169,7 @@ def test_what_looks_for_a_batch_by_itself_finds_analyses(both: Both, ran: Ran) -
             opened.batch(both.work)
 
 
-def test_a_tree_is_run_in_a_store_whose_latest_batch_is_of_commands_there(both: Both, tmp_path: Path) -> None:
+def test_run_ignores_a_newer_work_batch_of_the_same_root(both: Both, tmp_path: Path) -> None:
     """The tree is that of the project, and so is the root of the commands: nothing of theirs is taken over."""
     line = CommandLine(tmp_path)
     write(tmp_path / "project" / "a.py", "import os\n")
@@ -190,7 +190,7 @@ def test_a_tree_is_run_in_a_store_whose_latest_batch_is_of_commands_there(both: 
     assert made.id in {row["batch_id"] for row in line("batch", "list", "--json").json}
 
 
-def test_a_store_of_commands_alone_has_no_analysis(both: Both, tmp_path: Path) -> None:
+def test_analysis_commands_fail_in_a_store_with_only_work_batches(both: Both, tmp_path: Path) -> None:
     opened = tmp_path / "store"
     line = CommandLine(tmp_path, {"CODEBATCH_STORE": str(opened)})
     line("init", opened)

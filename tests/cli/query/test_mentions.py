@@ -51,7 +51,7 @@ def analysed(codebatch: CommandLine) -> None:
     codebatch("run", ".", "--quiet")
 
 
-def test_uses_that_need_no_import_are_counted_and_make_the_answer_incomplete(codebatch: CommandLine) -> None:
+def test_mentions_without_imports_make_impact_incomplete(codebatch: CommandLine) -> None:
     for path, language, files, name in (
         ("j/p/Price.java", "Java", "1 other file mentions", "Price"),
         ("cs/Price.cs", "C#", "2 other files mention", "Price"),
@@ -80,7 +80,7 @@ def test_uses_that_need_no_import_are_counted_and_make_the_answer_incomplete(cod
     assert codebatch("impact", "py/price.py", "--json").json["mentions"] is None
 
 
-def test_number_of_users_is_the_least_if_others_need_no_import(codebatch: CommandLine) -> None:
+def test_dependents_count_is_a_lower_bound_if_uses_need_no_import(codebatch: CommandLine) -> None:
     """A class of Java that one file imports has one user at least; of C# none is known, and of Python all are."""
     branches = " ".join(f"if (n == {each}) n++;" for each in range(16))
     shop = "package shop;\npublic class Price { public static int of(int n) { %s return n; } }\n"
@@ -115,7 +115,5 @@ def test_number_of_users_is_the_least_if_others_need_no_import(codebatch: Comman
         "rs/src/cart.rs",
     ],
 )
-def test_answer_is_whole_where_nothing_mentions_a_file_or_uses_need_an_import(
-    codebatch: CommandLine, path: str
-) -> None:
+def test_impact_is_complete_if_every_use_needs_an_import(codebatch: CommandLine, path: str) -> None:
     assert "incomplete" not in codebatch("impact", path).notes

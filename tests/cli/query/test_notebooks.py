@@ -37,7 +37,7 @@ def _run(codebatch: CommandLine, indent: int | None) -> None:
     codebatch("run", "tree", "-q")
 
 
-def test_a_finding_is_shown_with_its_cell_and_its_line_of_code(codebatch: CommandLine) -> None:
+def test_finding_in_a_notebook_shows_its_cell_and_code_line(codebatch: CommandLine) -> None:
     _run(codebatch, indent=1)
     lines = codebatch("findings").lines
     assert lines[0] == "error F821  1 in 1 file: Undefined name `sugar`"
@@ -51,7 +51,7 @@ def test_a_finding_is_shown_with_its_cell_and_its_line_of_code(codebatch: Comman
     assert shown.split(maxsplit=2) == [">", "18", 'print(price("a"), sugar)']
 
 
-def test_the_line_of_code_is_found_in_a_notebook_of_one_line(codebatch: CommandLine) -> None:
+def test_finding_in_a_one_line_notebook_shows_its_code_line(codebatch: CommandLine) -> None:
     _run(codebatch, indent=None)
     assert codebatch("findings").lines[1:3] == [
         "  a.ipynb:3:19 (cell 2, line 3)",
@@ -59,7 +59,7 @@ def test_the_line_of_code_is_found_in_a_notebook_of_one_line(codebatch: CommandL
     ]
 
 
-def test_a_pattern_is_found_in_code_that_the_file_has_escaped(codebatch: CommandLine) -> None:
+def test_find_matches_code_that_is_escaped_in_the_notebook(codebatch: CommandLine) -> None:
     _run(codebatch, indent=1)
     assert (
         codebatch("find", "--pattern", 'print(price("a"), $X)', "--language", "python")
@@ -68,7 +68,7 @@ def test_a_pattern_is_found_in_code_that_the_file_has_escaped(codebatch: Command
     )
 
 
-def test_edges_and_copied_blocks_have_their_cells(codebatch: CommandLine) -> None:
+def test_edges_and_duplicates_in_notebooks_have_cells(codebatch: CommandLine) -> None:
     rows = [f"total_{n} = total_{n - 1} + value_{n}\n" for n in range(1, 13)]
     total = ["def total(total_0):\n", *(f"    {row}" for row in rows), "    g()\n"]
     text = _written(["import sys\n"], total)
@@ -112,14 +112,14 @@ def _marked_lines(codebatch: CommandLine) -> list[tuple[str, int, int]]:
 
 
 @pytest.mark.parametrize("indent", [1, None])
-def test_exports_mark_the_line_of_the_file_or_the_first_line(codebatch: CommandLine, indent: int | None) -> None:
+def test_exports_mark_the_notebook_line_or_line_1(codebatch: CommandLine, indent: int | None) -> None:
     _run(codebatch, indent=indent)
     line = 18 if indent else 1
     assert _marked_lines(codebatch) == [("Undefined name `sugar` (cell 2, line 3)", line, line)] * len(_FORMS)
 
 
 @pytest.mark.parametrize("source", ['"x = 1\\nprint(sugar)"', '[\n"x = 1\\nprint(", "sugar)"\n]'])
-def test_a_line_of_code_within_a_longer_string_is_marked_at_the_first_line(codebatch: CommandLine, source: str) -> None:
+def test_exports_mark_line_1_for_code_inside_a_multiline_string(codebatch: CommandLine, source: str) -> None:
     text = f'{{"cells": [\n{{"cell_type": "code",\n"source": {source}}}],\n"nbformat": 4}}\n'
     write(codebatch.directory / "tree" / "a.ipynb", text)
     codebatch("run", "tree", "-q")

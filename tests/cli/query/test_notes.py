@@ -36,7 +36,7 @@ def task(project):
 """
 
 
-def test_notes_are_heeded_whoever_found_something(codebatch: CommandLine) -> None:
+def test_suppression_comments_apply_to_findings_of_every_tool(codebatch: CommandLine) -> None:
     """Each is found by another: ruff's parser, a grammar, ruff's rules, ours, a query, own tasks of both scopes."""
     write(codebatch.directory / "codebatch.toml", SETTINGS)
     write(codebatch.directory / "tools" / "words.py", WORDS)

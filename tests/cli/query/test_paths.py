@@ -64,7 +64,7 @@ def paths_in(rows: object) -> Iterator[str]:
             yield from paths_in(each)
 
 
-def test_the_commands_that_list_what_is_in_files_take_paths() -> None:
+def test_commands_that_list_file_contents_accept_paths() -> None:
     assert COMMANDS == [
         "duplicates",
         "find",
@@ -85,7 +85,7 @@ def test_the_commands_that_list_what_is_in_files_take_paths() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_path_is_seen_from_the_current_directory_and_restricts_the_answer(tree: CommandLine, command: str) -> None:
+def test_path_is_relative_to_the_current_directory_and_limits_the_answer(tree: CommandLine, command: str) -> None:
     every, one, deep = (
         asked(tree, command, *paths, directory="app") for paths in ((), ("one.py",), ("deep", "../lib/two.py"))
     )
@@ -108,7 +108,7 @@ def test_a_path_is_seen_from_the_current_directory_and_restricts_the_answer(tree
     assert set(sources) == {"app/deep/one.py", "app/deep/two.py", "lib/two.py"}
 
 
-def test_directories_are_named_as_people_name_them(tree: CommandLine) -> None:
+def test_paths_accept_dots_trailing_slashes_and_patterns(tree: CommandLine) -> None:
     def files(*paths: str, directory: str = "app") -> set[str]:
         return {row["path"] for row in asked(tree, "query files", *paths, directory=directory)}
 
@@ -121,7 +121,7 @@ def test_directories_are_named_as_people_name_them(tree: CommandLine) -> None:
     assert files("*two.py") == {f"{each}/two.py" for each in ("app", "app/deep", "lib", "other [1]")}
 
 
-def test_a_path_without_a_file_is_an_error_and_not_an_empty_answer(tree: CommandLine) -> None:
+def test_path_without_files_is_an_error(tree: CommandLine) -> None:
     for words in (("findings", "nothing"), ("findings", "lib", "nothing"), ("query", "symbols", "nothing")):
         notes = tree(*words, "--store", "store", status=2).notes
         assert "the batch has no file in 'nothing'" in notes
@@ -133,7 +133,7 @@ def test_a_path_without_a_file_is_an_error_and_not_an_empty_answer(tree: Command
     assert "no file in '.'" in elsewhere
 
 
-def test_the_same_restriction_can_be_an_option(tree: CommandLine) -> None:
+def test_path_option_restricts_like_the_argument(tree: CommandLine) -> None:
     told = [
         json.dumps(asked(tree, "findings", *words)) for words in (("lib",), ("--path", "/lib"), ("--path", "/lib/"))
     ]

@@ -18,7 +18,7 @@ def query(ran: Ran, *arguments: str, status: int = 0) -> Ended:
     return ran.codebatch("query", *arguments, "--store", "store", status=status)
 
 
-def test_every_form_tells_the_same_records(ran: Ran) -> None:
+def test_every_format_has_the_same_records(ran: Ran) -> None:
     records = query(ran, "outputs", "--json").records
     assert query(ran, "outputs", "-o", "json").records == records
     assert [json.loads(line) for line in query(ran, "outputs", "-o", "jsonl").lines] == records
@@ -33,13 +33,13 @@ def test_every_form_tells_the_same_records(ran: Ran) -> None:
 
 
 @pytest.mark.parametrize("form", ["", "--json", "-o json", "-o jsonl", "-o csv", "-o md", "-o plain --color always"])
-def test_what_finds_nothing_says_of_how_much(ran: Ran, form: str) -> None:
+def test_empty_answer_notes_the_number_of_searched_records(ran: Ran, form: str) -> None:
     ended = query(ran, "symbols", "--name", "nope", *form.split())
     assert ended.notes == "no matching symbols (searched 11 in 9 files)\n"
     assert ended.text in ("", query(ran, "symbols", "--name", "nope", *form.split(), "-q").text)
 
 
-def test_what_finds_nothing_says_why_where_that_is_known(ran: Ran) -> None:
+def test_empty_answer_notes_its_cause(ran: Ran) -> None:
     assert query(ran, "failures").notes == "no failures in 9 files\n"
     assert (
         query(ran, "files", "--offset", "99").notes == "no matching files after the first 99 (searched 9 in 9 files)\n"
@@ -53,7 +53,7 @@ def test_what_finds_nothing_says_why_where_that_is_known(ran: Ran) -> None:
     assert query(ran, "symbols", "--name", "nope", "--count").notes == ""
 
 
-def test_severities_and_names_are_in_color_where_that_is_wanted(ran: Ran) -> None:
+def test_query_colors_severities_and_names_on_request(ran: Ran) -> None:
     plain = query(ran, "outputs").text
     painted = query(ran, "outputs", "--color", "always").text
     assert "\x1b[31merror\x1b[0m" in painted
@@ -72,7 +72,7 @@ def test_severities_and_names_are_in_color_where_that_is_wanted(ran: Ran) -> Non
     assert ask("--color", "always", NO_COLOR="1") == painted
 
 
-def test_a_name_cannot_paint_a_terminal_either(codebatch: CommandLine) -> None:
+def test_query_escapes_control_characters_in_names(codebatch: CommandLine) -> None:
     write(codebatch.directory / "project" / "\x1b[31m.py", "def f(:\n")
     codebatch("run", "project", "-q")
     for line in codebatch("query", "diagnostics", "--color", "always").lines:
@@ -83,7 +83,7 @@ def test_a_name_cannot_paint_a_terminal_either(codebatch: CommandLine) -> None:
     assert found == "\x1b[31m.py", "as it is, for a program"
 
 
-def test_fields_are_all_that_is_told_of_each_record(ran: Ran) -> None:
+def test_fields_option_selects_the_members_of_records(ran: Ran) -> None:
     asked = ("symbols", "--name", "latin", "--fields", "path,line,lang,visibility")
     assert query(ran, *asked, "--json").records == [
         {"path_b64": "Y2Fm6S5weQ==", "line": 4, "lang": "python", "visibility": "public"}
@@ -95,7 +95,7 @@ def test_fields_are_all_that_is_told_of_each_record(ran: Ran) -> None:
     assert (error["message"], error["hint"]) == ("unknown field 'taget'", "did you mean 'target'?")
 
 
-def test_a_sorted_answer_goes_on_where_it_was_cut(ran: Ran) -> None:
+def test_offset_continues_a_sorted_answer_after_its_limit(ran: Ran) -> None:
     asked = ("metrics", "--sort", "-value", "--json")
     every = query(ran, *asked).records
     values = [record["value"] for record in every]
@@ -106,7 +106,7 @@ def test_a_sorted_answer_goes_on_where_it_was_cut(ran: Ran) -> None:
 @pytest.mark.parametrize(
     "narrowed", [(), ("--path", "src/"), ("--kind", "diagnostic"), ("--where", "line > 1")], ids=" ".join
 )
-def test_counts_are_those_of_the_records(ran: Ran, narrowed: tuple[str, ...]) -> None:
+def test_counts_match_the_records(ran: Ran, narrowed: tuple[str, ...]) -> None:
     records = query(ran, "outputs", *narrowed, "--json").records
     assert query(ran, "outputs", *narrowed, "--count", "--json").records == {"count": len(records)}
     assert query(ran, "outputs", *narrowed, "--count").lines == [str(len(records))]
@@ -119,7 +119,7 @@ def test_counts_are_those_of_the_records(ran: Ran, narrowed: tuple[str, ...]) ->
     assert codes.notes == (f"not counted: {absent:,} records without the field code\n" if absent else "")
 
 
-def test_groups_come_most_first_in_every_form(ran: Ran) -> None:
+def test_groups_are_sorted_by_count_in_every_format(ran: Ran) -> None:
     whole = query(ran, "stats", "--json").records
     first, second = list(whole.items())[:2]
     assert first[1] >= second[1]
@@ -147,5 +147,5 @@ def test_groups_come_most_first_in_every_form(ran: Ran) -> None:
         "symbols -o xml",
     ],
 )
-def test_options_that_mean_nothing_are_refused(ran: Ran, wrong: str) -> None:
+def test_query_rejects_options_without_effect(ran: Ran, wrong: str) -> None:
     assert query(ran, *wrong.split(), status=2).notes.startswith("error: ")

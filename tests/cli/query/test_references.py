@@ -7,7 +7,7 @@ import shutil
 from tests.cli.process import CommandLine, write
 
 
-def test_references_are_told_with_their_roles_from_the_snapshot(codebatch: CommandLine) -> None:
+def test_references_have_roles_and_come_from_the_snapshot(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "def go(): pass\n")
     write(codebatch.directory / "b.py", "from a import go\nclass C:\n    def m(self): go()\n")
     write(codebatch.directory / "\udcff.py", "go()\n")
@@ -34,7 +34,7 @@ def test_references_are_told_with_their_roles_from_the_snapshot(codebatch: Comma
     assert codebatch("references", "a b", "--json", status=2).error["code"] == "invalid_input"
 
 
-def test_calls_that_an_index_names_are_told_as_without_it(codebatch: CommandLine) -> None:
+def test_references_are_the_same_with_and_without_an_index(codebatch: CommandLine) -> None:
     write(codebatch.directory / "tree" / "a.c", "int f(void) { return go(1); }\n")
     write(codebatch.directory / "tree" / "b.c", "int go(int x) { return x; }\nint h(void) { return go(2); /* go */ }\n")
     write(codebatch.directory / "tree" / "c.c", "int f(void) { return go(1) + sizeof(go); }\n")

@@ -27,7 +27,7 @@ def _data(page: bytes) -> dict[str, object]:
     return data
 
 
-def test_a_page_is_written_in_one_step_and_the_same_each_time(ran: Ran, tmp_path: Path) -> None:
+def test_report_is_written_atomically_and_is_deterministic(ran: Ran, tmp_path: Path) -> None:
     link = tmp_path / "link.html"
     target = write(tmp_path / "report.html", "before")
     link.symlink_to(target)
@@ -41,7 +41,7 @@ def test_a_page_is_written_in_one_step_and_the_same_each_time(ran: Ran, tmp_path
     assert os.fsencode(ran.project.parent) not in page
 
 
-def test_what_is_found_is_in_it(ran: Ran) -> None:
+def test_report_contains_the_findings_of_the_batch(ran: Ran) -> None:
     data = _data(ran.codebatch("report", "--store", ran.store, "-o", "-").stdout)
     assert (data["title"], data["batch_id"], data["incomplete"]) == ("project", ran.batch_id, "")
     numbers, tree, rules = data["numbers"], data["tree"], data["rules"]
@@ -54,7 +54,7 @@ def test_what_is_found_is_in_it(ran: Ran) -> None:
     assert example == {"path": "caf\\xe9.py", "line": 1, "text": ["import sys"]}
 
 
-def test_a_page_that_cannot_be_written_is_said(ran: Ran, tmp_path: Path) -> None:
+def test_report_rejects_invalid_targets(ran: Ran, tmp_path: Path) -> None:
     def refused(*words: str | Path) -> str:
         return ran.codebatch("report", "--store", ran.store, *words, status=2).notes
 
@@ -71,7 +71,7 @@ def test_a_page_that_cannot_be_written_is_said(ran: Ran, tmp_path: Path) -> None
     assert "--json cannot be used with -o -" in refused("-o", "-", "--json")
 
 
-def test_without_a_name_the_page_goes_into_the_current_directory(ran: Ran, tmp_path: Path) -> None:
+def test_report_is_written_to_the_current_directory_by_default(ran: Ran, tmp_path: Path) -> None:
     """A report is replaced, and no other file."""
     page = tmp_path / "codebatch-report.html"
     report = ("report", "--store", ran.store, "--batch", ran.batch_id)
@@ -89,7 +89,7 @@ def test_without_a_name_the_page_goes_into_the_current_directory(ran: Ran, tmp_p
     assert b"codebatch report" in page.read_bytes()
 
 
-def test_a_report_in_the_tree_makes_no_batch_stale(codebatch: CommandLine) -> None:
+def test_report_file_in_the_tree_makes_no_batch_stale(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "x = 1\n")
     codebatch("run", ".")
     codebatch("report")
@@ -101,7 +101,7 @@ def test_a_report_in_the_tree_makes_no_batch_stale(codebatch: CommandLine) -> No
     assert elsewhere["files"] == 1
 
 
-def test_the_null_device_takes_a_page_and_stays_a_device(ran: Ran, tmp_path: Path) -> None:
+def test_null_device_is_written_to_and_not_replaced(ran: Ran, tmp_path: Path) -> None:
     null = make_device(tmp_path / "null", os.devnull)
     link = tmp_path / "link"
     link.symlink_to(null)
@@ -118,14 +118,14 @@ def test_the_null_device_takes_a_page_and_stays_a_device(ran: Ran, tmp_path: Pat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "null"]
 
 
-def test_any_other_device_is_refused(ran: Ran, tmp_path: Path) -> None:
+def test_devices_other_than_null_are_rejected(ran: Ran, tmp_path: Path) -> None:
     zero = make_device(tmp_path / "zero", "/dev/zero")
     for words in (("report",), ("trace",), ("export", "sarif")):
         assert "is not a regular file" in ran.codebatch(*words, "--store", ran.store, "-o", zero, status=2).notes
     assert stat.S_ISCHR(zero.stat().st_mode)
 
 
-def test_of_a_batch_that_lacks_something_that_stands_on_top(ran: Ran, tmp_path: Path) -> None:
+def test_report_of_a_batch_with_missing_objects_is_marked_incomplete(ran: Ran, tmp_path: Path) -> None:
     store = tmp_path / "store"
     shutil.copytree(ran.store, store, symlinks=True)
     shutil.rmtree(store / layout.OBJECTS)
@@ -135,7 +135,7 @@ def test_of_a_batch_that_lacks_something_that_stands_on_top(ran: Ran, tmp_path: 
     assert "could not be read" in str(_data(ended.stdout)["incomplete"])
 
 
-def test_of_a_part_of_a_project_and_of_less_than_all_tasks(codebatch: CommandLine) -> None:
+def test_report_shows_path_restriction_and_missing_tasks(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a" / "x.py", "import b.y\n")
     write(codebatch.directory / "b" / "y.py", "")
     codebatch.shell("git init -q")
@@ -147,7 +147,7 @@ def test_of_a_part_of_a_project_and_of_less_than_all_tasks(codebatch: CommandLin
     assert data["changes_told"]
 
 
-def test_what_became_of_an_older_batch_stands_in_it(codebatch: CommandLine) -> None:
+def test_report_of_two_batches_shows_the_changes(codebatch: CommandLine) -> None:
     steep = "def f(a):\n    if a:\n        for b in a:\n            pass\n"
     write(codebatch.directory / "a.py", "import os\n" + steep)
     write(codebatch.directory / "b.py", "import sys\n")
@@ -170,14 +170,14 @@ def test_what_became_of_an_older_batch_stands_in_it(codebatch: CommandLine) -> N
     assert "give two batches" in codebatch("report", "a", "b", "--batch", "latest", "-o", "-", status=2).notes
 
 
-def test_of_nothing(codebatch: CommandLine) -> None:
+def test_report_of_an_empty_tree_has_no_entries(codebatch: CommandLine) -> None:
     write(codebatch.directory / "tree" / "empty.txt", "")
     codebatch("run", "tree")
     data = _data(codebatch("report", "-o", "-").stdout)
     assert (data["functions"], data["copies"], data["matrix"], data["rules"]) == ([], [], None, [])
 
 
-def test_a_page_that_would_be_too_long_is_made_of_less(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_report_above_the_size_limit_omits_details(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     with codebatch_api.open(ran.store, project=ran.project) as store:
         batch = store.batch()
         whole = codebatch_api.make_report(batch).found

@@ -27,7 +27,7 @@ def ask(ran: Ran, statement: str, *arguments: str, status: int = 0) -> Ended:
 
 
 @pytest.mark.parametrize("kind", ["file", "diagnostic", "metric", "symbol", "edge", "failure", "duplicate"])
-def test_the_view_of_a_kind_has_the_records_that_query_finds(ran: Ran, kind: str) -> None:
+def test_view_of_a_kind_has_the_records_that_query_returns(ran: Ran, kind: str) -> None:
     fields = [row["column_name"] for row in ask(ran, f"describe {kind}", "--json").json["rows"]]
     asked = ("query", "outputs", "--kind", kind, "--fields", ",".join(fields), "-o", "csv", "--store", "store")
     found = [list(row) for row in csv.reader(io.StringIO(ran.codebatch(*asked).text))]
@@ -35,7 +35,7 @@ def test_the_view_of_a_kind_has_the_records_that_query_finds(ran: Ran, kind: str
     assert (told[0], sorted(told[1:])) == (found[0], sorted(found[1:]))
 
 
-def test_every_form_tells_the_same_rows(ran: Ran) -> None:
+def test_every_format_has_the_same_rows(ran: Ran) -> None:
     statement = (
         "select path, count(*) as n, [1, 2] as l, {'a': n} as s, 1.5 as d from symbol group by path order by path"
     )
@@ -56,7 +56,7 @@ def test_every_form_tells_the_same_rows(ran: Ran) -> None:
     assert ask(ran, statement, "-o", "csv", "--json", status=2).error["message"].startswith("-o csv cannot")
 
 
-def test_values_that_json_lacks_are_texts_or_null_and_names_are_given_once(ran: Ran) -> None:
+def test_values_without_json_type_become_text_or_null(ran: Ran) -> None:
     (row,) = ask(
         ran, "select 'nan'::float f, 170141183460469231731687303715884105727 h, date '2020-01-02' d, 1 f", "--json"
     ).json["rows"]
@@ -77,7 +77,7 @@ def test_values_that_json_lacks_are_texts_or_null_and_names_are_given_once(ran: 
         ("select '\ud800'", "not valid UTF-8", None),
     ],
 )
-def test_what_is_asked_wrongly_is_told_in_one_line(ran: Ran, statement: str, told: str, hint: str | None) -> None:
+def test_invalid_statement_fails_with_a_one_line_message(ran: Ran, statement: str, told: str, hint: str | None) -> None:
     error = ask(ran, statement.replace("\ud800", "\udcff"), "--json", status=2).error
     assert told in error["message"]
     assert "\n" not in error["message"]
@@ -85,7 +85,7 @@ def test_what_is_asked_wrongly_is_told_in_one_line(ran: Ran, statement: str, tol
 
 
 @pytest.mark.parametrize("form", ["table", "json", "csv", "jsonl"])
-def test_a_time_with_a_zone_is_answered_or_to_be_asked_for_as_a_text(
+def test_time_with_zone_is_returned_or_its_cast_suggested(
     ran: Ran, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], form: str
 ) -> None:
     monkeypatch.chdir(ran.project)
@@ -98,7 +98,7 @@ def test_a_time_with_a_zone_is_answered_or_to_be_asked_for_as_a_text(
         assert (status, re.search(r"\b20\d\d-\d\d-\d\d[ T]\d\d:", told.out) is not None) == (0, True)
 
 
-def test_what_needs_pytz_is_to_be_asked_for_as_a_text() -> None:
+def test_error_about_pytz_suggests_a_cast_to_text() -> None:
     refused = _refused(duckdb.InvalidInputException("Invalid Input Error: Required module 'pytz' failed to import"))
     assert (str(refused), refused.hint) == (
         "times with a time zone cannot be returned", "cast the value to text, for example now()::varchar"
@@ -136,7 +136,7 @@ def test_what_needs_pytz_is_to_be_asked_for_as_a_text() -> None:
         "prepare x as copy file to '{}'",
     ],
 )
-def test_nothing_but_the_views_can_be_reached(
+def test_sql_can_access_only_the_views(
     ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], statement: str
 ) -> None:
     monkeypatch.chdir(ran.project)
@@ -151,7 +151,7 @@ def test_nothing_but_the_views_can_be_reached(
     assert list(tmp_path.iterdir()) == [secret], "nothing was written, and no copy stays behind"
 
 
-def test_variables_of_the_program_and_settings_are_out_of_reach(ran: Ran) -> None:
+def test_sql_cannot_access_python_variables_or_change_settings(ran: Ran) -> None:
     settings = (
         "select name, value from duckdb_settings() where name in ('enable_external_access', 'lock_configuration')"
     )
@@ -165,7 +165,7 @@ def test_variables_of_the_program_and_settings_are_out_of_reach(ran: Ran) -> Non
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_it_soon_and_no_copy_stays_behind(ran: Ran, tmp_path: Path, number: int, status: int) -> None:
+def test_signal_stops_sql_and_removes_the_temporary_copies(ran: Ran, tmp_path: Path, number: int, status: int) -> None:
     codebatch = CommandLine(tmp_path)
     process = codebatch.start(
         "sql", "--batch", ran.batch_id, f"{FOREVER} and (select count(*) from file) > 0", "--store", ran.store
@@ -176,7 +176,7 @@ def test_a_signal_ends_it_soon_and_no_copy_stays_behind(ran: Ran, tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_memory_is_bounded(ran: Ran, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sql_memory_is_limited(ran: Ran, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(ran.project)
     assert _SETTINGS["memory_limit"] == "2147483648B"
     monkeypatch.setattr("codebatch.operations.queries.sql._SETTINGS", {**_SETTINGS, "memory_limit": "64MB"})
@@ -186,7 +186,7 @@ def test_memory_is_bounded(ran: Ran, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert hint.startswith("hint: a query can use 2 GiB")
 
 
-def test_what_is_not_whole_says_so(codebatch: CommandLine) -> None:
+def test_sql_answer_of_an_incomplete_batch_is_marked(codebatch: CommandLine) -> None:
     project = make_project(codebatch.directory / "project")
     codebatch("batch", "init", "--snapshot", str(codebatch("snapshot", project, "--json").json["snapshot_id"]))
     ended = codebatch("sql", "select count(*) from file", "--json", status=3)
@@ -196,7 +196,7 @@ def test_what_is_not_whole_says_so(codebatch: CommandLine) -> None:
     assert codebatch("sql", "select 1").lines == ["1", "1"]
 
 
-def test_damage_is_met_before_anything_is_asked(codebatch: CommandLine) -> None:
+def test_sql_fails_if_a_used_shard_file_is_damaged(codebatch: CommandLine) -> None:
     codebatch("run", make_project(codebatch.directory / "project"), "-q")
     (path,) = codebatch.directory.glob(".codebatch/batches/*/outputs/*/symbols/*")
     data = bytearray(path.read_bytes())
@@ -206,14 +206,14 @@ def test_damage_is_met_before_anything_is_asked(codebatch: CommandLine) -> None:
     assert codebatch("sql", "select count(*) n from file").lines[0] == "n"
 
 
-def test_a_kind_that_no_task_gives_has_an_empty_view(codebatch: CommandLine) -> None:
+def test_view_of_a_kind_without_task_is_empty(codebatch: CommandLine) -> None:
     codebatch("run", make_project(codebatch.directory / "project"), "-q", "--pipeline", "parse")
     ended = codebatch("sql", "select count(*) n from symbol")
     assert ended.lines[1].strip() == "0"
     assert "no task of the batch produces records of kind 'symbol'" in ended.notes
 
 
-def test_without_duckdb_it_says_what_to_install(ran: Ran, tmp_path: Path) -> None:
+def test_sql_without_duckdb_names_the_package_to_install(ran: Ran, tmp_path: Path) -> None:
     write(tmp_path / "duckdb.py", "raise ImportError\n")
     lone = CommandLine(ran.codebatch.directory, {"PYTHONPATH": str(tmp_path)})
     assert (
@@ -223,14 +223,14 @@ def test_without_duckdb_it_says_what_to_install(ran: Ran, tmp_path: Path) -> Non
     assert lone("sql", "--help").text
 
 
-def test_nobody_who_does_not_ask_pays_for_it(ran: Ran) -> None:
+def test_other_commands_do_not_import_duckdb(ran: Ran) -> None:
     imported = CommandLine(ran.codebatch.directory, {"PYTHONPROFILEIMPORTTIME": "1"})(
         "summary", "--store", "store"
     ).notes
     assert " duckdb" not in imported
 
 
-def test_copies_may_lie_in_a_directory_of_any_name(ran: Ran, tmp_path: Path) -> None:
+def test_sql_works_in_a_temporary_directory_with_special_characters(ran: Ran, tmp_path: Path) -> None:
     for name in ("it's [a]", "*?"):
         (tmp_path / name).mkdir()
         codebatch = CommandLine(ran.codebatch.directory, {"TMPDIR": str(tmp_path / name)})

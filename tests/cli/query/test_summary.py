@@ -20,7 +20,7 @@ def _run(codebatch: CommandLine, *options: str) -> None:
     codebatch("run", "tree", "-q", *options)
 
 
-def test_the_lines_of_each_language_come_first(codebatch: CommandLine) -> None:
+def test_summary_starts_with_line_counts_by_language(codebatch: CommandLine) -> None:
     _run(codebatch)
     assert codebatch("summary").lines[1:6] == [
         "language    files  code  comment  blank",
@@ -31,7 +31,7 @@ def test_the_lines_of_each_language_come_first(codebatch: CommandLine) -> None:
     ]
 
 
-def test_programs_are_told_the_lines_of_text_files_by_language(codebatch: CommandLine) -> None:
+def test_summary_json_has_line_counts_of_text_files_by_language(codebatch: CommandLine) -> None:
     _run(codebatch)
     found = codebatch("summary", "--json").json
     assert found["lines"] == {
@@ -42,19 +42,19 @@ def test_programs_are_told_the_lines_of_text_files_by_language(codebatch: Comman
     assert found["languages"] == {"binary": 1, "javascript": 1, "markdown": 1, "python": 2}
 
 
-def test_lines_that_were_not_counted_are_null_and_the_files_are_told_alone(codebatch: CommandLine) -> None:
+def test_summary_without_line_counts_shows_only_file_counts(codebatch: CommandLine) -> None:
     _run(codebatch, "--pipeline", "parse")
     assert codebatch("summary", "--json").json["lines"] is None
     assert codebatch("summary").lines[1] == "languages    python 2, binary 1, javascript 1, markdown 1"
 
 
-def test_a_task_alone_has_no_lines(codebatch: CommandLine) -> None:
+def test_summary_of_one_task_has_no_line_counts(codebatch: CommandLine) -> None:
     _run(codebatch)
     assert codebatch("summary", "--task", "analyze", "--json").json["lines"] is None
     assert not any(line.startswith("language") for line in codebatch("summary", "--task", "analyze").lines)
 
 
-def test_languages_beyond_those_that_are_shown_are_summed(codebatch: CommandLine) -> None:
+def test_summary_adds_up_languages_beyond_the_limit(codebatch: CommandLine) -> None:
     for extension in _TWENTY_TWO.split():
         write(codebatch.directory / "tree" / f"a.{extension}", "a\n" if extension == "cs" else "a\n" * 3)
     codebatch("run", "tree", "-q")

@@ -33,14 +33,14 @@ def test_ast_prints_the_tree_of_a_file_on_disk(codebatch: CommandLine) -> None:
     }
 
 
-def test_ast_says_what_it_cannot_parse(codebatch: CommandLine) -> None:
+def test_ast_rejects_files_without_grammar_or_content(codebatch: CommandLine) -> None:
     (codebatch.directory / "a.dart").write_text("x")
     assert codebatch("ast", "a.dart", "--json", status=2).error["message"] == "no grammar for dart (a.dart)"
     assert codebatch("ast", "a.dart", "--language", "javascript").json["language"] == "javascript"
     assert codebatch("ast", "none.py", "--json", status=2).error["message"] == "none.py: No such file or directory"
 
 
-def test_stored_trees_are_those_that_ast_prints(codebatch: CommandLine) -> None:
+def test_stored_trees_equal_the_output_of_ast(codebatch: CommandLine) -> None:
     (codebatch.directory / "a.py").write_text("x = (\n")
     (codebatch.directory / "b.md").write_text("# b\n")
     (codebatch.directory / "c.txt").write_text("c\n")
@@ -54,7 +54,7 @@ def test_stored_trees_are_those_that_ast_prints(codebatch: CommandLine) -> None:
         assert record["format"] == json.loads(tree)["format"]
 
 
-def test_rules_are_listed_as_they_are_configured(codebatch: CommandLine) -> None:
+def test_rules_list_reflects_the_configuration(codebatch: CommandLine) -> None:
     (codebatch.directory / "codebatch.toml").write_text(CONFIGURATION % "" + '[tasks.lint]\noff = ["F401"]\n')
     rows = {row["code"]: row for row in codebatch("rules", "list", "--json").json}
     assert rows["no-print"]["tool"] == "own"
@@ -78,7 +78,7 @@ def test_rules_test_tries_examples_and_files(codebatch: CommandLine) -> None:
     assert codebatch("rules", "test", status=1).lines[-1] == "  a match found in the `good` example: print(2)"
 
 
-def test_rules_test_says_which_files_it_passes_over(codebatch: CommandLine) -> None:
+def test_rules_test_reports_skipped_files(codebatch: CommandLine) -> None:
     where: Path = codebatch.directory
     (where / "codebatch.toml").write_text(CONFIGURATION % "")
     (where / "vendor").mkdir()
@@ -108,7 +108,7 @@ bad = ["x = 'aa'", %r]
 SLOW_TEXT = f"x = '{'a' * 60}!-'"
 
 
-def test_rule_that_takes_too_long_is_told_with_the_file_and_the_example(codebatch: CommandLine) -> None:
+def test_rules_test_reports_files_and_examples_that_time_out(codebatch: CommandLine) -> None:
     (codebatch.directory / "codebatch.toml").write_text(SLOW % SLOW_TEXT)
     (codebatch.directory / "r.py").write_text(SLOW_TEXT)
     tried = codebatch("rules", "test", "r.py", "--json", status=3)
@@ -123,7 +123,7 @@ def test_rule_that_takes_too_long_is_told_with_the_file_and_the_example(codebatc
     assert tried.json["rules"] == [{"id": "slow", "examples": 2, "failed_examples": []}]
 
 
-def test_rules_are_listed_by_code_with_what_they_find(codebatch: CommandLine) -> None:
+def test_rules_list_selects_by_code_and_shows_summaries(codebatch: CommandLine) -> None:
     rows = codebatch("rules", "list", "--json").json
     assert [row["code"] for row in rows if not row["summary"]] == []
     assert [row["code"] for row in codebatch("rules", "list", "E72*", "F401", "--json").json] == [
@@ -137,14 +137,14 @@ def test_rules_are_listed_by_code_with_what_they_find(codebatch: CommandLine) ->
     assert "did you mean 'E721'?" in codebatch("rules", "list", "e721", status=2).notes
 
 
-def test_who_names_a_rule_for_a_command_is_told_what_to_type(codebatch: CommandLine) -> None:
+def test_rules_suggests_show_if_a_rule_replaces_the_subcommand(codebatch: CommandLine) -> None:
     assert "codebatch rules show E721" in codebatch("rules", "E721", status=2).notes
     assert "codebatch rules show private-key" in codebatch("rules", "private-key", status=2).notes
     assert "did you mean 'show'" in codebatch("rules", "shwo", status=2).notes
     assert "--code syntax-error" in codebatch("rules", "show", "syntax-error", status=2).notes
 
 
-def test_a_rule_is_shown_with_an_example_and_what_was_judged_of_it(codebatch: CommandLine) -> None:
+def test_rules_show_has_an_example_and_the_review_results(codebatch: CommandLine) -> None:
     (codebatch.directory / "codebatch.toml").write_text(
         CONFIGURATION % "" + '[tasks.lint]\nseverity = { F401 = "error" }\n'
     )

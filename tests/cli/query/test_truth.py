@@ -63,9 +63,7 @@ def interrupted(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     ],
     ids=" ".join,
 )
-def test_an_incomplete_batch_is_never_answered_from_in_silence(
-    interrupted: CommandLine, question: tuple[str, ...]
-) -> None:
+def test_every_answer_of_an_incomplete_batch_is_marked(interrupted: CommandLine, question: tuple[str, ...]) -> None:
     batch_id = interrupted("status", "--json").json["batch_id"]
     for quiet in ((), ("--quiet",)):
         asked = interrupted(*question, *quiet, status=3)
@@ -80,7 +78,7 @@ def test_an_incomplete_batch_is_never_answered_from_in_silence(
     assert "records" in answer or question[0] in documents
 
 
-def test_that_nothing_is_there_is_no_certainty_in_an_incomplete_batch(interrupted: CommandLine) -> None:
+def test_empty_answer_of_an_incomplete_batch_is_not_final(interrupted: CommandLine) -> None:
     rows = interrupted("hotspots", "--json", status=3).json["rows"]
     assert {row["dependents"] for row in rows} <= {None}, "who depends on whom is told at the end"
     assert "no errors so far (" in interrupted("errors", status=3).notes
@@ -92,7 +90,7 @@ def test_that_nothing_is_there_is_no_certainty_in_an_incomplete_batch(interrupte
     )
 
 
-def test_what_does_not_rest_on_outcomes_is_whole_in_an_incomplete_batch(interrupted: CommandLine) -> None:
+def test_answers_without_outcomes_are_complete_in_an_incomplete_batch(interrupted: CommandLine) -> None:
     (use,) = interrupted("references", "module001", "--json").records
     assert use["path"] == "package0/module000.py"
     assert interrupted("errors", "--batch", "latest~1", "--json").records == []
@@ -100,7 +98,7 @@ def test_what_does_not_rest_on_outcomes_is_whole_in_an_incomplete_batch(interrup
         assert "incomplete:" not in interrupted(*described).notes
 
 
-def test_where_content_is_lost_uses_of_a_name_are_not_known(codebatch: CommandLine) -> None:
+def test_references_are_incomplete_if_content_is_missing(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "x = 1\n")
     codebatch("run", ".", "-q", "--pipeline", "parse")
     codebatch.shell("rm .codebatch/objects/*.pack")
@@ -109,7 +107,7 @@ def test_where_content_is_lost_uses_of_a_name_are_not_known(codebatch: CommandLi
     assert "incomplete: 1 file could not be read\n" in asked.notes
 
 
-def test_an_incomplete_batch_has_no_outputs_to_name(interrupted: CommandLine) -> None:
+def test_incomplete_batch_has_no_outputs_directory(interrupted: CommandLine) -> None:
     assert interrupted("batch", "show", "--outputs", "--json", status=3).error["code"] == "batch_incomplete"
     place = Path(interrupted("batch", "show", "--batch", "latest~1", "--outputs").text.removesuffix("\n"))
     assert place.is_absolute()
@@ -117,7 +115,7 @@ def test_an_incomplete_batch_has_no_outputs_to_name(interrupted: CommandLine) ->
     assert interrupted("batch", "show", "--json").json["outputs"] is None
 
 
-def test_a_complete_answer_says_so_where_it_is_an_object(codebatch: CommandLine) -> None:
+def test_complete_json_object_has_the_completeness_members(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "x = 1\n")
     codebatch("run", ".", "-q")
     whole = {"complete": True, "percent": 100.0, "stale": False, "paths": []}
@@ -130,7 +128,7 @@ def test_a_complete_answer_says_so_where_it_is_an_object(codebatch: CommandLine)
     assert codebatch("errors", "--json").records == []
 
 
-def test_a_question_for_records_that_no_task_gives_is_refused(codebatch: CommandLine) -> None:
+def test_query_for_records_that_no_task_produces_is_rejected(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "x = 1\n")
     codebatch("run", ".", "--pipeline", "parse", "-q")
     for question in (
@@ -143,7 +141,7 @@ def test_a_question_for_records_that_no_task_gives_is_refused(codebatch: Command
         assert "full" in codebatch(*question, "--json", status=2).error["hint"]
 
 
-def test_a_task_that_ran_alone_is_answered_from_as_whole(codebatch: CommandLine) -> None:
+def test_answers_of_the_only_executed_task_are_complete(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "x = 1\n")
     codebatch("run", ".", "--task", "parse", "-q")
     assert codebatch("query", "outputs", "--task", "parse", "--kind", "file", "--json").records[0]["path"] == "a.py"
@@ -166,7 +164,7 @@ def fails_too(project):
 """
 
 
-def test_where_a_task_failed_its_answers_are_incomplete(codebatch: CommandLine) -> None:
+def test_answers_of_a_failed_task_are_incomplete(codebatch: CommandLine) -> None:
     """`errors` and a question that asks for failures tell it themselves; any other answer would hide it."""
     write(codebatch.directory / "tools" / "own.py", FAILING)
     own = '[tasks.own]\npython = "tools/own.py:fails"\n[tasks.all]\npython = "tools/own.py:fails_too"\n'
@@ -209,7 +207,7 @@ def tree(codebatch: CommandLine) -> Path:
     return root
 
 
-def test_a_tree_that_changed_since_is_said(codebatch: CommandLine, tree: Path) -> None:
+def test_changed_tree_is_reported_as_stale(codebatch: CommandLine, tree: Path) -> None:
     for question in (("errors",), ("summary",), ("inspect", "a.py"), ("references", "x"), ("files",)):
         assert stale_notes(codebatch(*question)) == []
     write(tree / "a.py", "def broken(:\n")
@@ -228,7 +226,7 @@ def test_a_tree_that_changed_since_is_said(codebatch: CommandLine, tree: Path) -
     assert "syntax-error" in codebatch("errors").text
 
 
-def test_that_the_current_directory_is_gone_takes_nothing_from_an_answer(codebatch: CommandLine, tree: Path) -> None:
+def test_stale_note_appears_if_the_current_directory_was_removed(codebatch: CommandLine, tree: Path) -> None:
     write(tree / "a.py", "def broken(:\n")
     batch = codebatch("batch", "show", "--json").json["batch_id"]
     ask = f"codebatch errors --store {tree.parent}/.codebatch --batch {batch}"
@@ -251,13 +249,13 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_every_kind_of_change_is_one(codebatch: CommandLine, tree: Path, change: str) -> None:
+def test_every_kind_of_change_makes_a_batch_stale(codebatch: CommandLine, tree: Path, change: str) -> None:
     assert codebatch("summary", "--json").json["stale"] is False
     codebatch.shell(f"cd {tree} && {change}")
     assert codebatch("summary", "--json").json["stale"] is True
 
 
-def test_what_is_left_out_or_holds_the_same_is_no_change(codebatch: CommandLine, tree: Path) -> None:
+def test_excluded_or_identical_files_do_not_make_a_batch_stale(codebatch: CommandLine, tree: Path) -> None:
     write(tree / "run.log", "x")
     write(tree / "src" / "build" / "made.py", "x = 1\n")
     write(tree / "vendor" / "v.py", "x = 1\n")
@@ -271,7 +269,7 @@ def test_what_is_left_out_or_holds_the_same_is_no_change(codebatch: CommandLine,
     assert codebatch("summary", "--json").json["stale"] is True
 
 
-def test_in_a_git_tree_its_rules_hold_from_the_top(codebatch: CommandLine) -> None:
+def test_gitignore_of_the_repository_root_applies_to_staleness(codebatch: CommandLine) -> None:
     top = codebatch.directory
     write(top / ".gitignore", "*.log\n.*\n!.gitignore\n")
     write(top / "sub" / "a.py", "x = 1\n")
@@ -283,7 +281,7 @@ def test_in_a_git_tree_its_rules_hold_from_the_top(codebatch: CommandLine) -> No
     assert codebatch("summary", "--json").json["stale"] is True
 
 
-def test_a_tree_that_is_not_there_is_not_known_to_have_changed(codebatch: CommandLine, tree: Path) -> None:
+def test_staleness_is_unknown_without_the_tree_or_the_cache(codebatch: CommandLine, tree: Path) -> None:
     tree.rename(tree.with_name("elsewhere"))
     asked = codebatch("summary", "--json")
     assert (asked.json["stale"], stale_notes(asked)) == (None, [])
@@ -293,7 +291,7 @@ def test_a_tree_that_is_not_there_is_not_known_to_have_changed(codebatch: Comman
     assert codebatch("summary", "--json").json["stale"] is None
 
 
-def test_a_batch_that_was_made_of_a_snapshot_is_looked_after_as_well(codebatch: CommandLine, tree: Path) -> None:
+def test_batch_of_a_snapshot_becomes_stale(codebatch: CommandLine, tree: Path) -> None:
     codebatch("snapshot", "tree")
     codebatch("batch", "init", "--pipeline", "parse")
     codebatch("run", "--batch", "latest", "-q")
@@ -303,7 +301,7 @@ def test_a_batch_that_was_made_of_a_snapshot_is_looked_after_as_well(codebatch: 
     assert told.endswith(f"update them with: codebatch run {tree} --pipeline parse")
 
 
-def test_an_old_batch_is_knowingly_old(codebatch: CommandLine, tree: Path) -> None:
+def test_staleness_of_a_superseded_batch_is_unknown(codebatch: CommandLine, tree: Path) -> None:
     first = codebatch("status", "--json").json["batch_id"]
     write(tree / "a.py", "y = 1\n")
     assert codebatch("summary", "--batch", first, "--json").json["stale"] is True
@@ -312,7 +310,7 @@ def test_an_old_batch_is_knowingly_old(codebatch: CommandLine, tree: Path) -> No
     assert codebatch("summary", "--json").json["stale"] is False
 
 
-def test_a_snapshot_that_was_taken_since_does_not_hide_a_change(codebatch: CommandLine, tree: Path) -> None:
+def test_later_snapshot_does_not_hide_a_change(codebatch: CommandLine, tree: Path) -> None:
     first = codebatch("status", "--json").json["batch_id"]
     write(tree / "a.py", "y = 1\n")
     codebatch("snapshot", "tree", "--exclude", "*.tmp")
@@ -329,7 +327,7 @@ def test_a_snapshot_that_was_taken_since_does_not_hide_a_change(codebatch: Comma
     assert stale_notes(codebatch("errors")) == []
 
 
-def test_a_change_that_was_frozen_and_undone_is_none(codebatch: CommandLine, tree: Path) -> None:
+def test_reverted_change_does_not_make_a_batch_stale(codebatch: CommandLine, tree: Path) -> None:
     write(tree / "a.py", "y = 1\n")
     write(tree / "src" / "b.py", "y = 1\n")
     codebatch("snapshot", "tree", "--exclude", "*.tmp")
@@ -347,9 +345,7 @@ def test_a_change_that_was_frozen_and_undone_is_none(codebatch: CommandLine, tre
 
 
 @pytest.mark.parametrize("is_repository", [False, True])
-def test_where_a_gitignore_that_was_not_taken_has_changed_it_is_not_known(
-    codebatch: CommandLine, is_repository: bool
-) -> None:
+def test_staleness_is_unknown_after_an_excluded_gitignore_changed(codebatch: CommandLine, is_repository: bool) -> None:
     for path in ("a.py", "b.py"):
         write(codebatch.directory / path, "x = 1\n")
     ignore = write(codebatch.directory / ".gitignore", "c.py\n")
@@ -367,7 +363,7 @@ def test_where_a_gitignore_that_was_not_taken_has_changed_it_is_not_known(
     assert codebatch("summary", "--json").json["stale"] is True, "b.py is new to a directory that changed"
 
 
-def test_a_repository_in_the_tree_that_was_removed_is_a_change(codebatch: CommandLine) -> None:
+def test_removed_nested_repository_makes_a_batch_stale(codebatch: CommandLine) -> None:
     write(codebatch.directory / "tree" / "a.py", "x = 1\n")
     write(codebatch.directory / "tree" / "inner" / "b.py", "x = 1\n")
     codebatch.shell("git init -q tree/inner")

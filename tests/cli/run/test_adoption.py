@@ -21,7 +21,7 @@ def two(codebatch: CommandLine) -> CommandLine:
     return codebatch
 
 
-def test_an_equal_tree_elsewhere_is_answered_for_itself(two: CommandLine) -> None:
+def test_equal_tree_elsewhere_gets_its_own_batch(two: CommandLine) -> None:
     here = two.directory / "two"
     ended = two("run", ".", "--json", cwd=here).json
     assert ended["action"] == "up to date"
@@ -34,7 +34,7 @@ def test_an_equal_tree_elsewhere_is_answered_for_itself(two: CommandLine) -> Non
     assert "where the current directory is not" not in notes
 
 
-def test_the_tree_that_was_run_last_is_the_one_that_answers(codebatch: CommandLine) -> None:
+def test_latest_batch_is_of_the_tree_that_was_run_last(codebatch: CommandLine) -> None:
     """As when a branch is left and come back to."""
     for text in (SOUND, BROKEN, SOUND):
         write(codebatch.directory / "m.py", text)
@@ -47,7 +47,7 @@ def test_the_tree_that_was_run_last_is_the_one_that_answers(codebatch: CommandLi
     assert len(codebatch("batch", "list", "--json").json) == 3, "it is the latest by now"
 
 
-def test_run_of_other_paths_that_finds_nothing_to_do_is_the_latest(codebatch: CommandLine) -> None:
+def test_up_to_date_run_of_other_paths_becomes_the_latest(codebatch: CommandLine) -> None:
     for name in ("a", "b"):
         write(codebatch.directory / name / "m.py", SOUND)
     codebatch("run", ".")
@@ -59,7 +59,7 @@ def test_run_of_other_paths_that_finds_nothing_to_do_is_the_latest(codebatch: Co
         assert codebatch("status", "--json").json["batch_id"] == ended["batch_id"]
 
 
-def test_other_patterns_that_choose_the_same_files_are_its_own(codebatch: CommandLine) -> None:
+def test_batch_stores_its_own_patterns_if_they_select_the_same_files(codebatch: CommandLine) -> None:
     write(codebatch.directory / "m.py", SOUND)
     codebatch("run", ".", "--include", "*.py")
     assert codebatch("run", ".", "--json").json["action"] == "up to date"
@@ -67,7 +67,7 @@ def test_other_patterns_that_choose_the_same_files_are_its_own(codebatch: Comman
     assert codebatch("summary", "--json").json["stale"] is True
 
 
-def test_one_that_was_adopted_is_resumed_without_the_first(two: CommandLine) -> None:
+def test_adopted_batch_resumes_without_the_original_batch(two: CommandLine) -> None:
     heal = f"    assert os.path.exists({str(two.directory / 'healed')!r})\n    return []\n"
     write_own_task(two.directory, "judge", f"import os\ndef task(file):\n{heal}")
     first = two("run", "one", "--json", status=3).json["batch_id"]
@@ -82,7 +82,7 @@ def test_one_that_was_adopted_is_resumed_without_the_first(two: CommandLine) -> 
     assert two("summary", "--json", cwd=here).json["complete"] is True
 
 
-def test_what_was_left_open_elsewhere_is_finished_and_then_answers_here(two: CommandLine) -> None:
+def test_pending_batch_of_an_equal_tree_is_completed_and_adopted(two: CommandLine) -> None:
     write(two.directory / "one" / "n.py", SOUND)
     two("batch", "init", "--snapshot", two("snapshot", "one", "--json").json["snapshot_id"])
     write(two.directory / "two" / "n.py", SOUND)

@@ -62,7 +62,7 @@ def runner(codebatch: CommandLine) -> Runner:
     return made
 
 
-def test_fresh_clone_is_read_once_and_nothing_of_it_is_executed_or_stored_again(runner: Runner) -> None:
+def test_fresh_clone_is_read_but_not_executed_or_stored_again(runner: Runner) -> None:
     first = runner.job("--json").json
     assert first["executed"] == FILES * FILE_TASKS
     ended = runner.job("-v")
@@ -74,7 +74,7 @@ def test_fresh_clone_is_read_once_and_nothing_of_it_is_executed_or_stored_again(
     assert (again["executed"], again["result_digest"]) == (0, first["result_digest"])
 
 
-def test_commit_that_changes_a_file_costs_that_file(runner: Runner) -> None:
+def test_commit_that_changes_a_file_executes_only_this_file(runner: Runner) -> None:
     runner.job()
     for number in range(2):
         (runner.origin / "package0" / "module000.py").write_text(f"import os{number}\n")

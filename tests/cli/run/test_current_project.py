@@ -76,7 +76,7 @@ def commands_that_take_a_batch() -> dict[str, str]:
     return kinds
 
 
-def test_every_command_with_a_batch_is_in_the_table() -> None:
+def test_every_command_that_accepts_a_batch_is_in_the_table() -> None:
     described = json.loads(_api())["commands"]
     asked = [
         {name.replace(" ", "-") for name in (each["name"], *each["aliases"])}
@@ -120,7 +120,7 @@ DEFAULTING = sorted(commands_that_take_a_batch().keys() - WITHOUT_A_DEFAULT - NA
 
 
 @pytest.mark.parametrize("name", DEFAULTING)
-def test_the_latest_batch_of_the_project_is_the_default(
+def test_latest_batch_of_the_current_project_is_the_default(
     shared: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     kind = commands_that_take_a_batch()[name]
@@ -153,7 +153,7 @@ def _comparable(text: str, shared: Shared, store: Path, place: Path) -> str:
 @pytest.mark.parametrize(
     "name", sorted(commands_that_take_a_batch().keys() - WITHOUT_A_DEFAULT - NEEDS_NO_BATCH - NAMED_STORE_REFUSED)
 )
-def test_a_project_without_a_batch_gets_an_error_that_names_the_others(
+def test_project_without_batch_gets_an_error_that_lists_other_projects(
     shared: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     monkeypatch.chdir(shared.unknown)
@@ -175,7 +175,7 @@ def test_a_project_without_a_batch_gets_an_error_that_names_the_others(
     assert not Path(made).exists()
 
 
-def test_outside_of_git_the_only_project_below_is_meant(codebatch: CommandLine) -> None:
+def test_only_project_below_is_the_default_outside_of_git(codebatch: CommandLine) -> None:
     """As for a user who unpacks two archives, and analyses one and then the other from above."""
     for name in ("one", "two"):
         write(codebatch.directory / name / "a.py", "import os\n")
@@ -189,7 +189,7 @@ def test_outside_of_git_the_only_project_below_is_meant(codebatch: CommandLine) 
     assert (answer["batch_id"], answer["project"]) == (one, str(codebatch.directory / "one"))
 
 
-def test_an_answer_of_another_project_is_marked_whoever_wants_no_notes(shared: Shared, tmp_path: Path) -> None:
+def test_answer_of_another_project_is_marked_even_with_quiet(shared: Shared, tmp_path: Path) -> None:
     line = CommandLine(shared.elsewhere, {"CODEBATCH_STORE": str(shared.store)})
     for words in (("findings",), ("query", "symbols"), ("summary",), ("def", "Main")):
         ended = line(*words, "--batch", shared.analysis, "--json", "-q")
@@ -210,7 +210,7 @@ def make_worktrees(codebatch: CommandLine, *names: str) -> Path:
     return main
 
 
-def test_a_linked_work_tree_uses_the_store_of_the_main_one(codebatch: CommandLine) -> None:
+def test_linked_worktree_uses_the_store_of_the_main_worktree(codebatch: CommandLine) -> None:
     main = make_worktrees(codebatch, "../linked")
     linked = codebatch.directory / "linked"
     first = codebatch("run", "--json", cwd=linked).json
@@ -226,7 +226,7 @@ def test_a_linked_work_tree_uses_the_store_of_the_main_one(codebatch: CommandLin
         assert (answer["project"], answer["records"][0]["name"]) == (str(tree), name)
 
 
-def test_commands_of_a_linked_work_tree_are_its_own(codebatch: CommandLine) -> None:
+def test_resume_does_not_run_commands_of_another_worktree(codebatch: CommandLine) -> None:
     """`resume` in one tree never runs the commands of another."""
     main = make_worktrees(codebatch, "../linked")
     linked = codebatch.directory / "linked"
@@ -240,7 +240,7 @@ def test_commands_of_a_linked_work_tree_are_its_own(codebatch: CommandLine) -> N
     assert codebatch("status", "--json", cwd=linked).json["status"] == "FAILED"
 
 
-def test_linked_work_trees_inside_are_no_part_of_the_project(codebatch: CommandLine) -> None:
+def test_nested_linked_worktrees_are_excluded_from_the_project(codebatch: CommandLine) -> None:
     main = make_worktrees(codebatch, ".claude/worktrees/agent1", ".claude/worktrees/agent2")
     ended = codebatch("run", "--json", cwd=main)
     assert ended.json["files"] == 1
@@ -258,7 +258,7 @@ def test_linked_work_trees_inside_are_no_part_of_the_project(codebatch: CommandL
     assert codebatch("run", "--json", cwd=main).json["files"] == 2, "another repository is a part, as git has it"
 
 
-def test_linked_work_trees_inside_a_submodule_are_no_part_of_it(codebatch: CommandLine) -> None:
+def test_linked_worktrees_inside_a_submodule_are_excluded(codebatch: CommandLine) -> None:
     """The `.git` of a submodule is a file too, as is that of `git init --separate-git-dir`."""
     main = make_worktrees(codebatch)
     add = "git -c protocol.file.allow=always submodule -q add ../main sub && git -C sub worktree add -q .agents/1 HEAD"
@@ -271,7 +271,7 @@ def test_linked_work_trees_inside_a_submodule_are_no_part_of_it(codebatch: Comma
         assert found["path"] == ("sub/m.py" if tree == sub.parent else "m.py")
 
 
-def test_a_forged_link_to_a_repository_leads_to_no_store(codebatch: CommandLine) -> None:
+def test_forged_git_file_does_not_lead_to_a_store(codebatch: CommandLine) -> None:
     """Anybody can write a `.git` file; only the owner of the repository can have it name that file in turn."""
     main = make_worktrees(codebatch, "../linked")
     codebatch("run", "-q", cwd=main)
@@ -283,7 +283,7 @@ def test_a_forged_link_to_a_repository_leads_to_no_store(codebatch: CommandLine)
     assert [row["source"] for row in codebatch("batch", "list", "--json", cwd=main).json] == [str(main)]
 
 
-def test_a_store_above_the_project_is_used_only_if_it_is_named(codebatch: CommandLine) -> None:
+def test_store_above_the_project_is_used_only_if_given(codebatch: CommandLine) -> None:
     codebatch("init")
     project = codebatch.directory / "project"
     write(project / "a.py", "import os\n")
@@ -296,7 +296,7 @@ def test_a_store_above_the_project_is_used_only_if_it_is_named(codebatch: Comman
     assert codebatch("batch", "list", "--json").json == []
 
 
-def test_run_of_another_project_is_done_there_and_suggestions_work_here(codebatch: CommandLine) -> None:
+def test_run_of_another_project_uses_its_store_and_suggests_valid_commands(codebatch: CommandLine) -> None:
     write(codebatch.directory / "project" / "a.py", "print(undefined)\n")
     codebatch.shell("git init -q project")
     ended = codebatch("run", "project")
@@ -307,7 +307,7 @@ def test_run_of_another_project_is_done_there_and_suggestions_work_here(codebatc
 
 
 @pytest.mark.parametrize("is_home", [True, False], ids=["home", "world-writable"])
-def test_no_store_is_made_where_everything_below_would_find_it(tmp_path: Path, is_home: bool) -> None:
+def test_store_is_not_created_in_a_home_or_shared_directory(tmp_path: Path, is_home: bool) -> None:
     place = tmp_path / "place"
     write(place / "sub" / "a.py", "x = 1\n")
     line = CommandLine(place, {"HOME": str(place if is_home else tmp_path)})
@@ -323,7 +323,7 @@ def test_no_store_is_made_where_everything_below_would_find_it(tmp_path: Path, i
     assert (place / "sub" / ".codebatch").is_dir()
 
 
-def test_hints_of_a_place_without_a_store_work_as_typed(tmp_path: Path) -> None:
+def test_hints_without_a_store_are_valid_commands(tmp_path: Path) -> None:
     """In a home directory that is a git work tree (dotfiles), with a project below that is none of its own."""
     line = CommandLine(tmp_path, {"HOME": str(tmp_path)})
     write(tmp_path / "project" / "m.py", "import os\n")
@@ -340,7 +340,7 @@ def test_hints_of_a_place_without_a_store_work_as_typed(tmp_path: Path) -> None:
     assert line("run", "--json", cwd=tmp_path / "project").json["files"] == 1
 
 
-def test_init_makes_a_store_in_the_project(codebatch: CommandLine) -> None:
+def test_init_creates_a_store_in_the_project(codebatch: CommandLine) -> None:
     write(codebatch.directory / "sub" / "a.py", "x = 1\n")
     codebatch.shell("git init -q .")
     made = codebatch("init", "--json", cwd=codebatch.directory / "sub").json
@@ -354,7 +354,7 @@ def test_init_makes_a_store_in_the_project(codebatch: CommandLine) -> None:
     assert (error["code"], "remove" in error["hint"]) == ("store_foreign", False)
 
 
-def test_a_work_list_is_found_upwards_and_runs_once_at_a_time(codebatch: CommandLine) -> None:
+def test_task_list_is_found_upwards_and_runs_once_at_a_time(codebatch: CommandLine) -> None:
     below = codebatch.directory / "sub" / "below"
     below.mkdir(parents=True)
     write(codebatch.directory / "work.toml", "[tasks.a]\nrun = 'echo begun >> ran; cat fifo'\n")
@@ -374,7 +374,7 @@ def test_a_work_list_is_found_upwards_and_runs_once_at_a_time(codebatch: Command
     )
 
 
-def test_the_latest_snapshot_is_of_the_project_too(codebatch: CommandLine) -> None:
+def test_latest_snapshot_is_of_the_current_project(codebatch: CommandLine) -> None:
     codebatch.environment["CODEBATCH_STORE"] = str(codebatch.directory / "store")
     ids = {}
     for name in ("one", "two", "three"):
@@ -397,7 +397,7 @@ def test_the_latest_snapshot_is_of_the_project_too(codebatch: CommandLine) -> No
     assert codebatch("snapshot", "show", "--json", cwd=here).json["snapshot_id"] == ids["one"], "the trees are equal"
 
 
-def test_in_a_directory_that_was_removed_no_batch_is_the_default(codebatch: CommandLine) -> None:
+def test_removed_current_directory_has_no_default_batch(codebatch: CommandLine) -> None:
     """As after `git worktree remove`. A store that is named has batches of other projects alone."""
     write(codebatch.directory / "m.py", "import os\n")
     codebatch.environment["CODEBATCH_STORE"] = str(codebatch.directory / "store")
@@ -414,7 +414,7 @@ def test_in_a_directory_that_was_removed_no_batch_is_the_default(codebatch: Comm
     assert shown.json["batch_id"] == batch
 
 
-def test_five_checkouts_share_a_store_and_each_gets_its_own_answers(codebatch: CommandLine) -> None:
+def test_checkouts_that_share_a_store_get_their_own_answers(codebatch: CommandLine) -> None:
     """Whatever the others ran last, and also where a run found nothing to do."""
     codebatch.environment["CODEBATCH_STORE"] = str(codebatch.directory / "store")
     names = ("one", "two", "three", "four", "five")

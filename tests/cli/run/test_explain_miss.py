@@ -42,7 +42,7 @@ def explain(codebatch: CommandLine, *words: str) -> dict[str, tuple[int, int, di
     }
 
 
-def test_several_tasks_that_differ_in_several_ways(project: CommandLine) -> None:
+def test_explain_miss_lists_the_differences_of_each_task(project: CommandLine) -> None:
     tree = project.directory / "tree"
     assert explain(project)["lint"] == (FILES, 0, {"bases": FILES})
     write(project.directory / "codebatch.toml", SHARDS + "[tasks.lint]\noff = ['F401']\n")
@@ -68,16 +68,16 @@ def test_several_tasks_that_differ_in_several_ways(project: CommandLine) -> None
     assert lines[1].endswith("): m00.py, m04.py, m05.py and 6 more")
 
 
-def _lose(batch: Path) -> None:
+def _remove_batch(batch: Path) -> None:
     shutil.rmtree(batch)
 
 
-def _damage(batch: Path) -> None:
+def _damage_plan(batch: Path) -> None:
     write(batch / "plan.json", "{}")
 
 
-@pytest.mark.parametrize(("harm", "told"), [(_lose, "gone"), (_damage, "damaged")])
-def test_a_base_that_cannot_be_read_is_told_as_such(
+@pytest.mark.parametrize(("harm", "told"), [(_remove_batch, "gone"), (_damage_plan, "damaged")])
+def test_explain_miss_reports_an_unreadable_base_as_unknown(
     project: CommandLine, harm: Callable[[Path], None], told: str
 ) -> None:
     write(project.directory / "tree" / "m01.py", "import sys\n")
@@ -92,7 +92,7 @@ def test_a_base_that_cannot_be_read_is_told_as_such(
     assert explain(project)["parse"] == (FILES, 0, {"bases": FILES})
 
 
-def test_a_damaged_result_of_a_base_is_told(project: CommandLine) -> None:
+def test_explain_miss_reports_a_damaged_result_of_a_base(project: CommandLine) -> None:
     (path,) = project.directory.glob(".codebatch/batches/*/outputs/*/parse/000001-*")
     data = bytearray(path.read_bytes())
     data[9] ^= 1
@@ -103,7 +103,7 @@ def test_a_damaged_result_of_a_base_is_told(project: CommandLine) -> None:
     assert explain(project)["lint"] == (1, FILES - 1, {"object": 1})
 
 
-def test_a_settled_batch_says_the_same_whatever_became_of_its_bases(project: CommandLine) -> None:
+def test_explain_miss_of_a_settled_batch_does_not_need_its_bases(project: CommandLine) -> None:
     write(project.directory / "tree" / "m00.py", "import sys\n")
     project("run", "tree")
     write(project.directory / "codebatch.toml", SHARDS + "[tasks.lint]\noff = ['F401']\n")
@@ -122,7 +122,7 @@ def test_a_settled_batch_says_the_same_whatever_became_of_its_bases(project: Com
     assert explain(project)["lint"][:2] == told["lint"][:2]
 
 
-def test_what_failed_and_what_is_done_again(codebatch: CommandLine) -> None:
+def test_explain_miss_reports_failed_results_and_reruns(codebatch: CommandLine) -> None:
     write(codebatch.directory / "tree" / "a.py", "import os\n" * 15_000)
     write(codebatch.directory / "tree" / "b.py", "import os\n")
     codebatch("run", "tree", "--file-seconds", "0.01", status=3)
@@ -145,7 +145,7 @@ def first_failed(codebatch: CommandLine) -> str:
     return next(failed)
 
 
-def test_own_tasks_and_words_that_are_wrong(codebatch: CommandLine) -> None:
+def test_explain_miss_accepts_custom_tasks_and_rejects_invalid_arguments(codebatch: CommandLine) -> None:
     write_own_task(codebatch.directory, "words", COUNT)
     write(codebatch.directory / "tree" / "a.py", "x = 1\n")
     codebatch("run", "tree")

@@ -33,7 +33,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     return codebatch
 
 
-def test_a_run_says_what_matters_and_what_to_ask_next(found: CommandLine) -> None:
+def test_run_prints_highlights_and_next_commands(found: CommandLine) -> None:
     ended = found("run", ".")
     assert ended.lines[0].startswith("8 files in ")
     assert ended.lines[0].endswith(" s (up to date): python 6, c 1, javascript 1")
@@ -58,13 +58,13 @@ def test_a_run_says_what_matters_and_what_to_ask_next(found: CommandLine) -> Non
     assert ended.notes.splitlines()[-1] == "next: codebatch findings"
 
 
-def test_each_command_that_a_run_names_has_something_to_say(found: CommandLine) -> None:
+def test_every_command_that_run_suggests_prints_output(found: CommandLine) -> None:
     for line in found("run", ".").lines[1:]:
         if ": codebatch " in line:
             assert found.shell(line.rpartition(": ")[2]).stdout, line
 
 
-def test_what_is_kept_of_it_has_its_name_in_the_store(codebatch: CommandLine) -> None:
+def test_caches_of_the_first_screen_have_known_names(codebatch: CommandLine) -> None:
     write(codebatch.directory / "app.py", HARD)
     codebatch.shell("git init -q && git add . && git -c user.name=a -c user.email=a@b commit -qm 1")
     codebatch("run", ".")
@@ -74,7 +74,7 @@ def test_what_is_kept_of_it_has_its_name_in_the_store(codebatch: CommandLine) ->
 
 
 @pytest.mark.parametrize(("columns", "marked"), [(20, 0), (40, 1), (80, 2)])
-def test_on_a_terminal_it_is_one_screen_and_no_line_is_longer(found: CommandLine, columns: int, marked: int) -> None:
+def test_first_screen_fits_the_terminal(found: CommandLine, columns: int, marked: int) -> None:
     shown, _ = on_a_terminal(found, "run", ".", "-q", columns=columns, NO_COLOR="1")
     lines = shown.splitlines()
     assert len(lines) <= 22
@@ -84,7 +84,7 @@ def test_on_a_terminal_it_is_one_screen_and_no_line_is_longer(found: CommandLine
     assert len(carets) == marked
 
 
-def test_the_document_has_the_same_beside_what_it_had(found: CommandLine) -> None:
+def test_run_json_has_the_headline(found: CommandLine) -> None:
     answer = found("run", ".", "--json").json
     headline = answer["headline"]
     assert (answer["status"], answer["files"]) == ("COMPLETED", 8)
@@ -97,7 +97,7 @@ def test_the_document_has_the_same_beside_what_it_had(found: CommandLine) -> Non
     assert (headline["partially_parsed"], headline["with_syntax_errors"]) == (2, 1)
 
 
-def test_what_was_not_parsed_is_one_line_of_what_and_how_many(codebatch: CommandLine) -> None:
+def test_unparsed_files_are_counted_by_kind_in_one_line(codebatch: CommandLine) -> None:
     for path in ("a.po", "b.po", "c.po", "d.ini", "e.ini", "LICENSE", "lib.min.js"):
         write(codebatch.directory / path, "x = 1\n")
     (codebatch.directory / "a.png").write_bytes(b"\x89PNG\0")
@@ -112,7 +112,7 @@ def test_what_was_not_parsed_is_one_line_of_what_and_how_many(codebatch: Command
     assert codebatch("run", ".", "--json").json["headline"]["unparsed"] == kinds
 
 
-def test_lists_of_patterns_are_no_gap_and_one_line_is_no_plural(codebatch: CommandLine) -> None:
+def test_pattern_lists_count_as_parsed_and_one_line_is_singular(codebatch: CommandLine) -> None:
     write(codebatch.directory / ".gitattributes", "*.py text\n")
     write(codebatch.directory / "tests/test_a.py", "def test():\n    return undefined\n")
     write(codebatch.directory / "tests/.gitignore", "*.pyc\n*.so\n")
@@ -127,7 +127,7 @@ def test_lists_of_patterns_are_no_gap_and_one_line_is_no_plural(codebatch: Comma
     assert queried == [".gitattributes: gitattributes, 1 line, text, parse ok"]
 
 
-def test_samples_that_are_documentation_head_no_list_of_bugs(codebatch: CommandLine) -> None:
+def test_documentation_samples_are_not_listed_as_likely_bugs(codebatch: CommandLine) -> None:
     write(codebatch.directory / "app.py", "x = 1\n")
     write(codebatch.directory / "tests/sample.py", "print(nobody_defines_this)\n")
     write(codebatch.directory / "docs/sample.py", "print(nobody_defines_this)\n")
@@ -142,7 +142,7 @@ def test_samples_that_are_documentation_head_no_list_of_bugs(codebatch: CommandL
     assert ended.notes == "1 hint hidden; show them with --all\n"
 
 
-def test_where_nothing_is_found_nothing_is_named_next(codebatch: CommandLine) -> None:
+def test_run_without_findings_suggests_no_command(codebatch: CommandLine) -> None:
     write(codebatch.directory / "Cargo.toml", '[package]\nname = "a"\n')
     write(codebatch.directory / "src/lib.rs", "pub mod a;\npub fn f() { a::g() }\n")
     write(codebatch.directory / "src/a.rs", "use crate::f;\npub fn g() { f() }\n")
@@ -158,7 +158,7 @@ def test_where_nothing_is_found_nothing_is_named_next(codebatch: CommandLine) ->
     assert codebatch("findings").notes == "no findings\n"
 
 
-def test_a_run_that_is_not_done_says_so_and_shows_what_is_known(codebatch: CommandLine) -> None:
+def test_unfinished_run_prints_its_status_and_known_findings(codebatch: CommandLine) -> None:
     for path, content in FOUND.items():
         write(codebatch.directory / path, content)
     ended = codebatch("run", ".", "--task", "lint")
@@ -167,7 +167,7 @@ def test_a_run_that_is_not_done_says_so_and_shows_what_is_known(codebatch: Comma
     assert not any(line.startswith(("Hard", "Import")) for line in ended.lines)
 
 
-def test_findings_come_by_rule_with_their_source_and_tests_come_last(found: CommandLine) -> None:
+def test_findings_are_grouped_by_rule_with_tests_last(found: CommandLine) -> None:
     ended = found("findings")
     assert ended.lines == [
         "error F821  1 in 1 file: Undefined name `undefined_name`",
@@ -182,7 +182,7 @@ def test_findings_come_by_rule_with_their_source_and_tests_come_last(found: Comm
     assert ended.notes.splitlines()[-1] == "1 hint hidden; show them with --all"
 
 
-def test_findings_are_chosen_counted_and_written_as_other_records_are(found: CommandLine) -> None:
+def test_findings_accepts_the_options_of_queries(found: CommandLine) -> None:
     rules = found("findings", "--path", "tests", "--json").json["rules"]
     assert [(rule["code"], rule["severity"], rule["non_production"]) for rule in rules] == [("F821", "warning", 1)]
     rows = found("findings", "--code", "syntax*", "-o", "csv", "--severity", "hint").lines
@@ -194,7 +194,7 @@ def test_findings_are_chosen_counted_and_written_as_other_records_are(found: Com
     assert "no findings" in found("findings", "--lang", "c").notes
 
 
-def test_rule_that_floods_leaves_the_screen_to_the_others(codebatch: CommandLine) -> None:
+def test_findings_of_a_frequent_rule_are_limited(codebatch: CommandLine) -> None:
     for number in range(21):
         write(codebatch.directory / f"pages/{number:02}.html", "<p>a\rb</p>\n")
     for number in range(21):
@@ -215,7 +215,7 @@ def test_rule_that_floods_leaves_the_screen_to_the_others(codebatch: CommandLine
     assert sum(line.startswith("  pages/") for line in codebatch("findings").lines) == 20
 
 
-def test_hints_are_counted_and_shown_to_who_asks(codebatch: CommandLine) -> None:
+def test_hints_are_counted_and_shown_with_all(codebatch: CommandLine) -> None:
     write(codebatch.directory / "codebatch.toml", "[tasks.lint]\non = ['todo-comment']\n")
     write(codebatch.directory / "a.py", "# TODO: all\n")
     assert "1 minor finding hidden (1 hint): codebatch findings --all" in codebatch("run", ".").lines
@@ -224,7 +224,7 @@ def test_hints_are_counted_and_shown_to_who_asks(codebatch: CommandLine) -> None
     assert codebatch("findings", "--all").lines[0] == "hint todo-comment  1 in 1 file: TODO comment"
 
 
-def test_files_are_chosen_by_class_and_by_how_they_are_parsed(found: CommandLine) -> None:
+def test_files_filters_by_class_and_parse_state(found: CommandLine) -> None:
     def paths(*arguments: str) -> list[str]:
         return [row["path"] for row in found("files", *arguments, "--json").records]
 
@@ -235,7 +235,7 @@ def test_files_are_chosen_by_class_and_by_how_they_are_parsed(found: CommandLine
     found("files", "--class", "test", "--why", "app", status=2)
 
 
-def test_text_of_a_tree_steers_no_terminal_and_what_is_no_utf_8_is_not_shown(codebatch: CommandLine) -> None:
+def test_source_lines_are_escaped_and_hidden_unless_utf_8(codebatch: CommandLine) -> None:
     wrong = "def f():\n    return '\x1b[31m' + undefined\n"
     write(codebatch.directory / "a\x1b[2J.py", wrong)
     for name, encoding in (("b.py", "utf-16"), ("c.py", "latin-1")):
@@ -255,7 +255,7 @@ def test_text_of_a_tree_steers_no_terminal_and_what_is_no_utf_8_is_not_shown(cod
     assert "\x1b" not in codebatch("run", ".").text
 
 
-def test_where_the_source_of_a_file_is_lost_it_is_said_and_the_others_are_shown(codebatch: CommandLine) -> None:
+def test_findings_notes_missing_source_and_shows_other_files(codebatch: CommandLine) -> None:
     packs = codebatch.directory / ".codebatch" / "objects"
     write(codebatch.directory / "tree" / "b.py", "print(there)\n")
     codebatch("run", "tree", "-q")

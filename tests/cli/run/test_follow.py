@@ -39,7 +39,7 @@ def events_directory(line: CommandLine) -> Path:
     return next((line.directory / ".codebatch" / "batches").glob("*")) / "events"
 
 
-def test_all_that_happens_is_told_with_the_payload_that_programs_need(line: CommandLine) -> None:
+def test_events_have_the_documented_members(line: CommandLine) -> None:
     make_list(
         line,
         {
@@ -96,7 +96,7 @@ def test_all_that_happens_is_told_with_the_payload_that_programs_need(line: Comm
     assert "1 task of batch" in followed.notes
 
 
-def test_a_batch_that_goes_on_is_told_on_and_nothing_twice(line: CommandLine) -> None:
+def test_events_of_a_resumed_batch_continue_without_repetition(line: CommandLine) -> None:
     make_list(line, {"one": 'run = "true"', "two": 'run = "test -e fixed"'})
     line("work", "run", status=3)
     last = told(line)[-1]["cursor"]
@@ -116,7 +116,7 @@ def test_a_batch_that_goes_on_is_told_on_and_nothing_twice(line: CommandLine) ->
     assert line("follow").lines[-1].startswith(f"{line('follow').lines[-1][:8]} COMPLETED: 2 done")
 
 
-def test_a_follower_hears_at_once_and_ends_as_the_run_does(line: CommandLine) -> None:
+def test_follow_prints_events_at_once_and_ends_with_the_run(line: CommandLine) -> None:
     make_list(line, {"one": ""})
     process = start(line, began=("one",))
     follower = line.start("follow", "--json")
@@ -126,7 +126,7 @@ def test_a_follower_hears_at_once_and_ends_as_the_run_does(line: CommandLine) ->
     assert names([json.loads(each) for each in ended.lines])[-2:] == ["TASK_COMPLETED one", "COMPLETED"]
 
 
-def test_what_is_deleted_while_it_runs_changes_nothing_but_what_is_seen(line: CommandLine) -> None:
+def test_deleted_events_and_logs_do_not_affect_the_run(line: CommandLine) -> None:
     make_list(line, {"one": "", "two": 'run = "true"\nneeds = ["one"]'})
     process = start(line, began=("one",))
     follower = line.start("follow")
@@ -139,7 +139,7 @@ def test_what_is_deleted_while_it_runs_changes_nothing_but_what_is_seen(line: Co
     assert names(told(line))[-1] == "COMPLETED"
 
 
-def test_events_that_are_damaged_are_passed_over_and_told_again(line: CommandLine) -> None:
+def test_damaged_events_are_skipped_and_written_again(line: CommandLine) -> None:
     make_list(line, {"one": 'run = "true"', "two": 'run = "test -e fixed"'})
     line("work", "run", status=3)
     path = events_directory(line) / "1.jsonl"
@@ -152,7 +152,7 @@ def test_events_that_are_damaged_are_passed_over_and_told_again(line: CommandLin
     assert status(line)["counts"] == {"DONE": 2}
 
 
-def test_events_that_cannot_be_written_stop_nothing(line: CommandLine) -> None:
+def test_run_continues_if_events_cannot_be_written(line: CommandLine) -> None:
     make_list(line, {"one": "", "two": 'run = "true"'})
     process = start(line, began=("one",))
     shutil.rmtree(events_directory(line))
@@ -163,7 +163,7 @@ def test_events_that_cannot_be_written_stop_nothing(line: CommandLine) -> None:
     assert line("follow").stdout == b""
 
 
-def test_a_batch_that_nobody_conducts_is_said_to_be_so(line: CommandLine) -> None:
+def test_follow_fails_if_the_batch_has_no_runner(line: CommandLine) -> None:
     make_list(line, {"one": "", "two": ""})
     process = start(line, began=("one",))
     kill_workers(line)
@@ -180,7 +180,7 @@ def test_a_batch_that_nobody_conducts_is_said_to_be_so(line: CommandLine) -> Non
     assert followed.count("TASK_COMPLETED one") == 1
 
 
-def test_commands_that_run_on_alone_are_waited_for(line: CommandLine) -> None:
+def test_follow_waits_for_commands_of_a_dead_runner(line: CommandLine) -> None:
     make_list(line, {"one": "", "two": ""})
     process = start(line, began=("one",))
     process.kill()
@@ -196,7 +196,7 @@ def test_commands_that_run_on_alone_are_waited_for(line: CommandLine) -> None:
     assert next(event for event in events if event["event"] == "BATCH_TASK_COMPLETED")["seconds"] > 0
 
 
-def test_who_leaves_who_takes_over_and_what_is_cancelled_is_told(line: CommandLine) -> None:
+def test_events_report_drain_takeover_and_cancel(line: CommandLine) -> None:
     make_list(line, {"one": ""})
     process = start(line, began=("one",))
     process.send_signal(signal.SIGINT)
@@ -224,7 +224,7 @@ def journals(line: CommandLine) -> list[Path]:
     return list((line.directory / ".codebatch" / "batches").glob("batch-*/journal/*"))
 
 
-def test_an_answer_is_told(line: CommandLine) -> None:
+def test_events_report_an_answer(line: CommandLine) -> None:
     make_list(line, {"once": 'if_interrupted = "ask"', "behind": 'run = "true"\nneeds = ["once"]'})
     process = start(line, began=("once",))
     kill_workers(line)
@@ -253,7 +253,7 @@ def test_an_answer_is_told(line: CommandLine) -> None:
     assert (events[-5]["marked_done"], events[4]["next_action"]) == (True, "ask")
 
 
-def is_estimated_by_what_was_done_since(line: CommandLine) -> None:
+def check_eta_ignores_work_before_the_cancel(line: CommandLine) -> None:
     """How long an analysis takes that goes on behind a cancel is told by what was done since, not by all."""
     store = open_store(line.directory / ".codebatch", line.directory)
     batch = resolve_batch(store, None)
@@ -287,7 +287,7 @@ def _committed(shard: ShardId, results: int) -> Committed:
     return Committed(shard=shard, start=0, end=results, round=1, epoch=9, task="slow", records=0)
 
 
-def test_an_analysis_is_followed_and_cancelled_from_elsewhere(line: CommandLine) -> None:
+def test_analysis_can_be_followed_and_cancelled_from_another_process(line: CommandLine) -> None:
     make_modules(line.directory / "tree", 60)
     fast = line.directory / "fast"
     code = (
@@ -306,7 +306,7 @@ def test_an_analysis_is_followed_and_cancelled_from_elsewhere(line: CommandLine)
     assert followed.error["code"] == "batch_cancelled"
     assert names([json.loads(each) for each in followed.lines])[-1] == "CANCELLED"
     assert "no batch of this project is running" in line("cancel", status=2).notes
-    is_estimated_by_what_was_done_since(line)
+    check_eta_ignores_work_before_the_cancel(line)
     write(fast, "")
     assert line("resume", "--json").json["status"] == "COMPLETED"
     resumed, ended = told(line)[-2:]
@@ -316,7 +316,7 @@ def test_an_analysis_is_followed_and_cancelled_from_elsewhere(line: CommandLine)
     assert line("events", "--json").text == line("events", "--json").text  # Whenever somebody looks.
 
 
-def test_who_has_run_it_before_is_told_how_long_it_takes(line: CommandLine) -> None:
+def test_status_estimates_the_remaining_time_from_earlier_runs(line: CommandLine) -> None:
     make_list(line, {"one": 'run = "sleep 0.3"', "two": "needs = ['one']"})
     write(line.directory / "go", "")
     line("work", "run")
@@ -338,7 +338,7 @@ def test_who_has_run_it_before_is_told_how_long_it_takes(line: CommandLine) -> N
     assert kept.exists()
 
 
-def test_what_takes_longest_is_begun_first_once_that_is_known(line: CommandLine) -> None:
+def test_longest_task_is_started_first_if_durations_are_known(line: CommandLine) -> None:
     make_list(
         line,
         {"a": 'run = "true"', "b": 'run = "true"', "c": 'run = "sleep 0.5"', "d": 'run = "true"'},
@@ -351,7 +351,7 @@ def test_what_takes_longest_is_begun_first_once_that_is_known(line: CommandLine)
     assert next(event for event in told(line) if event["event"] == "BATCH_TASK_STARTED")["estimate_seconds"] >= 0.4
 
 
-def test_a_dry_run_says_what_would_start_when_and_writes_nothing(line: CommandLine) -> None:
+def test_dry_run_prints_the_schedule_and_writes_nothing(line: CommandLine) -> None:
     tasks = {"a": 'run = "sleep 0.2"', "b": 'run = "true"\nneeds = ["a"]', "c": 'run = "true"\nexpected_seconds = 60'}
     make_list(line, tasks, "max_parallel = 2")
     before = sorted(line.directory.iterdir())
@@ -374,7 +374,7 @@ def test_a_dry_run_says_what_would_start_when_and_writes_nothing(line: CommandLi
     assert len(line("batch", "list", "--json").json) == 1
 
 
-def test_a_batch_runs_in_the_background(line: CommandLine) -> None:
+def test_detached_batch_runs_in_the_background(line: CommandLine) -> None:
     make_list(line, {"one": ""})
     batch_id = line("work", "run", "--detach").text.strip()
     assert status(line)["batch_id"] == batch_id
@@ -384,7 +384,7 @@ def test_a_batch_runs_in_the_background(line: CommandLine) -> None:
     assert names(told(line))[0] == "STARTED"
 
 
-def test_a_trace_has_what_ran_and_what_needed_what(line: CommandLine) -> None:
+def test_trace_has_spans_of_tasks_and_flows_of_needs(line: CommandLine) -> None:
     make_list(
         line, {"a": 'run = "sleep 0.1"', "b": 'run = "false"\nneeds = ["a"]', "c": 'run = "true"'}, "max_parallel = 2"
     )
@@ -407,7 +407,7 @@ def test_a_trace_has_what_ran_and_what_needed_what(line: CommandLine) -> None:
     assert sum(each["args"]["items"] for each in units) == 3
 
 
-def test_somebody_is_notified_of_what_he_wants_to_know(line: CommandLine) -> None:
+def test_notify_command_receives_the_selected_events(line: CommandLine) -> None:
     top = '[notify]\ncommand = "cat >>told"\nevents = ["BATCH_TASK_FAILED", "BATCH_PARTIAL"]\n'
     make_list(line, {"a": 'run = "true"', "b": 'run = "false"'}, top)
     line("work", "run", status=3)
@@ -416,7 +416,7 @@ def test_somebody_is_notified_of_what_he_wants_to_know(line: CommandLine) -> Non
     assert found == [event for event in told(line) if event["event"] in ("BATCH_TASK_FAILED", "BATCH_PARTIAL")]
 
 
-def test_notifying_in_vain_does_no_harm(line: CommandLine) -> None:
+def test_failed_notifications_do_not_affect_the_batch(line: CommandLine) -> None:
     for command, told_so in (
         ('["no-such-program"]', "notifications are off: No such file or directory"),
         ('"exit 3"', "notify ended with status 3"),
@@ -429,7 +429,7 @@ def test_notifying_in_vain_does_no_harm(line: CommandLine) -> None:
         assert status(line)["counts"] == {"DONE": 2}
 
 
-def test_of_a_batch_whose_events_are_gone_it_is_said_where_it_stands(line: CommandLine) -> None:
+def test_follow_reports_the_status_if_events_are_missing(line: CommandLine) -> None:
     make_list(line, {"one": 'run = "true"'})
     line("work", "run")
     shutil.rmtree(next((line.directory / ".codebatch" / "batches").glob("*/events")))
@@ -438,7 +438,7 @@ def test_of_a_batch_whose_events_are_gone_it_is_said_where_it_stands(line: Comma
     assert "or its events were removed" in line("events").notes
 
 
-def test_the_end_of_what_was_left_alone_is_heard_though_it_is_over_before_it_is_told(line: CommandLine) -> None:
+def test_follow_prints_the_end_of_orphaned_commands_after_a_cancel(line: CommandLine) -> None:
     make_list(line, {"one": "", "two": 'run = "true"\nneeds = ["one"]'})
     process = start(line, began=("one",))
     follower = line.start("follow")
@@ -451,7 +451,7 @@ def test_the_end_of_what_was_left_alone_is_heard_though_it_is_over_before_it_is_
     ]  # fmt: skip
 
 
-def test_what_is_told_again_of_a_former_try_is_told_as_one(line: CommandLine) -> None:
+def test_rewritten_events_have_the_original_round_and_try(line: CommandLine) -> None:
     """`two` ends behind a retry, of which nobody asked; `one` behind a request, which begins to count anew."""
     tried = "echo >>{id}.tries; test $(wc -l <{id}.tries) -gt"
     policy = "\nretries = 1\nbackoff_seconds = 0"

@@ -32,9 +32,7 @@ def task(file):
         "os.fork()",
     ],
 )
-def test_tree_that_is_named_is_analysed_into_its_store_whatever_a_module_does(
-    codebatch: CommandLine, code: str
-) -> None:
+def test_side_effects_of_a_module_do_not_affect_the_analysis_or_the_store(codebatch: CommandLine, code: str) -> None:
     write(codebatch.directory / "codebatch.toml", "[tasks.words]\npython = 'tools/words.py:task'\n")
     write(codebatch.directory / "tools" / "words.py", f"import os, signal, sys\n{code}\n{TASK}")
     write(codebatch.directory / "bad.py", "x = (\n")
@@ -48,7 +46,7 @@ def test_tree_that_is_named_is_analysed_into_its_store_whatever_a_module_does(
     assert all(mode & stat.S_IRUSR for mode in modes.values()), "what is written is readable"
 
 
-def test_umask_that_a_function_sets_is_not_that_of_files_in_the_store(codebatch: CommandLine) -> None:
+def test_umask_set_by_a_function_does_not_affect_store_files(codebatch: CommandLine) -> None:
     write_own_task(codebatch.directory, "words", f"import os\n{TASK}    os.umask(0o777)\n")
     write(codebatch.directory / "src" / "a.py", "x = 1\n")
     write(codebatch.directory / "src" / "b.py", "y = 1\n")
@@ -57,7 +55,7 @@ def test_umask_that_a_function_sets_is_not_that_of_files_in_the_store(codebatch:
     assert all(path.stat().st_mode & stat.S_IRUSR for path in written)
 
 
-def test_fork_of_a_function_that_goes_on_is_no_second_worker(codebatch: CommandLine) -> None:
+def test_forked_child_of_a_function_does_not_become_a_worker(codebatch: CommandLine) -> None:
     write_own_task(codebatch.directory, "words", f"import os\n{TASK}    os.fork()\n")
     for name in ("a", "b", "c"):
         write(codebatch.directory / "src" / f"{name}.py", "x = 1\n")
@@ -66,9 +64,7 @@ def test_fork_of_a_function_that_goes_on_is_no_second_worker(codebatch: CommandL
 
 
 @pytest.mark.parametrize("code", ["os._exit(0)", "os.fork() and os._exit(0)", "os.kill(os.getpid(), 9)"])
-def test_module_that_ends_its_process_is_refused_by_every_command_that_needs_it(
-    codebatch: CommandLine, code: str
-) -> None:
+def test_module_that_exits_is_rejected_by_every_command_that_loads_it(codebatch: CommandLine, code: str) -> None:
     write_own_task(codebatch.directory, "words", f"import os\n{code}\n{TASK}")
     write(codebatch.directory / "src" / "a.py", "x = 1\n")
     codebatch("snapshot", "src", "--store", ".codebatch", "-q")
@@ -85,7 +81,7 @@ def test_module_that_ends_its_process_is_refused_by_every_command_that_needs_it(
         codebatch(*words.split(), "--json")
 
 
-def test_run_with_a_module_that_ignores_signals_can_be_stopped(codebatch: CommandLine) -> None:
+def test_run_can_be_stopped_if_a_module_ignores_signals(codebatch: CommandLine) -> None:
     code = (
         "import signal, time\nfor each in (1, 2, 15): signal.signal(each, signal.SIG_IGN)\n"
         "from pathlib import Path\ndef task(file):\n"

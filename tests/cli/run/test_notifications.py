@@ -21,7 +21,7 @@ def seen(line: CommandLine) -> list[str]:
     return names([json.loads(event) for event in text.splitlines()])
 
 
-def test_the_end_is_delivered_though_the_command_is_slower_than_the_tasks(line: CommandLine) -> None:
+def test_final_event_is_delivered_if_the_notify_command_is_slow(line: CommandLine) -> None:
     slow = """command = 'cat >>seen; [ "$CODEBATCH_EVENT" = BATCH_COMPLETED ] || exec sleep 60'"""
     events = 'events = ["BATCH_TASK_COMPLETED", "BATCH_COMPLETED"]'
     tasks = dict.fromkeys("abcdefghijkl", 'run = "true"')
@@ -32,7 +32,7 @@ def test_the_end_is_delivered_though_the_command_is_slower_than_the_tasks(line: 
     assert f"notify: {lost} of 13 events were not delivered" in ended.notes
 
 
-def test_by_default_the_end_by_a_signal_is_delivered(line: CommandLine) -> None:
+def test_drained_event_is_delivered_by_default(line: CommandLine) -> None:
     make_list(line, {"one": ""}, f"[notify]\n{RECORDS}")
     process = start(line, began=("one",))
     process.send_signal(signal.SIGTERM)
@@ -42,7 +42,7 @@ def test_by_default_the_end_by_a_signal_is_delivered(line: CommandLine) -> None:
     assert seen(line) == ["DRAINED"]
 
 
-def test_a_coordinator_that_leaves_for_an_error_says_which(line: CommandLine) -> None:
+def test_drained_event_names_the_error_that_stopped_the_runner(line: CommandLine) -> None:
     make_list(line, {"one": "", "two": 'run = "true"\nneeds = ["one"]'}, f"[notify]\n{RECORDS}")
     process = start(line, began=("one",))
     (batch,) = (line.directory / ".codebatch" / "batches").iterdir()

@@ -34,7 +34,7 @@ def write_project(root: Path, code: str, settings: str = SETTINGS) -> None:
     write(root / "src" / "a.txt", "one two\n")
 
 
-def test_function_is_run_over_every_file_by_workers(codebatch: CommandLine) -> None:
+def test_custom_function_is_executed_for_every_file(codebatch: CommandLine) -> None:
     project(codebatch)
     first = codebatch("run", "src", "-j", "2", "--json").json
     assert codebatch("query", "outputs", "--task", "words", "--json").records == [
@@ -47,7 +47,7 @@ def test_function_is_run_over_every_file_by_workers(codebatch: CommandLine) -> N
     assert codebatch("query", "outputs", "--task", "words", "--json").records[0]["value"] == 3
 
 
-def test_the_example_that_ships_works_as_it_is_documented(codebatch: CommandLine) -> None:
+def test_bundled_file_task_example_works_as_documented(codebatch: CommandLine) -> None:
     settings = "[tasks.banned-words]\npython = 'tools/banned_words.py:task'\nwords = ['two']\n"
     project(codebatch, settings=settings)
     shutil.copy(banned_words.__file__, codebatch.directory / "tools")
@@ -61,7 +61,7 @@ def test_the_example_that_ships_works_as_it_is_documented(codebatch: CommandLine
     assert "Expected `str`, got `int`" in codebatch("run", "src", "--json", status=2).error["message"]
 
 
-def test_failures_of_a_function_are_of_its_file_and_task_alone(codebatch: CommandLine) -> None:
+def test_failure_of_a_function_affects_only_its_file_and_task(codebatch: CommandLine) -> None:
     project(codebatch, code="def task(file):\n    if file.path == b'b.txt': return [1]\n    return []\n")
     write(codebatch.directory / "src" / "b.txt", "b")
     ran = codebatch("run", "src", "--json", status=3).json
@@ -94,9 +94,7 @@ def test_failures_of_a_function_are_of_its_file_and_task_alone(codebatch: Comman
         ("Ast(path='a.txt', object='../x', format='f')", "the record refers to an object that is not in the store"),
     ],
 )
-def test_record_that_is_none_of_the_file_fails_the_task_there_and_is_named(
-    codebatch: CommandLine, given: str, problem: str
-) -> None:
+def test_invalid_record_fails_the_task_for_its_file(codebatch: CommandLine, given: str, problem: str) -> None:
     code = "from codebatch.model.record import Ast, Failure, Metric\ndef task(file): yield {}\n"
     project(codebatch, code=code.format(given))
     assert codebatch("run", "src", "--json", status=3).json["failures"] == 1
@@ -105,7 +103,7 @@ def test_record_that_is_none_of_the_file_fails_the_task_there_and_is_named(
     assert problem in row["evidence"]
 
 
-def test_record_of_an_object_of_the_store_is_sound_and_of_another_fails_the_project_task(
+def test_record_of_an_unknown_object_fails_the_project_task(
     codebatch: CommandLine,
 ) -> None:
     """The content of a file is an object. What names no object that there is would make each later answer fail."""
@@ -137,7 +135,7 @@ def task(file):
         "class Evil(Exception):\n  def __str__(self): raise ValueError\nraise Evil",
     ],
 )
-def test_module_that_ends_the_process_is_a_wrong_configuration(codebatch: CommandLine, code: str) -> None:
+def test_module_that_exits_is_an_invalid_configuration(codebatch: CommandLine, code: str) -> None:
     project(codebatch, code=code)
     error = codebatch("run", "src", "--json", status=2).error
     assert error["code"] == "invalid_configuration"
@@ -153,9 +151,7 @@ def test_module_that_ends_the_process_is_a_wrong_configuration(codebatch: Comman
         "import sys; sys.stdout.close(); sys.stderr = None",
     ],
 )
-def test_answer_holds_nothing_of_what_a_module_says_or_does_as_it_is_imported(
-    codebatch: CommandLine, code: str
-) -> None:
+def test_import_side_effects_of_a_module_do_not_reach_the_answer(codebatch: CommandLine, code: str) -> None:
     project(codebatch, code=f"{code}\n{COUNT}")
     ended = codebatch("run", "src", "--json")
     assert ended.json["status"] == "COMPLETED"
@@ -168,7 +164,7 @@ def test_answer_holds_nothing_of_what_a_module_says_or_does_as_it_is_imported(
     [b"\xff" * 8, b"\0\0\0\1\xff", pytest.param(b"\0\1\0\0", marks=pytest.mark.slow)],
     ids=["a length beyond all bounds", "a message that is none", "the beginning of one that never ends"],
 )
-def test_task_that_writes_to_every_descriptor_costs_its_worker_alone(codebatch: CommandLine, nonsense: bytes) -> None:
+def test_task_that_writes_to_every_descriptor_loses_only_its_worker(codebatch: CommandLine, nonsense: bytes) -> None:
     """Its file fails at what the worker was at then, unless that was done with it before the nonsense was read."""
     code = f"""
 import os
@@ -189,7 +185,7 @@ def task(file):
 
 
 @pytest.mark.parametrize("awaited", ["main_thread().join()", "Event().wait()"])
-def test_worker_of_an_own_task_ends_as_python_does_and_in_time(codebatch: CommandLine, awaited: str) -> None:
+def test_worker_of_a_custom_task_exits_cleanly_within_the_time_limit(codebatch: CommandLine, awaited: str) -> None:
     """What is not flushed is, what is registered is called, and threads are waited for; not for ever."""
     code = f"""
 import threading
@@ -226,7 +222,7 @@ def task(file):
         ("[tasks.W]\npython = 'tools/words.py:task'\n", "not a valid task name"),
     ],
 )
-def test_task_that_cannot_be_is_refused_before_anything_is_written(
+def test_invalid_task_is_rejected_before_the_store_is_created(
     codebatch: CommandLine, settings: str, problem: str
 ) -> None:
     project(codebatch, settings=settings)
@@ -234,13 +230,13 @@ def test_task_that_cannot_be_is_refused_before_anything_is_written(
     assert not (codebatch.directory / ".codebatch").exists()
 
 
-def test_tree_that_is_merely_analysed_brings_no_tasks(codebatch: CommandLine) -> None:
+def test_configuration_of_an_analysed_tree_defines_no_tasks(codebatch: CommandLine) -> None:
     write_project(codebatch.directory / "theirs", code="raise SystemExit('run')")
     assert codebatch("run", "theirs", "--json").json["status"] == "COMPLETED"
     assert b"words" not in codebatch("pipeline", "full", "--json").stdout
 
 
-def test_configuration_shows_where_a_task_lies(codebatch: CommandLine) -> None:
+def test_config_show_has_the_path_of_a_task(codebatch: CommandLine) -> None:
     project(codebatch)
     shown = codebatch("config", "show", "--json").json["tasks"]["value"]
     assert shown["words"]["python"].endswith("/tools/words.py:task")
@@ -249,7 +245,7 @@ def test_configuration_shows_where_a_task_lies(codebatch: CommandLine) -> None:
 LAYERS = "[tasks.layers]\npython = 'tools/layers.py:task'\nlayers = ['app/views', 'app/core']\n"
 
 
-def test_the_example_of_project_scope_that_ships_works_as_it_is_documented(codebatch: CommandLine) -> None:
+def test_bundled_project_task_example_works_as_documented(codebatch: CommandLine) -> None:
     write(codebatch.directory / "codebatch.toml", LAYERS)
     set_apart(codebatch, "src")
     (codebatch.directory / "tools").mkdir()
@@ -267,7 +263,7 @@ def test_the_example_of_project_scope_that_ships_works_as_it_is_documented(codeb
     ]
 
 
-def test_project_function_sees_what_every_task_of_full_says_and_reads_files(codebatch: CommandLine) -> None:
+def test_project_function_can_read_records_of_all_tasks_and_files(codebatch: CommandLine) -> None:
     project(
         codebatch,
         code="""
@@ -308,7 +304,7 @@ def task(project):
         ),
     ],
 )
-def test_failure_of_a_project_function_is_its_own_and_is_done_again_by_resume(
+def test_failed_project_function_affects_only_itself_and_is_retried(
     codebatch: CommandLine, code: str, evidence: str
 ) -> None:
     project(codebatch, code=code)
@@ -325,7 +321,7 @@ def test_failure_of_a_project_function_is_its_own_and_is_done_again_by_resume(
     assert codebatch("resume", "--json", status=3).error["message"] == "1 of 7 results failed"
 
 
-def test_project_function_that_reads_a_lost_object_fails_for_that(codebatch: CommandLine) -> None:
+def test_project_function_that_reads_a_missing_object_fails(codebatch: CommandLine) -> None:
     objects = codebatch.directory / ".codebatch" / "objects"
     code = f"""
 from pathlib import Path
@@ -342,7 +338,7 @@ def task(project):
     assert (failure["path"], failure["task"], failure["reason"]) == (".", "words", "object")
 
 
-def test_task_of_project_scope_brings_what_it_needs_and_has_no_shards(codebatch: CommandLine) -> None:
+def test_project_task_includes_its_needs_and_has_no_shards(codebatch: CommandLine) -> None:
     write(codebatch.directory / "src" / "a.py", "import b\n")
     write(codebatch.directory / "src" / "b.py", "")
     codebatch("run", "src", "--task", "dependencies")
@@ -357,7 +353,7 @@ def test_task_of_project_scope_brings_what_it_needs_and_has_no_shards(codebatch:
         assert told.error["message"] == "the task dependencies runs once per project and has no shards"
 
 
-def test_users_try_their_tasks_in_tests_of_their_own(tmp_path: Path) -> None:
+def test_run_task_executes_a_task_in_user_tests(tmp_path: Path) -> None:
     found = run_task(tmp_path, f"{banned_words.__file__}:task", {"a/b.txt": "one two"}, {"words": ["two"]})
     told = [(record.path, record.message) for record in found if isinstance(record, Diagnostic)]
     assert told == [("a/b.txt", "`two`")]
@@ -375,7 +371,7 @@ def task(project):
 """
 
 
-def test_project_function_is_done_again_when_resume_changed_what_it_read(codebatch: CommandLine) -> None:
+def test_resume_reexecutes_a_project_function_with_changed_input(codebatch: CommandLine) -> None:
     allowance = codebatch.directory / "allowed"
     settings = SETTINGS + "[tasks.sum]\npython = 'tools/sum.py:task'\n"
     project(codebatch, code=WORDS_IF_ALLOWED.format(str(allowance)), settings=settings)
@@ -404,7 +400,7 @@ def test_project_function_is_done_again_when_resume_changed_what_it_read(codebat
     ],
     ids=["crash", "timeout", "memory"],
 )
-def test_project_function_that_kills_its_worker_fails_alone(
+def test_project_function_that_kills_its_worker_fails_without_others(
     codebatch: CommandLine, code: str, seconds: float, reason: str
 ) -> None:
     project(codebatch, code=code, settings=f"project_seconds_max = {seconds}\n" + SETTINGS)

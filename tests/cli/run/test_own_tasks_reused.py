@@ -56,7 +56,7 @@ def values(codebatch: CommandLine) -> list[int]:
 READ = "int(open(HERE + '/tools/words.txt').read())"
 
 
-def test_what_is_in_the_key_decides_what_is_done_again(project: CommandLine) -> None:
+def test_cache_key_decides_which_files_are_reexecuted(project: CommandLine) -> None:
     """One file; then what the task reads; then its own setting, its tools and its code."""
     own(project, READ, "files = ['tools/words.txt']\n")
     assert executed(project) == FILES
@@ -102,7 +102,7 @@ def _install(site: Path, version: str, value: int) -> None:
     write(site / "tool_of_theirs.py", f"X = {value}  # {version}\n")
 
 
-def test_its_configuration_and_the_version_of_what_it_imports_decide_too(project: CommandLine) -> None:
+def test_cache_key_covers_configuration_and_imported_versions(project: CommandLine) -> None:
     site = project.directory / "site-packages"
     project.environment["PYTHONPATH"] = str(site)
     _install(site, "1.0", 10)
@@ -120,7 +120,7 @@ def test_its_configuration_and_the_version_of_what_it_imports_decide_too(project
     assert executed(project) == 1
 
 
-def test_the_examples_that_ship_are_taken_over(project: CommandLine) -> None:
+def test_results_of_bundled_examples_are_reused(project: CommandLine) -> None:
     for example in (banned_words.__file__, layers.__file__):
         shutil.copy(example, project.directory / "tools")
     table = "[tasks.{0}]\npython = 'tools/{0}.py:task'\n{1} = ['one']\n"
@@ -132,7 +132,7 @@ def test_the_examples_that_ship_are_taken_over(project: CommandLine) -> None:
     assert (answer["executed"], answer["inputs_outside_key"]) == (5, {})
 
 
-def test_kill_9_loses_no_mark(project: CommandLine) -> None:
+def test_kill_9_does_not_lose_the_outside_key_mark(project: CommandLine) -> None:
     """Whatever of it is found afterwards: the mark is in the file that makes a result one."""
     own(project, f"(__import__('time').sleep(0.02) or {READ})")
     store = project.directory / ".codebatch"
@@ -144,7 +144,7 @@ def test_kill_9_loses_no_mark(project: CommandLine) -> None:
     assert executed(project) == FILES
 
 
-def test_what_the_key_does_not_cover_is_told_and_never_taken_over(project: CommandLine) -> None:
+def test_results_with_inputs_outside_the_key_are_reported_and_not_reused(project: CommandLine) -> None:
     own(project, READ)
     ended = project("run", "tree", "--json")
     assert ended.json["inputs_outside_key"] == {"words": "open tools/words.txt"}
@@ -164,7 +164,7 @@ def test_what_the_key_does_not_cover_is_told_and_never_taken_over(project: Comma
     assert not any(str(project.directory).encode() in path.read_bytes() for path in manifests)
 
 
-def test_the_same_tree_again_is_not_answered_with_what_is_in_no_key(project: CommandLine) -> None:
+def test_reverted_tree_reexecutes_tasks_with_inputs_outside_the_key(project: CommandLine) -> None:
     """A branch switch and back: what is keyed costs nothing, the rest is done."""
     own(project, READ)
     project("run", "tree")
@@ -183,7 +183,7 @@ def test_the_same_tree_again_is_not_answered_with_what_is_in_no_key(project: Com
     assert project("run", "tree", "--json").json["action"] == "up to date", "all of it is keyed"
 
 
-def test_the_mark_is_in_the_commit_whatever_became_of_the_batch(project: CommandLine) -> None:
+def test_outside_key_mark_is_stored_in_the_commit(project: CommandLine) -> None:
     """A base that was never merged: its registers alone are asked."""
     own(project, READ)
     project("run", "tree", "--task", "words")
@@ -196,7 +196,7 @@ def test_the_mark_is_in_the_commit_whatever_became_of_the_batch(project: Command
     assert executed(project) == FILES
 
 
-def test_a_task_that_is_set_not_to_be_taken_over_is_not(project: CommandLine) -> None:
+def test_task_with_reuse_false_is_not_reused(project: CommandLine) -> None:
     own(project, "len(os.environ['HOME'])", "reuse = false\n")
     ended = project("run", "tree", "--json")
     assert (ended.json["inputs_outside_key"], "taken over" in ended.notes) == ({}, False), "who said it knows it"
@@ -221,7 +221,7 @@ def task(project):
 
 
 @pytest.mark.parametrize(("plus", "of_sum", "taken"), [("0", "0", {"sum"}), ("0", READ, set()), (READ, "0", set())])
-def test_a_project_task_is_taken_over_where_nothing_that_it_was_made_of_has_a_mark(
+def test_project_task_is_reused_only_if_no_input_is_outside_the_key(
     project: CommandLine, plus: str, of_sum: str, taken: set[str]
 ) -> None:
     table = "[tasks.sum]\npython = 'tools/sum.py:task'\n[tasks.other]\npython = 'tools/other.py:task'\n"
@@ -237,7 +237,7 @@ def test_a_project_task_is_taken_over_where_nothing_that_it_was_made_of_has_a_ma
     assert told["words"][1] == (FILES if plus == "0" else 0)
 
 
-def test_a_task_that_answers_otherwise_each_time_is_caught_and_taken_over_no_more(project: CommandLine) -> None:
+def test_verify_marks_a_nondeterministic_task_which_is_then_not_reused(project: CommandLine) -> None:
     own(project, "os.getpid()")
     assert executed(project) == FILES
     told: dict[str, Any] = project("verify", "--sample", "100%", "--json", status=1).json

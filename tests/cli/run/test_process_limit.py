@@ -27,7 +27,7 @@ def _fork() -> None:
 
 @pytest.mark.parametrize("number", [errno.EAGAIN, errno.ENOMEM])
 @pytest.mark.parametrize("start", [_start_worker, _fork])
-def test_the_limit_of_processes_is_named(
+def test_error_at_the_process_limit_suggests_ulimit(
     start: Callable[[], None], number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refuse(*_: object, **__: object) -> int:

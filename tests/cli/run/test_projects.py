@@ -43,9 +43,7 @@ def records(codebatch: CommandLine, batch_id: str, *asked: str) -> list[dict[str
     return found
 
 
-def test_a_path_restricts_the_work_and_what_it_says_is_true_of_the_whole(
-    codebatch: CommandLine, repository: Path
-) -> None:
+def test_restricted_run_reports_only_records_of_the_whole_run(codebatch: CommandLine, repository: Path) -> None:
     """All that a restricted batch says of a file the whole one says too: imports lead to all files of the project."""
     ended = codebatch("run", "app/db", "src", "--json")
     assert ended.json["paths"] == ["app/db", "src"]
@@ -64,7 +62,7 @@ def test_a_path_restricts_the_work_and_what_it_says_is_true_of_the_whole(
     assert leads == {("app/core.py", "exact"), ("lib/tools.py", "exact"), ("include/a.h", "exact")}
 
 
-def test_a_restricted_batch_does_not_stand_for_the_project(codebatch: CommandLine, repository: Path) -> None:
+def test_restricted_batch_is_not_the_default_if_a_whole_batch_exists(codebatch: CommandLine, repository: Path) -> None:
     whole = codebatch("run", ".", "--json").json["batch_id"]
     codebatch("run", "app/db", "-q")
     for question in (("inspect", "lib/tools.py"), ("impact", "app/db/query.py"), ("files",), ("errors",)):
@@ -86,7 +84,7 @@ def test_a_restricted_batch_does_not_stand_for_the_project(codebatch: CommandLin
     assert [row["paths"] for row in codebatch("batch", "list", "--json").json] == [[], ["app/db"], ["app/db"]]
 
 
-def test_a_whole_batch_that_says_less_does_not_stand_for_a_restricted_one(codebatch: CommandLine) -> None:
+def test_whole_batch_with_fewer_tasks_is_not_preferred(codebatch: CommandLine) -> None:
     write(codebatch.directory / "sub" / "a.py", "import os\n")
     codebatch.shell("git init -q .")
     codebatch("run", ".", "--pipeline", "parse", "-q")
@@ -104,9 +102,7 @@ def test_a_whole_batch_that_says_less_does_not_stand_for_a_restricted_one(codeba
     assert f"using batch {open_one} (whole project); a newer batch " in asked.notes
 
 
-def test_where_there_is_none_but_a_restricted_batch_it_answers_and_says_so(
-    codebatch: CommandLine, repository: Path
-) -> None:
+def test_restricted_batch_is_the_default_if_no_whole_batch_exists(codebatch: CommandLine, repository: Path) -> None:
     batch_id = codebatch("run", "app/db", "-q", "--json").json["batch_id"]
     asked = codebatch("errors")
     assert f"batch {batch_id} is restricted to app/db" in asked.notes
@@ -127,7 +123,7 @@ def test_where_there_is_none_but_a_restricted_batch_it_answers_and_says_so(
     assert [row["path"] for row in codebatch("references", "core", "--json").records] == ["app/db/query.py"]
 
 
-def test_what_needs_all_files_is_incomplete_in_a_restricted_batch(codebatch: CommandLine, repository: Path) -> None:
+def test_project_wide_answers_are_incomplete_in_a_restricted_batch(codebatch: CommandLine, repository: Path) -> None:
     codebatch("run", "app", "-q")
     for question in (("impact", "app/core.py"), ("graph", "--cycles")):
         asked = codebatch(*question, status=3)
@@ -146,14 +142,14 @@ def test_what_needs_all_files_is_incomplete_in_a_restricted_batch(codebatch: Com
         assert codebatch(*other, "--json").json["complete"] is True
 
 
-def test_a_file_that_is_named_as_its_directory_is_not_meant_by_that(codebatch: CommandLine) -> None:
+def test_inspect_of_a_directory_does_not_match_a_file_of_the_same_name(codebatch: CommandLine) -> None:
     write(codebatch.directory / "pkg" / "pkg", "x\n")
     codebatch("run", "pkg", "-q")
     assert codebatch("inspect", "pkg", "--json").records[0]["path"] == "pkg"
     assert codebatch("inspect", ".", status=2, cwd=codebatch.directory / "pkg").notes.startswith("error: the batch has")
 
 
-def test_what_the_user_stands_in_is_a_part_of_the_project_too(codebatch: CommandLine, repository: Path) -> None:
+def test_run_in_a_subdirectory_is_restricted_to_its_paths(codebatch: CommandLine, repository: Path) -> None:
     below = repository / "app" / "db"
     first = codebatch("run", ".", "--json", cwd=below).json
     assert (first["paths"], first["files"]) == (["app/db"], 2)
@@ -167,7 +163,7 @@ def test_what_the_user_stands_in_is_a_part_of_the_project_too(codebatch: Command
     assert (whole["paths"], whole["files"]) == ([], 8)
 
 
-def test_run_without_a_path_is_of_the_current_directory(codebatch: CommandLine, repository: Path) -> None:
+def test_run_without_path_covers_the_current_directory(codebatch: CommandLine, repository: Path) -> None:
     below = codebatch("run", "--json", cwd=repository / "app" / "db").json
     assert below["paths"] == ["app/db"]
     write(repository / "new.py", "x = 1\n")
@@ -175,21 +171,21 @@ def test_run_without_a_path_is_of_the_current_directory(codebatch: CommandLine, 
     assert (whole["paths"], whole["files"]) == ([], 9)
 
 
-def test_predecessors_are_of_the_same_paths(codebatch: CommandLine, repository: Path) -> None:
+def test_predecessors_of_latest_have_the_same_paths(codebatch: CommandLine, repository: Path) -> None:
     first = codebatch("run", ".", "--json").json["batch_id"]
     codebatch("run", "app", "-q")
     codebatch("run", ".", "--again", "-q")
     assert codebatch("summary", "--batch", "latest~1", "--json").json["batch_id"] == first
 
 
-def test_what_is_named_is_taken_whatever_ignores_it(codebatch: CommandLine, repository: Path) -> None:
+def test_given_paths_are_included_even_if_ignored(codebatch: CommandLine, repository: Path) -> None:
     ended = codebatch("run", "made.py", "lib", "--json").json
     assert (ended["paths"], ended["files"]) == (["lib", "made.py"], 3)
     assert codebatch("summary", "--json").json["stale"] is False
     assert codebatch("run", "made.py", "lib", "--json").json["action"] == "up to date"
 
 
-def test_a_directory_that_the_project_ignores_is_a_project_of_its_own(codebatch: CommandLine, repository: Path) -> None:
+def test_ignored_directory_is_a_separate_project(codebatch: CommandLine, repository: Path) -> None:
     codebatch("run", ".", "-q")
     ended = codebatch("run", "out/deep", "--json").json
     assert (ended["paths"], ended["files"]) == ([], 1)
@@ -197,7 +193,7 @@ def test_a_directory_that_the_project_ignores_is_a_project_of_its_own(codebatch:
     assert codebatch("run", "out/deep/o.py", "--json").json["paths"] == ["o.py"]
 
 
-def test_without_git_a_project_is_what_was_run(codebatch: CommandLine) -> None:
+def test_project_without_git_is_the_directory_that_was_run(codebatch: CommandLine) -> None:
     make_repository(codebatch.directory / "tree")
     alone = codebatch("run", "tree/app/db", "--json").json
     assert (alone["paths"], alone["files"]) == ([], 2)
@@ -207,7 +203,7 @@ def test_without_git_a_project_is_what_was_run(codebatch: CommandLine) -> None:
     assert codebatch("run", "tree/app/db", "--json").json["batch_id"] == alone["batch_id"], "it was run before"
 
 
-def test_a_store_alone_makes_no_project_and_a_batch_of_commands_does(codebatch: CommandLine) -> None:
+def test_work_batch_defines_a_project_but_a_store_does_not(codebatch: CommandLine) -> None:
     """`run DIRECTORY` is the same before and after a store is made, or something else is analysed."""
     make_repository(codebatch.directory / "tree")
     codebatch("init", ".codebatch")
@@ -220,7 +216,7 @@ def test_a_store_alone_makes_no_project_and_a_batch_of_commands_does(codebatch: 
     assert codebatch("run", "other", "--json").json["paths"] == ["other"]
 
 
-def test_nothing_below_a_path_is_nothing_to_do(codebatch: CommandLine, repository: Path) -> None:
+def test_path_without_files_is_nothing_to_do(codebatch: CommandLine, repository: Path) -> None:
     (repository / "none").mkdir()
     (repository / "link").symlink_to("made.py")
     for path in ("none", "link"):
@@ -229,7 +225,7 @@ def test_nothing_below_a_path_is_nothing_to_do(codebatch: CommandLine, repositor
 
 
 @pytest.mark.parametrize("config", ["", '[tasks.lint.ruff]\nconfig = "project"\n'], ids=["pinned", "project"])
-def test_batch_init_plans_as_run_does(codebatch: CommandLine, repository: Path, config: str) -> None:
+def test_batch_init_creates_the_same_plan_as_run(codebatch: CommandLine, repository: Path, config: str) -> None:
     write(repository / "codebatch.toml", config)
     write(repository / "ruff.toml", 'lint.select = ["F", "D"]\n')
     made = codebatch("snapshot", ".", "--json").json["snapshot_id"]

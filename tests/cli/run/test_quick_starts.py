@@ -38,7 +38,7 @@ codebatch query diagnostics --batch <id> --task 01_parse --store ./store
 """.splitlines()
 
 
-def test_the_quick_start_works_line_by_line(codebatch: CommandLine) -> None:
+def test_every_line_of_the_quick_start_works(codebatch: CommandLine) -> None:
     make_project(codebatch.directory / "my-project")
     known = ""
     for line in QUICK_START:
@@ -54,7 +54,7 @@ def test_the_quick_start_works_line_by_line(codebatch: CommandLine) -> None:
         assert "no shard id starts with 'ab'" in ended.notes if is_of_none else ended.stdout, line
 
 
-def test_each_step_tells_the_ids_that_the_next_one_asks_for(codebatch: CommandLine) -> None:
+def test_each_step_returns_the_ids_that_the_next_step_needs(codebatch: CommandLine) -> None:
     make_project(codebatch.directory / "project")
     codebatch("init", "store")
     taken = codebatch("snapshot", "project", "--store", "store", "--json").json
@@ -69,7 +69,7 @@ def test_each_step_tells_the_ids_that_the_next_one_asks_for(codebatch: CommandLi
     assert (ended["status"], ended["files"], ended["failures"]) == ("COMPLETED", 9, 0)
 
 
-def test_one_command_does_all_of_it_with_the_same_result(codebatch: CommandLine, ran: Ran) -> None:
+def test_run_has_the_same_result_as_the_separate_steps(codebatch: CommandLine, ran: Ran) -> None:
     make_project(codebatch.directory / "project")
     ended = codebatch("run", "project")
     assert "created store" in ended.notes
@@ -80,7 +80,7 @@ def test_one_command_does_all_of_it_with_the_same_result(codebatch: CommandLine,
     assert again["result_digest"] == first["result_digest"]
 
 
-def test_a_shard_prefix_runs_every_shard_that_begins_with_it(codebatch: CommandLine) -> None:
+def test_run_shard_executes_every_shard_with_the_given_prefix(codebatch: CommandLine) -> None:
     make_project(codebatch.directory / "project")
     codebatch("snapshot", "project")
     codebatch("batch", "init")
@@ -98,7 +98,7 @@ def test_a_shard_prefix_runs_every_shard_that_begins_with_it(codebatch: CommandL
     assert codebatch("run", "--batch", "latest", "--json").json["status"] == "COMPLETED"
 
 
-def test_a_single_task_can_be_run_and_the_rest_later(codebatch: CommandLine) -> None:
+def test_run_of_one_task_can_be_completed_later(codebatch: CommandLine) -> None:
     make_project(codebatch.directory / "project")
     first = codebatch("run", "project", "--task", "01_parse", "--json").json
     assert first["status"] == "RUNNING"

@@ -16,7 +16,7 @@ REMOVE = "until rm -rf .codebatch; do :; done"
 
 @pytest.mark.parametrize("run", [REMOVE, f"{REMOVE}; kill $PPID", f"{REMOVE}; mkdir .codebatch"])
 @pytest.mark.parametrize("at_once", [1, 2])
-def test_a_run_whose_store_a_task_removes_says_so(line: CommandLine, run: str, at_once: int) -> None:
+def test_run_reports_that_its_store_was_removed(line: CommandLine, run: str, at_once: int) -> None:
     until_gone = "while [ -d .codebatch/batches ]; do sleep 0.02; done"
     tasks = {"a": f"run = '{run}'", "b": "run = 'true'\nneeds = ['a']", "c": f"run = '{until_gone}'"}
     make_list(line, tasks, f"max_parallel = {at_once}")

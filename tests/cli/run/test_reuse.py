@@ -43,7 +43,7 @@ def _run(codebatch: CommandLine, *options: str) -> dict[str, Any]:
     return answer
 
 
-def test_one_file_that_changed_is_one_file_done(project: CommandLine) -> None:
+def test_changed_file_is_the_only_file_executed(project: CommandLine) -> None:
     write(project.directory / "tree" / "m07.py", "import sys\n")
     ended = project("run", "tree")
     served = FILE_TASKS * (FILES - 1)
@@ -61,7 +61,9 @@ def test_one_file_that_changed_is_one_file_done(project: CommandLine) -> None:
     ("text", "shards"),
     [("import os\n\n\ndef g(x):\n    return x\n", 0), ("import m08\n", 2), ("import os, sys\nimport m01\n", 2)],
 )
-def test_where_imports_lead_is_asked_again_for_what_changed(project: CommandLine, text: str, shards: int) -> None:
+def test_changed_imports_rewrite_only_the_affected_dependency_shards(
+    project: CommandLine, text: str, shards: int
+) -> None:
     write(project.directory / "tree" / "m07.py", text)
     _run(project)
     new, old = sorted(project.directory.glob(".codebatch/batches/batch-*"), reverse=True)
@@ -70,7 +72,7 @@ def test_where_imports_lead_is_asked_again_for_what_changed(project: CommandLine
     assert len(own) == shards, "of the file that imports, and of the one that it imports now"
 
 
-def test_files_that_came_went_and_moved(project: CommandLine) -> None:
+def test_added_removed_and_moved_files_are_the_only_files_executed(project: CommandLine) -> None:
     (project.directory / "tree" / "m03.py").unlink()
     (project.directory / "tree" / "m04.py").rename(project.directory / "tree" / "moved.py")
     write(project.directory / "tree" / "a.js", "let x = 1;\n")
@@ -80,7 +82,7 @@ def test_files_that_came_went_and_moved(project: CommandLine) -> None:
     assert _run(project)["executed"] > FILE_TASKS * 10, "what is known of a file is in its key"
 
 
-def test_another_configuration_of_a_task_does_that_task_alone(project: CommandLine) -> None:
+def test_changed_task_configuration_reexecutes_only_this_task(project: CommandLine) -> None:
     (old,) = project.directory.glob(".codebatch/batches/batch-*")
     write(project.directory / "codebatch.toml", SHARDS + "[tasks.lint]\noff = ['F401']\n")
     assert _run(project)["executed"] == FILES
@@ -91,17 +93,17 @@ def test_another_configuration_of_a_task_does_that_task_alone(project: CommandLi
     assert not any(path.stat().st_ino in shared for path in new.glob("outputs/*/lint/*.zst"))
 
 
-def test_a_syntax_tree_that_is_wanted_too_parses_and_does_nothing_else(project: CommandLine) -> None:
+def test_emit_ast_reexecutes_only_the_task_parse(project: CommandLine) -> None:
     assert project("run", "tree", "--emit-ast", "--json").json["executed"] == FILES
 
 
 @pytest.mark.parametrize("option", ["--no-cache", "--again"])
-def test_who_asks_for_it_takes_nothing_over(project: CommandLine, option: str) -> None:
+def test_options_no_cache_and_again_disable_reuse(project: CommandLine, option: str) -> None:
     write(project.directory / "tree" / "m07.py", "import sys\n")
     assert _run(project, option)["reused"] == 0
 
 
-def test_what_was_left_unfinished_is_taken_over_too(codebatch: CommandLine) -> None:
+def test_results_of_an_unfinished_batch_are_reused(codebatch: CommandLine) -> None:
     write(codebatch.directory / "codebatch.toml", SHARDS)
     for number in range(FILES):
         write(codebatch.directory / "tree" / f"m{number:02d}.py", "import os\n")
@@ -111,7 +113,7 @@ def test_what_was_left_unfinished_is_taken_over_too(codebatch: CommandLine) -> N
     assert (answer["reused"], answer["executed"]) == (FILES - 1, FILE_TASKS * FILES - (FILES - 1))
 
 
-def test_what_failed_is_done_again(codebatch: CommandLine) -> None:
+def test_failed_results_are_not_reused(codebatch: CommandLine) -> None:
     codebatch.environment["CODEBATCH_STORE"] = str(codebatch.directory / "store")
     write(codebatch.directory / "tree" / "a.py", "import os\n" * 15_000)
     write(codebatch.directory / "tree" / "b.py", "import os\n")
@@ -121,7 +123,7 @@ def test_what_failed_is_done_again(codebatch: CommandLine) -> None:
     assert (answer["failures"], answer["status"]) == (0, "COMPLETED")
 
 
-def test_a_batch_stands_when_the_one_it_took_from_is_gone(project: CommandLine) -> None:
+def test_batch_is_complete_after_its_base_was_removed(project: CommandLine) -> None:
     write(project.directory / "tree" / "m07.py", "import sys\n")
     answer = project("run", "tree", "--json").json
     shutil.rmtree(min(project.directory.glob(".codebatch/batches/batch-*")))
@@ -131,7 +133,7 @@ def test_a_batch_stands_when_the_one_it_took_from_is_gone(project: CommandLine) 
     assert _run(project)["executed"] == FILE_TASKS
 
 
-def _cut(path: Path) -> None:
+def _truncate(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1])
 
 
@@ -141,13 +143,13 @@ def _flip(path: Path) -> None:
     path.write_bytes(data)
 
 
-def _swap(path: Path) -> None:
+def _replace_with_another_file(path: Path) -> None:
     path.write_bytes(next(each for each in path.parent.iterdir() if each != path and each.is_file()).read_bytes())
 
 
-@pytest.mark.parametrize("damage", [_cut, _flip, _swap, Path.unlink])
+@pytest.mark.parametrize("damage", [_truncate, _flip, _replace_with_another_file, Path.unlink])
 @pytest.mark.parametrize("name", ["outputs/*/parse/000002-*", "plan.json"])
-def test_a_damaged_base_serves_nothing_that_is_damaged(
+def test_damaged_results_of_a_base_are_not_reused(
     project: CommandLine, damage: Callable[[Path], None], name: str
 ) -> None:
     (path,) = project.directory.glob(f".codebatch/batches/*/{name}")
@@ -159,7 +161,7 @@ def test_a_damaged_base_serves_nothing_that_is_damaged(
         assert FILE_TASKS < answer["executed"] < FILE_TASKS * 8
 
 
-def test_a_torn_file_under_the_name_of_one_that_is_taken_over_is_made_anew(project: CommandLine) -> None:
+def test_truncated_copy_of_a_reused_shard_file_is_replaced(project: CommandLine) -> None:
     (old,) = project.directory.glob(".codebatch/batches/*")
     whole = next(old.glob("outputs/*/parse/000004-*"))
     digest = whole.read_bytes()[-44:-12].hex()
@@ -172,7 +174,7 @@ def test_a_torn_file_under_the_name_of_one_that_is_taken_over_is_made_anew(proje
     assert (new / "results" / f"{digest}.shard").read_bytes() == whole.read_bytes()
 
 
-def test_a_batch_whose_outputs_are_damaged_keeps_what_they_were_made_of(project: CommandLine) -> None:
+def test_batch_with_damaged_outputs_retains_its_registers(project: CommandLine) -> None:
     (old,) = project.directory.glob(".codebatch/batches/*")
     digest = project("status", "--json").json["result_digest"]
     next(old.glob("outputs/*/lint/000002-*")).unlink()
@@ -183,7 +185,7 @@ def test_a_batch_whose_outputs_are_damaged_keeps_what_they_were_made_of(project:
     assert project("resume", "--batch", old.name, "--json").json["result_digest"] == digest
 
 
-def test_a_record_whose_object_is_gone_is_not_taken_over(project: CommandLine) -> None:
+def test_record_with_a_damaged_or_missing_object_is_not_reused(project: CommandLine) -> None:
     """Be it damaged or lost; of the whole shard or of a part that is served."""
     write(project.directory / "codebatch.toml", SHARDS + "[tasks.parse]\nemit_ast = true\n")
     project("run", "tree")

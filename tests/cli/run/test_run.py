@@ -26,7 +26,7 @@ def paths_of(codebatch: CommandLine, ended: Ended) -> list[str]:
     return [row.get("path", "?") for row in rows]
 
 
-def test_include_and_exclude_choose_files(codebatch: CommandLine) -> None:
+def test_include_and_exclude_select_files(codebatch: CommandLine) -> None:
     only = codebatch("run", "project", "--json", "--include", "*.py", "--exclude", "src/broken.py")
     assert paths_of(codebatch, only) == ["Grüße, Welt.py", "?", "src/main.py"]
     without = codebatch("run", "project", "--json", "--exclude", "src/", "--exclude", "*.bin", "--exclude", "caf*")
@@ -38,14 +38,14 @@ def test_one_file_can_be_run(codebatch: CommandLine) -> None:
     assert codebatch("inspect", "project/src/main.py").lines
 
 
-def test_several_roots_are_one_batch_whose_paths_begin_where_they_part(codebatch: CommandLine) -> None:
+def test_run_of_several_roots_has_paths_relative_to_their_common_parent(codebatch: CommandLine) -> None:
     ended = codebatch("run", "project/src", "project/web/app.js", "--json")
     assert paths_of(codebatch, ended) == ["src/broken.py", "src/main.py", "web/app.js"]
     assert codebatch("inspect", "project/src/main.py").stdout == codebatch("inspect", "src/main.py").stdout
     assert codebatch("run", "project/web/app.js", "project/src", "--json").json["action"] == "up to date"
 
 
-def test_the_same_tree_again_is_up_to_date_until_it_changes(codebatch: CommandLine) -> None:
+def test_second_run_is_up_to_date_until_the_tree_changes(codebatch: CommandLine) -> None:
     first = codebatch("run", "project", "--json").json
     assert (first["action"], first["success"]) == ("new", True)
     again = codebatch("run", "project", "--json", "-v")
@@ -64,7 +64,7 @@ def test_the_same_tree_again_is_up_to_date_until_it_changes(codebatch: CommandLi
     assert back.notes.splitlines()[-1] == "next: codebatch findings"
 
 
-def test_run_of_a_batch_continues_it_as_it_was_planned(codebatch: CommandLine) -> None:
+def test_run_with_batch_option_resumes_the_planned_batch(codebatch: CommandLine) -> None:
     first = codebatch("run", "project", "--json", "--task", "parse").json
     write(codebatch.directory / "project" / "new.py", "y = 2\n")
     ended = codebatch("run", "--batch", "latest", "--json").json
@@ -72,7 +72,7 @@ def test_run_of_a_batch_continues_it_as_it_was_planned(codebatch: CommandLine) -
     assert codebatch("run", "project", "--json").json["files"] == 10
 
 
-def test_an_installation_that_would_answer_otherwise_refuses_to_join(codebatch: CommandLine, tmp_path: Path) -> None:
+def test_installation_with_other_task_code_cannot_resume_a_batch(codebatch: CommandLine, tmp_path: Path) -> None:
     """The other one is a copy of the package that implements the tasks, with one line more."""
     begun = codebatch("run", "project", "--task", "parse", "--json").json["batch_id"]
     package = Path(codebatch_workers.__file__).parent
@@ -89,7 +89,7 @@ def test_an_installation_that_would_answer_otherwise_refuses_to_join(codebatch: 
     assert codebatch("run", "--batch", "latest", "--json").json["status"] == "COMPLETED"
 
 
-def test_installation_that_is_replaced_while_a_batch_runs_ends_it(codebatch: CommandLine, tmp_path: Path) -> None:
+def test_run_fails_if_the_installation_is_replaced_meanwhile(codebatch: CommandLine, tmp_path: Path) -> None:
     """A task replaces it and takes its worker with it; the next worker is another codebatch than what planned."""
     package = tmp_path / "installed" / "codebatch_workers"
     shutil.copytree(Path(codebatch_workers.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
@@ -105,7 +105,7 @@ def test_installation_that_is_replaced_while_a_batch_runs_ends_it(codebatch: Com
     assert "different implementation_digest" in ended.error["message"]
 
 
-def test_local_task_that_is_edited_while_a_batch_runs_ends_it_and_what_it_said_is_kept(codebatch: CommandLine) -> None:
+def test_run_fails_but_retains_results_if_a_local_task_is_edited(codebatch: CommandLine) -> None:
     edits = "    open(__file__, 'a').write('# edited\\n')\n    os.abort()\n"
     task = write_own_task(codebatch.directory, "edited", f"import os\ndef task(file):\n{edits}")
     ended = codebatch("run", "project", "-j", "1", "--json", status=2)
@@ -117,7 +117,7 @@ def test_local_task_that_is_edited_while_a_batch_runs_ends_it_and_what_it_said_i
     assert (answer["status"], answer["result_digest"]) == ("COMPLETED", anew["result_digest"])
 
 
-def test_again_makes_a_new_batch_with_the_same_result(codebatch: CommandLine) -> None:
+def test_again_creates_a_new_batch_with_the_same_result(codebatch: CommandLine) -> None:
     first = codebatch("run", "project", "--json").json
     again = codebatch("run", "project", "--again", "--json").json
     assert again["batch_id"] != first["batch_id"]
@@ -125,13 +125,13 @@ def test_again_makes_a_new_batch_with_the_same_result(codebatch: CommandLine) ->
     assert codebatch("status", "--batch", "latest~1", "--json").json["batch_id"] == first["batch_id"]
 
 
-def test_the_number_of_workers_changes_no_byte(codebatch: CommandLine) -> None:
+def test_number_of_workers_does_not_affect_the_result_digest(codebatch: CommandLine) -> None:
     (codebatch.directory / "codebatch.toml").write_text("[shard]\nfiles_average = 2\nfiles_min = 1\nfiles_max = 3\n")
     one, three = (codebatch("run", "project", "--again", "-j", jobs, "--json").json for jobs in ("1", "3"))
     assert one["result_digest"] == three["result_digest"]
 
 
-def test_a_pipeline_can_be_chosen(codebatch: CommandLine) -> None:
+def test_pipeline_option_selects_the_tasks(codebatch: CommandLine) -> None:
     parsed = codebatch("run", "project", "--pipeline", "parse", "--json").json
     assert [task["task_id"] for task in codebatch("tasks", "--json").json] == ["parse"]
     whole = codebatch("run", "project", "--json").json
@@ -139,7 +139,7 @@ def test_a_pipeline_can_be_chosen(codebatch: CommandLine) -> None:
     assert whole["batch_id"] != parsed["batch_id"]
 
 
-def test_the_size_of_the_store_is_told(codebatch: CommandLine) -> None:
+def test_store_stats_reports_the_size_of_the_store(codebatch: CommandLine) -> None:
     codebatch("run", "project")
     stats = codebatch("store-stats", "--json").json
     files = {path.lstat().st_ino: path.lstat().st_size for path in _files(codebatch.directory / ".codebatch")}
@@ -167,7 +167,7 @@ def test_files_why_names_the_rule(codebatch: CommandLine) -> None:
 
 
 @pytest.mark.parametrize("count", [2, pytest.param(8, marks=pytest.mark.slow)])
-def test_runs_that_begin_together_share_one_batch(codebatch: CommandLine, count: int) -> None:
+def test_concurrent_runs_share_one_batch(codebatch: CommandLine, count: int) -> None:
     make_project(codebatch.directory / "tree")
     arguments = ("run", "tree", "--store", "store", "--json", "-j", "1")
     answers = [codebatch.finish(one).json for one in [codebatch.start(*arguments) for _ in range(count)]]
@@ -181,7 +181,7 @@ def test_runs_that_begin_together_share_one_batch(codebatch: CommandLine, count:
 @pytest.mark.parametrize(
     "moment", ["store.json", "snapshots/snap-*", "locks/batches", "batches/.*.tmp", "batches/batch-*"]
 )
-def test_death_of_one_of_them_leaves_the_others_one_batch(codebatch: CommandLine, moment: str) -> None:
+def test_killed_concurrent_run_leaves_one_batch_to_the_others(codebatch: CommandLine, moment: str) -> None:
     make_project(codebatch.directory / "tree")
     arguments = ("run", "tree", "--store", "store", "--json", "-j", "1")
     first, *others = [codebatch.start(*arguments) for _ in range(3)]

@@ -35,7 +35,7 @@ time.sleep(1000)
         ("memory_mb_max = 60", f'exec {sys.executable} -c "{HOLDS_MUCH}"', "used too much memory"),
     ],
 )
-def test_the_limits_of_a_command_hold_that_stops_its_worker(line: CommandLine, limit: str, does: str, why: str) -> None:
+def test_limits_apply_to_a_command_that_stops_its_worker(line: CommandLine, limit: str, does: str, why: str) -> None:
     make_list(line, {"one": f"run = {json.dumps(STOPS + does)}\n{limit}\ngrace_seconds = 0.1"})
     ended = line("work", "run", status=3)
     assert "the worker of one (process " in ended.notes
@@ -43,7 +43,7 @@ def test_the_limits_of_a_command_hold_that_stops_its_worker(line: CommandLine, l
     assert why in ended.notes
 
 
-def test_a_worker_that_its_command_traces_is_replaced(line: CommandLine) -> None:
+def test_worker_traced_by_its_command_is_replaced(line: CommandLine) -> None:
     write(line.directory / "traces.py", TRACES)
     once = 'if_interrupted = "fail"\ntimeout_seconds = 1000'
     make_list(
@@ -60,7 +60,7 @@ def test_a_worker_that_its_command_traces_is_replaced(line: CommandLine) -> None
     assert states(line) == {"one": "FAILED", "two": "DONE"}
 
 
-def test_two_signals_end_a_batch_whose_worker_is_stopped(line: CommandLine) -> None:
+def test_two_signals_end_a_run_with_a_stopped_worker(line: CommandLine) -> None:
     make_list(line, {"one": f"run = {json.dumps('echo >one.began; ' + STOPS + 'sleep 1000')}\ngrace_seconds = 0.1"})
     process = start(line, began=("one",))
     process.send_signal(signal.SIGTERM)
@@ -73,7 +73,7 @@ def _requests(line: CommandLine) -> list[Path]:
     return list((line.directory / ".codebatch" / "batches").glob("batch-*/requests/0*"))
 
 
-def test_an_adopted_worker_that_is_stopped_is_continued(line: CommandLine) -> None:
+def test_stopped_worker_is_continued_after_adoption(line: CommandLine) -> None:
     make_list(line, {"one": f"run = {json.dumps(WAITS.format(id='one'))}"})
     process = start(line, began=("one",))
     process.kill()

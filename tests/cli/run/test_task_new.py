@@ -17,7 +17,7 @@ from tests.cli.process import CommandLine, set_apart, write
 
 
 @pytest.mark.slow
-def test_task_that_was_written_works_and_is_tried_on_a_file(codebatch: CommandLine) -> None:
+def test_generated_task_works_and_can_be_tried_on_a_file(codebatch: CommandLine) -> None:
     write(codebatch.directory / "src" / "a b.txt", "one\nto frobnicate\n")
     write(codebatch.directory / "src" / "c.txt", "frobnicate\n")
     made = codebatch("task", "new", "my-words", "--json").json
@@ -45,7 +45,7 @@ def test_task_that_was_written_works_and_is_tried_on_a_file(codebatch: CommandLi
     assert last == "    ValueError: b'a b.txt'"
 
 
-def test_test_that_was_written_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_generated_test_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = new_task(tmp_path, "words")
     module: dict[str, object] = {}
     exec(Path(made.test).read_text(), module)
@@ -57,13 +57,13 @@ def test_test_that_was_written_holds(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("name", ["../x", 'a"b', "a\nb", "", "A", "lint", "x" * 65])
-def test_name_that_can_be_none_is_refused(tmp_path: Path, name: str) -> None:
+def test_invalid_task_name_is_rejected(tmp_path: Path, name: str) -> None:
     with pytest.raises(InvalidInput):
         new_task(tmp_path, name)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_there_is_left_alone(tmp_path: Path) -> None:
+def test_task_new_does_not_overwrite_existing_files(tmp_path: Path) -> None:
     (tmp_path / "tests").mkdir()
     test = tmp_path / "tests" / "test_words.py"
     test.write_text("mine")
@@ -81,7 +81,7 @@ def test_what_is_there_is_left_alone(tmp_path: Path) -> None:
         new_task(tmp_path, "words")
 
 
-def test_report_has_a_place_and_the_name_of_its_task_by_default() -> None:
+def test_reported_finding_has_location_and_task_name_by_default() -> None:
     file = SourceFile(b"a.txt", "one\né two\n".encode(), executable=False, contexts={})
     found = named(validate_records([file.report(2, "no")], file)[0], "words")
     place = {"line": 2, "column": 1, "end_line": 2, "end_column": 6}
@@ -107,7 +107,7 @@ two
 """
 
 
-def test_what_was_raised_is_told_before_where() -> None:
+def test_traceback_is_split_into_exception_and_frames() -> None:
     raised = taken_apart(TRACE)
     assert raised.what == ("ValueError: one", "two")
     assert raised.frames == ('  File "/p/tools/a.py", line 3, in task', '    raise ValueError("one")')
@@ -115,7 +115,7 @@ def test_what_was_raised_is_told_before_where() -> None:
     assert taken_apart("") == ((), ())
 
 
-def test_failures_are_alike_by_their_place_and_kind() -> None:
+def test_failures_are_grouped_by_location_and_exception_type() -> None:
     def failure(path: str, evidence: str) -> JsonRecord:
         return {"path": path, "task": "words", "reason": "exception", "evidence": evidence}
 

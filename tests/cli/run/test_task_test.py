@@ -45,7 +45,7 @@ def project(codebatch: CommandLine) -> CommandLine:
     return codebatch
 
 
-def test_task_that_says_the_same_twice_is_told_so_and_leaves_nothing(project: CommandLine) -> None:
+def test_task_test_of_a_deterministic_task_reports_no_difference(project: CommandLine) -> None:
     before = sorted(project.directory.iterdir())
     told = project("task", "test", "sound", "src", "--json").json
     assert told == {
@@ -56,7 +56,7 @@ def test_task_that_says_the_same_twice_is_told_so_and_leaves_nothing(project: Co
 
 
 @pytest.mark.parametrize(("name", "files"), [("seeded", 12), ("counting", None), ("total", 1)])
-def test_task_that_depends_on_more_than_it_is_given_is_told_from_a_sound_one(
+def test_task_test_reports_differences_of_a_nondeterministic_task(
     project: CommandLine, name: str, files: int | None
 ) -> None:
     told = project("task", "test", name, "src", "-j", "1", "--json", status=1).json
@@ -68,13 +68,13 @@ def test_task_that_depends_on_more_than_it_is_given_is_told_from_a_sound_one(
     assert project("task", "test", name, "src", "-j", "1", status=1).lines[-1].endswith("differ")
 
 
-def test_task_that_fails_twice_fails_alike(project: CommandLine) -> None:
+def test_task_test_counts_repeated_failures_as_identical(project: CommandLine) -> None:
     assert project("task", "test", "hasty", "src").lines == [
         "hasty: 12 files, 12 records, identical", "12 results failed"
     ]  # fmt: skip
 
 
-def test_what_cannot_be_tried_is_refused(project: CommandLine) -> None:
+def test_task_test_rejects_unknown_tasks_and_empty_directories(project: CommandLine) -> None:
     assert project("task", "test", "none", "--json", status=2).error["code"] == "invalid_configuration"
     assert project("task", "test", "sound", "nowhere", "--json", status=2).error["code"] == "invalid_input"
     (project.directory / "empty").mkdir()

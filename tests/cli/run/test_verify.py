@@ -38,7 +38,7 @@ def _names(root: Path) -> list[str]:
     return sorted(path.name for path in root.glob(".codebatch/batches/*"))
 
 
-def test_a_task_that_answers_otherwise_is_found_and_named(project: CommandLine) -> None:
+def test_verify_names_a_task_with_different_results(project: CommandLine) -> None:
     root = project.directory
     mood = write(root / "mood", "fine")
     write_own_task(root, "fickle", FICKLE.format(mood=str(mood)), SHARDS)
@@ -88,7 +88,7 @@ def _distrust(project: CommandLine, task: str) -> str:
     return result_key(planned)
 
 
-def test_what_was_caught_is_executed_until_its_key_changes_or_it_is_trusted(project: CommandLine) -> None:
+def test_untrusted_task_is_executed_until_its_key_changes_or_it_is_trusted(project: CommandLine) -> None:
     changed = project.directory / "tree" / "m01.py"
     project("run", "tree")
     lint = _distrust(project, "lint")
@@ -105,7 +105,7 @@ def test_what_was_caught_is_executed_until_its_key_changes_or_it_is_trusted(proj
     assert project("run", "tree", "--json").json["executed"] == 4
 
 
-def test_a_project_task_is_not_taken_over_where_what_it_needs_was_caught(project: CommandLine) -> None:
+def test_project_task_that_needs_an_untrusted_task_is_not_reused(project: CommandLine) -> None:
     project("run", "tree")
     needs = {row["task_id"]: row["depends_on"] for row in project("tasks", "--json").json}
     assert "analyze" in needs["duplicates"]
@@ -120,7 +120,7 @@ def test_a_project_task_is_not_taken_over_where_what_it_needs_was_caught(project
     assert told["parse"] == (0, FILES, {})
 
 
-def test_a_damaged_list_is_told_by_every_command_that_needs_it(project: CommandLine) -> None:
+def test_commands_report_a_damaged_list_of_untrusted_tasks(project: CommandLine) -> None:
     project("run", "tree")
     write(project.directory / ".codebatch" / "untrusted.json", "{}\n")
     write(project.directory / "tree" / "m01.py", "import sys\n")
@@ -132,7 +132,7 @@ def test_a_damaged_list_is_told_by_every_command_that_needs_it(project: CommandL
     project("run", "tree", "--no-cache")
 
 
-def test_what_cannot_be_verified_is_refused(project: CommandLine) -> None:
+def test_verify_rejects_incomplete_batches_and_invalid_arguments(project: CommandLine) -> None:
     project("run", "tree", "--task", "parse")
     assert project("verify", "--json", status=3).error["code"] == "batch_incomplete"
     for words in (["--sample", "0%"], ["--sample", "101"], ["--sample", "nan"], ["no"], ["latest", "--trust", "a"]):

@@ -32,7 +32,7 @@ def line(tmp_path: Path) -> CommandLine:
 WORDS = ("work", "analyze", "-f", "work.json")
 
 
-def test_the_graph_is_told_and_nothing_is_run(line: CommandLine) -> None:
+def test_analyze_prints_the_graph_and_runs_nothing(line: CommandLine) -> None:
     found = line(*WORDS, "--json").json
     assert (found["schema"], found["strategy"], len(found["edges"])) == ("codebatch.work-analyze/1", "auto", 14)
     assert found == line(*WORDS, "--format", "json").json
@@ -47,7 +47,7 @@ def test_the_graph_is_told_and_nothing_is_run(line: CommandLine) -> None:
     assert "cannot write keep.toml: File exists" in line(*WORDS, "--write", "keep.toml", status=2).notes
 
 
-def test_graphviz_reads_its_graph_whatever_titles_say(line: CommandLine) -> None:
+def test_dot_graph_is_valid_with_hostile_titles(line: CommandLine) -> None:
     graph = line(*WORDS, "--format", "dot").text
     assert graph.count("\n") == 2 + len(HOSTILE) + 14 + 1
     strings = re.compile(r'"(?:[^"\\\n]|\\.)*"')
@@ -65,7 +65,7 @@ def test_graphviz_reads_its_graph_whatever_titles_say(line: CommandLine) -> None
         assert len(drawn["edges"]) == 14
 
 
-def test_mermaid_has_a_node_a_line_whatever_titles_say(line: CommandLine) -> None:
+def test_mermaid_graph_has_one_line_per_node_with_hostile_titles(line: CommandLine) -> None:
     lines = line(*WORDS, "--format", "mermaid").lines
     nodes, edges = lines[1 : 1 + len(HOSTILE)], lines[1 + len(HOSTILE) :]
     assert lines[0] == "graph LR"
@@ -73,7 +73,7 @@ def test_mermaid_has_a_node_a_line_whatever_titles_say(line: CommandLine) -> Non
     assert [re.fullmatch(r'  t(\d+) -\. "0.95" \.-> t(\d+)', edge) is not None for edge in edges] == [True] * 14
 
 
-def test_a_circle_is_an_error_with_its_path(line: CommandLine) -> None:
+def test_dependency_cycle_is_an_error_with_its_path(line: CommandLine) -> None:
     tasks = {"a": {"run": "x", "needs": ["b"]}, "b": {"run": "x", "needs": ["a"]}}
     write(line.directory / "circle.json", json.dumps({"tasks": tasks}))
     error = line("work", "analyze", "-f", "circle.json", "--json", status=2).error
@@ -82,7 +82,7 @@ def test_a_circle_is_an_error_with_its_path(line: CommandLine) -> None:
     )  # fmt: skip
 
 
-def test_what_is_inferred_is_told_before_it_runs_and_kept(line: CommandLine) -> None:
+def test_run_reports_inferred_dependencies_and_stores_them(line: CommandLine) -> None:
     tasks = {
         "two": {"run": "test -e x", "text": "After one is done."},
         "one": {"run": "touch x", "text": "Before two."},
@@ -108,7 +108,7 @@ def test_what_is_inferred_is_told_before_it_runs_and_kept(line: CommandLine) -> 
     assert line("work", "run", "-f", "two.json", "-q", "-j", "2", "--yes").notes == ""
 
 
-def test_what_a_command_infers_without_a_reason_is_told_as_that(line: CommandLine) -> None:
+def test_rejected_inference_is_reported_without_its_blank_reason(line: CommandLine) -> None:
     answer = {"edges": [{"task": "b", "needs": "a", "confidence": 1.0, "why": " "}]}
     tasks = {"a": {"run": "true", "needs": ["b"]}, "b": {"run": "true"}}
     made = {"strategy": "auto", "infer": {"command": ["printf", json.dumps(answer)]}, "tasks": tasks}

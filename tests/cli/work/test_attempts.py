@@ -48,7 +48,7 @@ def until(line: CommandLine, task: str, state: str, process: subprocess.Popen[by
     wait_until(lambda: process.poll() is not None or states(line)[task] == state, f"{task} is {state}")
 
 
-def test_what_failed_is_tried_again_otherwise_and_each_try_is_told(line: CommandLine) -> None:
+def test_failed_task_is_retried_and_each_attempt_is_reported(line: CommandLine) -> None:
     tasks = {
         "third": 'run = "echo try {try}; test {try} -ge 3"\nretries = 2',
         "never": 'run = "exit 3"\nretries = 1',
@@ -89,7 +89,7 @@ def test_what_failed_is_tried_again_otherwise_and_each_try_is_told(line: Command
     assert tasks_of(line)["never"]["round"] == 1
 
 
-def test_who_asks_is_answered_while_it_runs_or_begun_again(line: CommandLine) -> None:
+def test_blocked_task_gets_its_answer_while_running_or_is_restarted(line: CommandLine) -> None:
     tasks = {
         "lives": "run = \"echo got $(codebatch ask --wait 'What name?')\"",
         "ends": "run = \"codebatch ask 'Which one?' --choice red --choice blue || exit 75; echo done\"",
@@ -123,7 +123,7 @@ def test_who_asks_is_answered_while_it_runs_or_begun_again(line: CommandLine) ->
     assert re.search(f"'lives' is not waiting for an answer: .+ answered '{name}'", refused)
 
 
-def test_what_somebody_answered_to_count_as_failed_is_left_at_that(line: CommandLine) -> None:
+def test_task_that_was_answered_as_failed_is_not_retried_by_resume(line: CommandLine) -> None:
     tasks = {
         "gives-up": 'run = "echo x >>gives-up; exit 1"\non_exhausted = "ask"',
         "fails": 'run = "echo x >>fails; exit 1"',
@@ -141,7 +141,7 @@ def test_what_somebody_answered_to_count_as_failed_is_left_at_that(line: Command
     assert (line.directory / "gives-up").read_text() == "x\nx\n"
 
 
-def test_rules_and_programs_answer_before_people_are_asked(line: CommandLine) -> None:
+def test_rules_and_programs_answer_before_the_user(line: CommandLine) -> None:
     write(line.directory / "answer.sh", 'cat >asked.json; echo \'{"answer": "by a program"}\'\n')
     write(line.directory / "loop.sh", "yes\n")
     asks = "run = 'echo got $(codebatch ask --wait {title})'"
@@ -158,7 +158,7 @@ def test_rules_and_programs_answer_before_people_are_asked(line: CommandLine) ->
     assert json.loads(line("work", "run", "--json", status=3).stdout)["counts"] == {"BLOCKED": 1}
 
 
-def test_a_pattern_that_takes_for_ever_holds_up_nothing(line: CommandLine) -> None:
+def test_slow_question_pattern_is_ignored_after_its_time_limit(line: CommandLine) -> None:
     slow, text = "(a+)+$", f"{'a' * 60}!"
     tasks = {
         "prints": f'run = "echo {text}"\nquestion = {{ pattern = "{slow}" }}',
@@ -170,7 +170,7 @@ def test_a_pattern_that_takes_for_ever_holds_up_nothing(line: CommandLine) -> No
     assert "took longer than 1 s and was ignored" in line("work", "log", "prints").text
 
 
-def test_a_program_of_a_killed_coordinator_is_ended_before_another_is_asked(line: CommandLine) -> None:
+def test_orphaned_answering_program_is_killed_before_the_next_starts(line: CommandLine) -> None:
     write(line.directory / "answer.sh", 'echo $$ >>pids\n[ -e quick ] || exec sleep 600\necho \'{"answer": "it"}\'\n')
     make_list(line, {"asks": "run = 'codebatch ask --wait What?'"}, '[answering]\ncommand = ["sh", "answer.sh"]\n')
     pids = line.directory / "pids"
@@ -185,7 +185,7 @@ def test_a_program_of_a_killed_coordinator_is_ended_before_another_is_asked(line
     wait_until(lambda: not Path(f"/proc/{first}").exists(), "it is no more")
 
 
-def test_tasks_are_skipped_begun_again_held_and_changed_while_others_run(line: CommandLine) -> None:
+def test_running_batch_accepts_skip_pause_set_and_retry(line: CommandLine) -> None:
     waits = 'run = "echo began >>{0}.began; while [ ! -e go ]; do sleep 0.02; done"\ngrace_seconds = 0.1'
     tasks = {
         "one": waits.format("one"),
@@ -218,7 +218,7 @@ def test_tasks_are_skipped_begun_again_held_and_changed_while_others_run(line: C
     assert {"BATCH_PAUSED", "BATCH_UNPAUSED", "BATCH_CHANGED", "BATCH_TASK_SKIPPED", "BATCH_RESUMED"} <= {*told}
 
 
-def test_what_tasks_say_of_themselves_is_told_and_what_they_cost_is_summed(line: CommandLine) -> None:
+def test_status_shows_task_results_and_the_sum_of_costs(line: CommandLine) -> None:
     write(line.directory / "says.sh", """printf '{"said": "%s\\\\nmore", "usd": %s}\\n' "$1" "$2" """)
     tasks = {
         "one": 'run = "sh says.sh one 0.25"',
@@ -239,7 +239,7 @@ def test_what_tasks_say_of_themselves_is_told_and_what_they_cost_is_summed(line:
     assert line("work", "attempts", "silent").lines[0].split()[-1] == "memory"
 
 
-def test_between_two_starts_is_as_much_time_as_was_asked_for(line: CommandLine) -> None:
+def test_task_starts_are_separated_by_start_every_seconds(line: CommandLine) -> None:
     tasks = dict.fromkeys(("one", "two", "three"), 'run = "date +%s.%N >>began"')
     make_list(line, tasks, 'strategy = "parallel"\nmax_parallel = 3\nstart_every_seconds = 0.5')
     rehearsed = line("work", "run", "--dry-run", "--json").json
@@ -249,7 +249,7 @@ def test_between_two_starts_is_as_much_time_as_was_asked_for(line: CommandLine) 
     assert len({each["start_seconds"] for each in rehearsed["tasks"]}) == 3
 
 
-def test_whatever_a_task_makes_of_what_it_was_given_concerns_it_alone(line: CommandLine) -> None:
+def test_task_that_misuses_its_attempt_directory_affects_only_itself(line: CommandLine) -> None:
     here = 'd=$(dirname "$CODEBATCH_QUESTION")'
     tasks = {
         "directory": "run = 'mkdir \"$CODEBATCH_QUESTION\"; exit 75'",
@@ -273,7 +273,7 @@ def test_whatever_a_task_makes_of_what_it_was_given_concerns_it_alone(line: Comm
     assert logs.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_standard_input_that_is_closed_has_nothing_to_read(line: CommandLine) -> None:
+def test_closed_standard_input_is_treated_as_empty(line: CommandLine) -> None:
     make_list(line, {"asks": 'run = "codebatch ask hm || exit 75"'})
     line("work", "run", status=3)
     batch = latest(line)
@@ -284,7 +284,7 @@ def test_a_standard_input_that_is_closed_has_nothing_to_read(line: CommandLine) 
     assert "no tasks in -" in line.shell("codebatch work run -f - <&-", status=5).notes
 
 
-def test_an_end_that_cannot_be_read_is_not_told_as_an_interruption_alone(line: CommandLine) -> None:
+def test_status_reports_a_damaged_outcome_as_damage_and_interruption(line: CommandLine) -> None:
     make_list(line, {"a": 'run = "true"', "b": 'run = "true"'})
     line("work", "run", "-q")
     batch_id = latest(line)

@@ -76,7 +76,7 @@ def kill_all(line: CommandLine, process: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.mark.parametrize("top", ['strategy = "serial"', "max_parallel = 4"])
-def test_w1_what_needs_a_failed_or_blocked_task_does_not_run_and_order_heeds_needs(line: CommandLine, top: str) -> None:
+def test_w1_dependents_of_failed_or_blocked_tasks_do_not_run(line: CommandLine, top: str) -> None:
     tasks = {
         "last": (tells("last"), 'needs = ["first"]'),
         "behind": (tells("behind"), 'needs = ["fails"]'),
@@ -96,7 +96,7 @@ def test_w1_what_needs_a_failed_or_blocked_task_does_not_run_and_order_heeds_nee
     assert told(line).index("first ends") < told(line).index("last begins")
 
 
-def test_w2_a_task_waits_for_what_it_needs_and_for_no_level(line: CommandLine) -> None:
+def test_w2_task_waits_for_its_needs_but_not_for_a_level(line: CommandLine) -> None:
     tasks = {
         "long": (tells("long", waits_for="go"), ""),
         "short": (tells("short"), ""),
@@ -110,7 +110,7 @@ def test_w2_a_task_waits_for_what_it_needs_and_for_no_level(line: CommandLine) -
     line.finish(process)
 
 
-def test_w3_after_ctrl_c_nothing_that_waits_is_started_and_the_batch_goes_on_later(line: CommandLine) -> None:
+def test_w3_interrupted_run_starts_no_pending_task_and_can_be_resumed(line: CommandLine) -> None:
     tasks = {f"t{n}": (tells(f"t{n}", waits_for="go"), "") for n in range(6)}
     make_list(line, tasks, "max_parallel = 2")
     process = start(line, "t0", "t1")
@@ -125,7 +125,7 @@ def test_w3_after_ctrl_c_nothing_that_waits_is_started_and_the_batch_goes_on_lat
     assert sum(each.endswith("begins") for each in told(line)) == 6
 
 
-def test_w4_w17_a_dead_coordinator_is_followed_by_one_command_and_bars_no_other_batch(line: CommandLine) -> None:
+def test_w4_w17_dead_runner_is_replaced_and_blocks_no_other_batch(line: CommandLine) -> None:
     tasks = {f"t{n}": (tells(f"t{n}", waits_for="go"), "") for n in range(3)}
     make_list(line, tasks, "max_parallel = 3")
     process = start(line, *tasks)
@@ -151,7 +151,7 @@ def start_again(line: CommandLine) -> subprocess.Popen[bytes]:
     return process
 
 
-def test_w5_w6_a_cancel_from_elsewhere_ends_what_runs_and_starts_nothing_and_stays_the_verdict(
+def test_w5_w6_cancel_from_another_process_stops_the_batch_for_good(
     line: CommandLine,
 ) -> None:
     tasks = {f"t{n}": (tells(f"t{n}", waits_for="never"), "grace_seconds = 0.1") for n in range(5)}
@@ -164,7 +164,7 @@ def test_w5_w6_a_cancel_from_elsewhere_ends_what_runs_and_starts_nothing_and_sta
     assert line("batch", "list", "--json").json[0]["status"] == "CANCELLED"
 
 
-def test_w7_what_had_ended_before_a_cancel_is_kept_and_the_rest_goes_on(line: CommandLine) -> None:
+def test_w7_outcomes_before_a_cancel_remain_and_resume_runs_the_rest(line: CommandLine) -> None:
     tasks = {
         "done": (tells("done"), ""),
         "runs": (tells("runs", waits_for="go"), 'needs = ["done"]\ngrace_seconds = 0.1'),
@@ -179,7 +179,7 @@ def test_w7_what_had_ended_before_a_cancel_is_kept_and_the_rest_goes_on(line: Co
     assert told(line).count("done begins") == 1
 
 
-def test_w8_an_attempt_that_left_nothing_has_not_the_verdict_of_the_one_before(line: CommandLine) -> None:
+def test_w8_attempt_without_outcome_does_not_inherit_the_previous_one(line: CommandLine) -> None:
     make_list(line, {"one": (tells("one", "test ! -e broken || kill -9 $PPID"), "restarts_max = 1")})
     assert line("work", "run", "--json").json["status"] == "COMPLETED"
     go(line, "broken")  # From now on it kills the worker that would tell its end.
@@ -187,7 +187,7 @@ def test_w8_an_attempt_that_left_nothing_has_not_the_verdict_of_the_one_before(l
     assert [(task["state"], task["reason"], task["round"]) for task in ended["tasks"]] == [("FAILED", "interrupted", 2)]
 
 
-def test_w9_w10_who_follows_hears_of_each_try_and_of_all_of_a_burst_and_of_one_end(line: CommandLine) -> None:
+def test_w9_w10_follow_prints_every_event_of_a_burst_and_one_end(line: CommandLine) -> None:
     burst = {
         f"t{n}": (f"test $(echo >>t{n}; wc -l <t{n}) -ge 2", "retries = 1\nbackoff_seconds = 0") for n in range(40)
     }
@@ -204,7 +204,7 @@ def test_w9_w10_who_follows_hears_of_each_try_and_of_all_of_a_burst_and_of_one_e
     assert [each["event"] for each in followed if each["event"] in ENDS] == ["BATCH_COMPLETED"]
 
 
-def test_w10_who_follows_a_dead_coordinator_is_told_so_and_hangs_not(line: CommandLine) -> None:
+def test_w10_follow_of_a_dead_runner_fails_instead_of_hanging(line: CommandLine) -> None:
     make_list(line, {"one": (tells("one", waits_for="go"), "")})
     process = start(line, "one")
     follower = line.start("follow")
@@ -213,14 +213,14 @@ def test_w10_who_follows_a_dead_coordinator_is_told_so_and_hangs_not(line: Comma
     go(line)
 
 
-def test_w11_a_deep_chain_is_no_recursion_and_ends(line: CommandLine) -> None:
+def test_w11_deep_chain_of_needs_does_not_exceed_the_recursion_limit(line: CommandLine) -> None:
     names = [f"t{n}" for n in range(1200)]
     chain = {on: ("false", f'needs = ["{before}"]') for before, on in itertools.pairwise(names)}
     make_list(line, {"t0": ("false", ""), **chain})
     assert json.loads(line("work", "run", "--json", status=3).stdout)["counts"] == {"FAILED": 1, "SKIPPED": 1199}
 
 
-def test_w12_what_ends_its_coordinator_under_auto_runs_nothing_a_second_time(line: CommandLine) -> None:
+def test_w12_killed_runner_with_strategy_auto_repeats_no_task(line: CommandLine) -> None:
     tasks = {
         "3-last": (tells("3-last"), 'text = "Depends on 2-next."'),
         "2-next": (tells("2-next", waits_for="go"), 'text = "After 1-first is done."'),
@@ -235,7 +235,7 @@ def test_w12_what_ends_its_coordinator_under_auto_runs_nothing_a_second_time(lin
     assert told(line) == [f"{name} {word}" for name in ("1-first", "2-next", "3-last") for word in ("begins", "ends")]
 
 
-def test_w14_many_readers_and_writers_at_once_spoil_nothing(line: CommandLine) -> None:
+def test_w14_concurrent_cancel_status_and_resume_are_consistent(line: CommandLine) -> None:
     tasks = {f"t{n}": (tells(f"t{n}", waits_for="go"), "grace_seconds = 0.1") for n in range(4)}
     make_list(line, tasks, "max_parallel = 4")
     process = start(line, *tasks)
@@ -260,7 +260,7 @@ def test_w14_many_readers_and_writers_at_once_spoil_nothing(line: CommandLine) -
     assert sorted(told(line).count(f"{name} ends") for name in tasks) == [1, 1, 1, 1]
 
 
-def test_w15_a_limit_ends_the_whole_tree_of_a_task_that_will_not_go(line: CommandLine) -> None:
+def test_w15_timeout_kills_the_process_tree_of_a_stubborn_task(line: CommandLine) -> None:
     child = "trap '' TERM; echo $$ >>pids; while :; do sleep 0.05; done"
     run = f"sh -c {shlex.quote(child)} & setsid sh -c {shlex.quote(child)} & {child}"
     make_list(line, {"one": (run, "timeout_seconds = 0.5\ngrace_seconds = 0.1")})
@@ -273,7 +273,7 @@ def test_w15_a_limit_ends_the_whole_tree_of_a_task_that_will_not_go(line: Comman
             os.kill(pid, 0)
 
 
-def test_w19_what_is_left_is_of_all_that_run_at_once_and_is_told_at_once_and_never_stands_still(
+def test_w19_eta_covers_parallel_tasks_and_decreases(
     line: CommandLine,
 ) -> None:
     make_list(line, {f"t{n}": (tells(f"t{n}", "sleep 3"), "") for n in range(4)}, "max_parallel = 4")
@@ -291,7 +291,7 @@ def test_w19_what_is_left_is_of_all_that_run_at_once_and_is_told_at_once_and_nev
     assert seen[0][2] < 4 * 3
 
 
-def test_w20_what_is_inferred_has_a_reason_and_is_written_to_no_file_of_yours(line: CommandLine) -> None:
+def test_w20_inferred_dependency_has_evidence_and_changes_no_task_list(line: CommandLine) -> None:
     make_list(line, {"1-first": ("true", ""), "next": ("true", 'text = "After 1-first is done."')}, 'strategy = "auto"')
     before = (line.directory / "work.toml").read_bytes()
     (edge,) = line("work", "analyze", "--json").json["edges"]
@@ -301,7 +301,7 @@ def test_w20_what_is_inferred_has_a_reason_and_is_written_to_no_file_of_yours(li
 
 
 @pytest.mark.parametrize("top", ['strategy = "serial"', "max_parallel = 2"])
-def test_w21_every_way_to_run_comes_to_the_same_end(line: CommandLine, top: str) -> None:
+def test_w21_run_resume_and_selection_reach_the_same_states(line: CommandLine, top: str) -> None:
     tasks = {
         "ok": (tells("ok"), ""),
         "fails": (tells("fails", "test -e mended"), 'needs = ["ok"]'),

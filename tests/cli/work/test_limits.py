@@ -19,7 +19,7 @@ def _limited(id_: str, seconds: int, keys: str = "pools = { agents = 1 }") -> st
     return f"run = {json.dumps(LIMITED.format(id=id_, seconds=seconds))}\n{RULE}\n{keys}"
 
 
-def test_a_rate_limit_closes_its_pool_until_it_is_over_whoever_dies(line: CommandLine) -> None:
+def test_rate_limit_closes_its_pool_across_a_killed_runner(line: CommandLine) -> None:
     make_list(line, {"one": _limited("one", 1000), "two": _limited("two", 1000), "free": 'run = "true"'}, POOLS)
     process = line.start("work", "run")
     wait_until(lambda: count(line, "one.tries") > 0 and states(line)["one"] == "WAITING", "it meets the limit")
@@ -44,7 +44,7 @@ def test_a_rate_limit_closes_its_pool_until_it_is_over_whoever_dies(line: Comman
     assert [count(line, "one.tries"), count(line, "two.tries")] == [2, 1]
 
 
-def test_a_rate_limit_that_is_over_is_no_try(line: CommandLine) -> None:
+def test_rate_limited_attempt_does_not_count_as_a_try(line: CommandLine) -> None:
     keys = "retries = 0\n"
     make_list(line, {"one": _limited("one", 1, keys), "two": 'run = "sleep 0.3; touch reset"'}, POOLS)
     ended = line("work", "run")
@@ -56,7 +56,7 @@ def test_a_rate_limit_that_is_over_is_no_try(line: CommandLine) -> None:
     assert [(each["outcome"], each["reason"]) for each in made] == [("failed", "limited"), ("result", None)]
 
 
-def test_a_failure_is_tried_again_where_its_kind_says_so(line: CommandLine) -> None:
+def test_failure_is_retried_only_if_retry_if_matches(line: CommandLine) -> None:
     tries = "echo >>{id}.tries; {fails}"
     fails = {
         "status": "exit 75",

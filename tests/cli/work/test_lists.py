@@ -17,7 +17,7 @@ def line(tmp_path: Path) -> CommandLine:
     return CommandLine(tmp_path / "project")
 
 
-def test_files_and_values_reach_commands_as_they_are(line: CommandLine) -> None:
+def test_commands_receive_file_names_and_values_unchanged(line: CommandLine) -> None:
     hostile = "a  '\"$(touch pwned)`;.txt"
     for name in ("-x.txt", "b c.txt", hostile):
         write(line.directory / "in" / name, name)
@@ -42,7 +42,7 @@ def test_files_and_values_reach_commands_as_they_are(line: CommandLine) -> None:
     assert not list(line.directory.rglob("pwned"))
 
 
-def test_what_a_former_batch_left_is_run_alone(line: CommandLine) -> None:
+def test_unfinished_runs_only_unfinished_tasks_of_the_previous_batch(line: CommandLine) -> None:
     for name, front in {"a": "", "b": "needs: a\nif_interrupted: ask", "c": "needs: b", "d": "tags: [x]"}.items():
         write(line.directory / "tasks" / f"{name}.md", f"---\n{front}\n---\n# Title of {name}\n")
     words = ("work", "run", "-f", "tasks/", "--command", "echo {id} >>ran; test {id} != b || test -e fixed")
@@ -62,7 +62,7 @@ def test_what_a_former_batch_left_is_run_alone(line: CommandLine) -> None:
     assert "add --unfinished or --blocked" in line(*words, "--of", first, status=2).notes
 
 
-def test_what_asked_in_a_former_batch_and_what_is_named_alone_is_run(line: CommandLine) -> None:
+def test_blocked_and_only_select_single_tasks(line: CommandLine) -> None:
     asks = "test -e told || { codebatch ask 'Which?'; exit 75; }"
     for name, front in {"a": "", "b": "needs: a", "c": "needs: b"}.items():
         write(line.directory / "tasks" / f"{name}.md", f"---\n{front}\n---\n")
@@ -76,7 +76,7 @@ def test_what_asked_in_a_former_batch_and_what_is_named_alone_is_run(line: Comma
     assert (line.directory / "ran").read_text().split() == ["a", "b", "b", "c"]
 
 
-def test_tasks_come_from_standard_input(line: CommandLine) -> None:
+def test_task_list_is_read_from_standard_input(line: CommandLine) -> None:
     done = subprocess.run(
         [SCRIPT, "work", "run", "-f", "-", "--command", "echo {line}", "--each-line"],
         input=b"x y\n\nz\n",
@@ -89,7 +89,7 @@ def test_tasks_come_from_standard_input(line: CommandLine) -> None:
     assert line("work", "log", "line/z").stdout == b"z\n"
 
 
-def test_a_file_that_is_named_as_a_task_is_told_how(line: CommandLine) -> None:
+def test_file_given_as_a_task_gets_a_hint(line: CommandLine) -> None:
     write(line.directory / "my tasks" / "a.md", "---\nrun: 'true'\n---\n")
     for words in (("work", "run"), ("work", "analyze")):
         assert "hint: give files and directories with -f: -f 'my tasks'\n" in line(*words, "my tasks", status=5).notes
@@ -98,13 +98,13 @@ def test_a_file_that_is_named_as_a_task_is_told_how(line: CommandLine) -> None:
     assert told.startswith("error: no task 'my tasks/a.md' in work.toml\nhint: give files and directories")
 
 
-def test_a_mistake_that_holds_for_all_sections_is_told_once(line: CommandLine) -> None:
+def test_problem_shared_by_all_sections_is_reported_once(line: CommandLine) -> None:
     write(line.directory / "plan.md", "---\nretries: many\n---\n## a\n## b\n## c\n")
     told = line("work", "run", "-f", "plan.md", "--command", "true", status=2).notes
     assert told == "error: plan.md:2 sets `retries` to 'many', expected an integer from 0 to 100\n"
 
 
-def test_mistakes_of_many_files_are_told_at_once(line: CommandLine) -> None:
+def test_problems_of_many_files_are_reported_together(line: CommandLine) -> None:
     for n in range(30):
         write(line.directory / "tasks" / f"{n:02}.md", "---\nneeds: [nobody]\npriority: soon\n---\n")
     told = line("work", "run", "-f", "tasks", "--command", "true", status=2).notes

@@ -16,7 +16,7 @@ ESCAPED = "\\x1b]0;title\\x07\x1b[31mred\x1b[0m\\x1b[2J\r\n"
 """On a terminal, which makes CR LF of LF."""
 
 
-def test_a_log_is_escaped_on_a_terminal_but_for_colours_and_is_byte_by_byte_elsewhere(line: CommandLine) -> None:
+def test_log_is_escaped_on_a_terminal_and_unchanged_in_a_pipe(line: CommandLine) -> None:
     make_list(line, {"a": f"run = {json.dumps(PRINT + '; exit 1')}"})
     line("work", "run", status=3)
     for words, mark in ((("a",), ""), ((), "[a] ")):
@@ -27,7 +27,7 @@ def test_a_log_is_escaped_on_a_terminal_but_for_colours_and_is_byte_by_byte_else
         assert line("work", "log", *words, "--color", "always").stdout.decode() == mark + PRINTED
 
 
-def test_colours_of_tasks_are_shown_where_they_are_wanted_and_asked_for(line: CommandLine) -> None:
+def test_task_colors_are_requested_and_shown_if_colors_are_enabled(line: CommandLine) -> None:
     """Variables that the caller or the task sets stay."""
     shown = PRINT + '; echo "$FORCE_COLOR $CLICOLOR_FORCE${NO_COLOR-}"'
     make_list(line, {"a": f"run = {json.dumps(shown)}", "b": "run = 'echo $FORCE_COLOR'\nenv.FORCE_COLOR = '3'"})
@@ -43,6 +43,6 @@ def test_colours_of_tasks_are_shown_where_they_are_wanted_and_asked_for(line: Co
     assert "[a] \\x1b]0;title\\x07red\\x1b[2J\n[a]  \n" in notes
 
 
-def test_a_long_line_of_a_failure_is_cut(line: CommandLine) -> None:
+def test_long_output_line_of_a_failure_is_cut(line: CommandLine) -> None:
     make_list(line, {"a": "run = 'head -c 9000 /dev/zero | tr \\\\0 x; exit 1'"})
     assert "\n        " + "x" * 500 + "… (8,500 more characters)\n" in line("work", "run", status=3).notes

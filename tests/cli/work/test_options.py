@@ -40,20 +40,20 @@ def last_event(line: CommandLine) -> str:
         (("--on-failure", "stop", "--failures-max", "2"), {"a": "FAILED", "b": "DONE", "c": "SKIPPED"}),
     ],
 )
-def test_what_a_failure_means_for_the_others(
+def test_option_on_failure_decides_the_states_of_other_tasks(
     line: CommandLine, options: tuple[str, ...], states_then: dict[str, str]
 ) -> None:
     make_list(line, FAILS)
     assert states(ended(line, *options, code=3)) == states_then
 
 
-def test_a_batch_of_which_nothing_is_done_has_failed(line: CommandLine) -> None:
+def test_batch_without_any_done_task_is_failed(line: CommandLine) -> None:
     make_list(line, {"a": 'run = "false"', "c": 'run = "true"\nneeds = ["a"]'})
     assert ended(line, code=3)["status"] == "FAILED"
     assert last_event(line) == "BATCH_FAILED"
 
 
-def test_how_many_run_at_once_is_said_on_the_command_line(line: CommandLine) -> None:
+def test_strategy_and_parallelism_can_be_set_on_the_command_line(line: CommandLine) -> None:
     """Each waits for the other: they end only where both run."""
     waits = 'run = "touch {0}.here; while [ ! -e {1}.here ]; do sleep 0.02; done"\ntimeout_seconds = 20'
     make_list(line, {"a": waits.format("a", "b"), "b": waits.format("b", "a")})
@@ -62,7 +62,7 @@ def test_how_many_run_at_once_is_said_on_the_command_line(line: CommandLine) -> 
     assert ended(line, "--strategy", "serial", code=0)["strategy"] == "serial"
 
 
-def test_one_that_prints_nothing_is_ended_and_perhaps_asked_of(line: CommandLine) -> None:
+def test_stalled_task_fails_or_asks_according_to_on_stall(line: CommandLine) -> None:
     silent = 'run = "echo here; exec sleep 600"\nstall_seconds = 0.4\ngrace_seconds = 1'
     make_list(line, {"fails": silent, "asks": f'{silent}\non_stall = "ask"'})
     found = ended(line, "-j", "2", code=3)
@@ -74,7 +74,7 @@ def test_one_that_prints_nothing_is_ended_and_perhaps_asked_of(line: CommandLine
     assert (question["task"], question["kind"]) == ("asks", "stall")
 
 
-def test_what_a_check_refuses_has_failed_and_behind_it_nothing_runs(line: CommandLine) -> None:
+def test_task_rejected_by_its_check_fails_and_its_dependents_are_skipped(line: CommandLine) -> None:
     make_list(line, {"a": 'run = "true"\ncheck = "echo no; exit 4"', "b": 'run = "true"\nneeds = ["a"]'})
     found = ended(line, code=3)
     assert {task["id"]: (task["state"], task["reason"]) for task in found["tasks"]} == {
@@ -83,7 +83,7 @@ def test_what_a_check_refuses_has_failed_and_behind_it_nothing_runs(line: Comman
     }
 
 
-def test_what_takes_long_says_where_it_stands(line: CommandLine) -> None:
+def test_long_task_emits_progress_events(line: CommandLine) -> None:
     make_list(line, {"a": 'run = "sleep 5.5"'})
     line("work", "run")
     progress = next(  # On a busy machine there are several.

@@ -52,7 +52,7 @@ KINDS: tuple[Written, ...] = (in_a_file, in_an_included_file, in_a_prompt, in_th
 
 
 @pytest.mark.parametrize("written", KINDS)
-def test_resume_reports_a_changed_task_and_runs_the_old_one(line: CommandLine, written: Written) -> None:
+def test_resume_reports_a_changed_task_and_runs_its_old_definition(line: CommandLine, written: Written) -> None:
     written(line, "old")
     line(*RUN, status=3)
     assert line("resume", "-q", status=3).notes.splitlines()[0].startswith("error: ")
@@ -79,7 +79,7 @@ def test_reload_runs_the_new_task_in_the_same_batch(line: CommandLine, written: 
     line(*RUN, "--unfinished")
 
 
-def test_resume_reports_what_was_added_and_removed_and_set_and_what_was_done(line: CommandLine) -> None:
+def test_resume_reports_added_removed_and_changed_tasks_and_settings(line: CommandLine) -> None:
     make_list(line, {"a": fails("a"), "b": 'run = "true"', "gone": 'run = "false"', "was": 'run = "true"'})
     line(*RUN, status=3)
     make_list(line, {"a": fails("a"), "b": 'run = "true; true"', "new": 'run = "true"'}, 'on_failure = "continue"')
@@ -97,7 +97,7 @@ def test_resume_reports_what_was_added_and_removed_and_set_and_what_was_done(lin
 
 
 @pytest.mark.parametrize("key", ["retries = 1", "timeout_seconds = 9", 'after = ["b"]'])
-def test_whatever_differs_of_a_task_that_is_not_done_is_a_change(line: CommandLine, key: str) -> None:
+def test_any_changed_key_of_an_unfinished_task_is_a_change(line: CommandLine, key: str) -> None:
     make_list(line, {"b": 'run = "true"', "a": fails("a")})
     line(*RUN, status=3)
     make_list(line, {"b": 'run = "true"', "a": f"{fails('a')}\n{key}"})
@@ -107,14 +107,14 @@ def test_whatever_differs_of_a_task_that_is_not_done_is_a_change(line: CommandLi
     assert "has changed" not in line("resume", "-q", status=3).notes
 
 
-def test_what_earlier_batches_have_done_is_not_added(line: CommandLine) -> None:
+def test_task_done_in_an_earlier_batch_is_not_reported_as_added(line: CommandLine) -> None:
     make_list(line, {"a": fails("a"), "b": 'run = "true"'})
     line(*RUN, status=3)
     line(*RUN, "--unfinished", status=3)
     assert "has changed" not in line("resume", "-q", status=3).notes
 
 
-def test_a_batch_that_is_done_reports_what_changed_since(line: CommandLine) -> None:
+def test_resume_of_a_done_batch_reports_later_changes(line: CommandLine) -> None:
     make_list(line, {"b": 'run = "true"'})
     line(*RUN)
     make_list(line, {"b": 'run = "true; true"', "new": 'run = "true"'})
@@ -125,7 +125,7 @@ def test_a_batch_that_is_done_reports_what_changed_since(line: CommandLine) -> N
     assert line(*RUN, "--unfinished").text.startswith("COMPLETED: 2 of 2")
 
 
-def test_a_list_that_cannot_be_read_any_more_is_reported(line: CommandLine) -> None:
+def test_unreadable_task_list_is_reported(line: CommandLine) -> None:
     make_list(line, {"a": fails("a")})
     line(*RUN, status=3)
     for text in (None, "[tasks.a\n"):
@@ -140,7 +140,7 @@ def test_a_list_that_cannot_be_read_any_more_is_reported(line: CommandLine) -> N
     assert ran(line) == "aaa"
 
 
-def test_nothing_is_reported_where_no_definition_changed(line: CommandLine) -> None:
+def test_unchanged_definitions_are_not_reported(line: CommandLine) -> None:
     write(line.directory / "script", "exit 1\n")
     write(line.directory / "list.txt", "x\n")
     words = ("-f", "list.txt", "--each-line", "--command", "sh script {line}", "--retry", "0", "--env", "X=1")
@@ -162,7 +162,7 @@ def test_reload_follows_new_needs_and_counts_removed_tasks_as_done(line: Command
     line(*RUN, "--unfinished")
 
 
-def test_reload_leaves_what_is_done_unless_it_is_forced(line: CommandLine) -> None:
+def test_reload_does_not_rerun_done_tasks_without_force(line: CommandLine) -> None:
     make_list(line, {"a": fails("a"), "b": 'run = "echo b >>ran"', "gone": 'run = "echo gone >>ran"'})
     line(*RUN, status=3)
     make_list(line, {"a": fails("A"), "b": 'run = "echo B >>ran"'})
@@ -189,9 +189,7 @@ def test_reload_leaves_what_is_done_unless_it_is_forced(line: CommandLine) -> No
         ({"a": 'run = "true"\npools = { p = 2 }'}, "the task a now needs 2 tokens of pool p, which has 1 in batch "),
     ],
 )
-def test_a_reload_that_the_batch_cannot_hold_changes_nothing(
-    line: CommandLine, changed: dict[str, str], told: str
-) -> None:
+def test_reload_that_does_not_fit_the_batch_is_rejected(line: CommandLine, changed: dict[str, str], told: str) -> None:
     tasks = {"a": fails("a"), "b": 'run = "true"', "c": 'run = "echo c >>ran"\nneeds = ["a"]'}
     make_list(line, tasks, "pools = { p = 1 }")
     line(*RUN, status=3)
@@ -202,7 +200,7 @@ def test_a_reload_that_the_batch_cannot_hold_changes_nothing(
     assert ran(line) == "aa"
 
 
-def test_a_reloaded_task_keeps_the_answer_to_its_question(line: CommandLine) -> None:
+def test_reloaded_task_retains_the_answer_to_its_question(line: CommandLine) -> None:
     asks = """run = 'codebatch ask Which || exit 75'\nstdin = "text"\ntext = "{}"\n"""
     make_list(line, {"asks": asks.format("old")})
     line(*RUN, status=3)
@@ -213,7 +211,7 @@ def test_a_reloaded_task_keeps_the_answer_to_its_question(line: CommandLine) -> 
     assert ran(line) == "new## AnswersQuestion: WhichAnswer: this"
 
 
-def test_retry_and_answer_report_it_too(line: CommandLine) -> None:
+def test_retry_and_answer_report_a_changed_task(line: CommandLine) -> None:
     make_list(line, {"a": fails("old"), "asks": "run = 'codebatch ask Which || exit 75'"})
     line(*RUN, status=3)
     make_list(line, {"a": fails("new"), "asks": "run = 'codebatch ask Which || exit 75'"})
@@ -226,7 +224,7 @@ def test_retry_and_answer_report_it_too(line: CommandLine) -> None:
     assert "cannot be used with --no-run" in line("work", "retry", "a", "--reload", "--no-run", status=2).notes
 
 
-def test_a_task_that_is_retried_while_its_batch_runs_is_reported(line: CommandLine) -> None:
+def test_retry_in_a_running_batch_reports_a_changed_task(line: CommandLine) -> None:
     make_list(line, {"a": fails("old"), "one": ""}, 'on_failure = "continue"\nmax_parallel = 2')
     process = start(line, began=("one",))
     wait_until(lambda: states(line)["a"] == "FAILED", "a fails")
@@ -242,7 +240,7 @@ def test_a_task_that_is_retried_while_its_batch_runs_is_reported(line: CommandLi
     assert ran(line) == "oldold"
 
 
-def test_a_task_that_runs_on_alone_keeps_its_definition(line: CommandLine) -> None:
+def test_reload_does_not_affect_a_task_that_is_still_running(line: CommandLine) -> None:
     make_list(line, {"one": "", "two": fails("old")}, "max_parallel = 2")
     process = start(line, began=("one",))
     wait_until(lambda: states(line)["two"] == "FAILED", "two fails")
@@ -259,7 +257,7 @@ def test_a_task_that_runs_on_alone_keeps_its_definition(line: CommandLine) -> No
     assert ran(line) == "one"
 
 
-def test_an_interrupted_task_begins_again_with_its_new_definition(line: CommandLine) -> None:
+def test_reload_restarts_an_interrupted_task_with_its_new_definition(line: CommandLine) -> None:
     make_list(line, {"one": ""})
     process = start(line, began=("one",))
     kill_workers(line)
@@ -270,7 +268,7 @@ def test_an_interrupted_task_begins_again_with_its_new_definition(line: CommandL
     line(*RUN, "--unfinished")
 
 
-def test_a_list_from_standard_input_cannot_be_reloaded(line: CommandLine) -> None:
+def test_task_list_from_standard_input_cannot_be_reloaded(line: CommandLine) -> None:
     subprocess.run(
         [SCRIPT, *RUN, "-f", "-"],
         cwd=line.directory,
@@ -282,7 +280,7 @@ def test_a_list_from_standard_input_cannot_be_reloaded(line: CommandLine) -> Non
     assert "came from standard input and cannot be read again" in line("resume", "-q", "--reload", status=2).notes
 
 
-def test_programs_see_the_changes_and_can_reload(tmp_path: Path) -> None:
+def test_python_resume_returns_changes_and_can_reload(tmp_path: Path) -> None:
     path, store = tmp_path / "work.toml", tmp_path / "store"
     path.write_text('[tasks.a]\nrun = "false"\n')
     made = work.start(path, store=store)

@@ -33,7 +33,7 @@ def _end(line: CommandLine, process: subprocess.Popen[bytes], *numbers: signal.S
     return line.finish(process, status=128 + numbers[0])
 
 
-def _whys(line: CommandLine) -> set[str]:
+def _explanations(line: CommandLine) -> set[str]:
     return {task["explanation"] for task in status(line)["tasks"]}
 
 
@@ -41,7 +41,7 @@ def _make_list(line: CommandLine, grace: float = 0.1) -> None:
     make_list(line, {name: f"{keys}\ngrace_seconds = {grace}" for name, keys in POLICIES.items()}, AT_ONCE)
 
 
-def _have_begun(line: CommandLine, times: int) -> None:
+def _wait_until_all_begin(line: CommandLine, times: int) -> None:
     wait_until(lambda: [count(line, f"{name}.began") for name in POLICIES] == [times] * 3, "all begin")
 
 
@@ -52,16 +52,16 @@ def _finish(line: CommandLine) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_what_the_user_ends_is_no_crash(line: CommandLine, number: signal.Signals) -> None:
+def test_task_stopped_by_signals_does_not_count_as_interrupted(line: CommandLine, number: signal.Signals) -> None:
     _make_list(line)
     for times, words in enumerate((("work", "run"), ("resume",)), 1):
         process = line.start(*words)
-        _have_begun(line, times)
+        _wait_until_all_begin(line, times)
         ended = _end(line, process, number, number)
         assert "[0/3] fail  stopped" in ended.notes
         assert f"stopped by {number.name}; resume with: codebatch resume" in ended.notes
         assert states(line) == dict.fromkeys(POLICIES, "READY")
-        assert _whys(line) == {f"stopped by {number.name}; it is restarted"}
+        assert _explanations(line) == {f"stopped by {number.name}; it is restarted"}
     made = line("work", "attempts", "--json").json
     assert [(each["outcome"], each["reason"], each["detail"]) for each in made] == [
         ("stopped", "signal", number.name)
@@ -73,58 +73,58 @@ def test_what_the_user_ends_is_no_crash(line: CommandLine, number: signal.Signal
     _finish(line)
 
 
-def test_what_a_third_signal_kills_is_no_crash(line: CommandLine) -> None:
+def test_task_killed_by_a_third_signal_does_not_count_as_interrupted(line: CommandLine) -> None:
     tasks = {
         name: f"{keys}\ngrace_seconds = 1000\nrun = {json.dumps(f'trap : TERM; {WAITS.format(id=name)}')}"
         for name, keys in POLICIES.items()
     }
     make_list(line, tasks, AT_ONCE)
     process = line.start("work", "run")
-    _have_begun(line, 1)
+    _wait_until_all_begin(line, 1)
     _end(line, process, signal.SIGTERM, signal.SIGTERM, signal.SIGTERM)
-    assert _whys(line) == {"stopped by SIGTERM; it is restarted"}
+    assert _explanations(line) == {"stopped by SIGTERM; it is restarted"}
     _finish(line)
 
 
-def test_what_is_killed_after_a_signal_is_no_crash_where_it_may_run_twice(line: CommandLine) -> None:
+def test_repeatable_task_killed_after_sigterm_is_restarted(line: CommandLine) -> None:
     """As by a container that is stopped: one SIGTERM, a while later SIGKILL to all."""
     _make_list(line)
     process = line.start("work", "run")
-    _have_begun(line, 1)
+    _wait_until_all_begin(line, 1)
     process.send_signal(signal.SIGTERM)
     wait_until(lambda: bool(_requests(line)), "it is heard")
     kill_workers(line)
     process.communicate()
     assert states(line) == {"again": "READY", "fail": "PENDING", "ask": "PENDING"}
-    assert "stopped by SIGTERM; it is restarted" in _whys(line)
-    assert "its worker or the machine died" in " ".join(_whys(line))
+    assert "stopped by SIGTERM; it is restarted" in _explanations(line)
+    assert "its worker or the machine died" in " ".join(_explanations(line))
     write(line.directory / "go", "")
     assert line("resume", "--json", status=3).json["counts"] == {"DONE": 1, "FAILED": 1, "BLOCKED": 1}
 
 
-def test_a_worker_that_somebody_else_kills_is_a_crash(line: CommandLine) -> None:
+def test_worker_killed_by_another_process_counts_as_interrupted(line: CommandLine) -> None:
     """As the OOM killer does."""
     _make_list(line)
     process = line.start("work", "run")
-    _have_begun(line, 1)
+    _wait_until_all_begin(line, 1)
     for pid in (each["pid"] for each in status(line)["workers"]):
         os.kill(pid, signal.SIGKILL)
     line.finish(process, status=3)
     assert states(line) == {"again": "FAILED", "fail": "FAILED", "ask": "BLOCKED"}
-    assert "interrupted: its worker or the machine died" in _whys(line)
+    assert "interrupted: its worker or the machine died" in _explanations(line)
 
 
 @pytest.mark.parametrize("how", [("--grace", "0.1"), ("--force",)])
-def test_what_was_cancelled_is_no_crash(line: CommandLine, how: tuple[str, ...]) -> None:
+def test_cancelled_task_does_not_count_as_interrupted(line: CommandLine, how: tuple[str, ...]) -> None:
     _make_list(line)
     process = line.start("work", "run")
-    _have_begun(line, 1)
+    _wait_until_all_begin(line, 1)
     assert line("cancel", *how, "--json").json["status"] == "CANCELLED"
     process.communicate()
     _finish(line)
 
 
-def test_the_time_limit_of_a_batch_ends_it_and_resume_gives_as_much_again(line: CommandLine) -> None:
+def test_batch_time_limit_stops_the_batch_and_restarts_with_resume(line: CommandLine) -> None:
     make_list(
         line,
         {"one": 'run = "true"', "two": 'needs = ["one"]\ngrace_seconds = 0.1', "three": 'needs = ["two"]'},
@@ -138,7 +138,7 @@ def test_the_time_limit_of_a_batch_ends_it_and_resume_gives_as_much_again(line: 
     stood = status(line)
     assert (stood["status"], stood["timed_out"], stood["stalled"]) == ("PARTIAL", True, False)
     assert states(line) == {"one": "DONE", "two": "PENDING", "three": "PENDING"}
-    assert "stopped: the batch reached its time limit; `resume` restarts it" in _whys(line)
+    assert "stopped: the batch reached its time limit; `resume` restarts it" in _explanations(line)
     assert "(time limit reached)" in line("status").text
     assert "stopping 1 task: the batch reached its time limit" in line("events").text
     assert line("follow", status=3).text.splitlines()[-1].split(" ", 1)[1].startswith("PARTIAL")
@@ -147,20 +147,20 @@ def test_the_time_limit_of_a_batch_ends_it_and_resume_gives_as_much_again(line: 
     assert not status(line)["timed_out"]
 
 
-def test_a_failure_ends_what_runs_where_it_is_to_halt_now(line: CommandLine) -> None:
+def test_halt_now_stops_running_tasks_after_a_failure(line: CommandLine) -> None:
     fails = "while [ ! -e one.began ] || [ ! -e three.began ]; do sleep 0.02; done; test -e go"
     make_list(line, {"one": "grace_seconds = 0.1", "two": f'run = "{fails}"', "three": "grace_seconds = 0.1"}, AT_ONCE)
     ended = line("work", "run", "--halt", "now", status=3)
     assert "two failed: stopping 2 tasks" in ended.notes
     assert states(line) == {"one": "PENDING", "two": "FAILED", "three": "PENDING"}
-    assert "stopped: two failed; `resume` restarts it" in _whys(line)
+    assert "stopped: two failed; `resume` restarts it" in _explanations(line)
     assert "1 task of batch" in ended.notes
     write(line.directory / "go", "")
     assert line("resume", "--json").json["counts"] == {"DONE": 3}
     assert [count(line, f"{name}.began") for name in ("one", "three")] == [2, 2]
 
 
-def test_what_is_skipped_while_it_runs_is_no_crash(line: CommandLine) -> None:
+def test_task_skipped_while_running_is_cancelled_not_interrupted(line: CommandLine) -> None:
     make_list(
         line, {"once": 'if_interrupted = "fail"\ngrace_seconds = 0.1', "two": f'run = "{WAITS.format(id="two")}"'}
     )

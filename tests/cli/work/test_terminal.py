@@ -91,7 +91,7 @@ def terminal(line: CommandLine) -> Iterator[Terminal]:
     made.close()
 
 
-def test_each_ctrl_c_ends_more_and_says_what_the_next_one_does(line: CommandLine, terminal: Terminal) -> None:
+def test_each_ctrl_c_escalates_and_announces_the_next_step(line: CommandLine, terminal: Terminal) -> None:
     """The third one kills what heeds no SIGTERM, long before its grace is over."""
     stubborn = "trap '' TERM; echo $$ >one.began; while :; do sleep 0.05; done"
     make_list(line, {"one": f"run = {json.dumps(stubborn)}\ngrace_seconds = 3000"})
@@ -111,7 +111,7 @@ def test_each_ctrl_c_ends_more_and_says_what_the_next_one_does(line: CommandLine
     assert status(line)["status"] == "RUNNING"
 
 
-def test_nothing_is_written_or_run_where_a_person_says_no(line: CommandLine, terminal: Terminal) -> None:
+def test_declined_prompt_writes_and_runs_nothing(line: CommandLine, terminal: Terminal) -> None:
     tasks = {"two": {"run": "touch ran"}, "one": {"run": "touch ran", "text": "After two is done."}}
     write(line.directory / "a list.json", json.dumps({"strategy": "auto", "tasks": tasks}))
     before = sorted(line.directory.rglob("*"))
@@ -124,7 +124,7 @@ def test_nothing_is_written_or_run_where_a_person_says_no(line: CommandLine, ter
     assert sorted(line.directory.rglob("*")) == before
 
 
-def test_what_waits_for_an_answer_is_not_done(line: CommandLine, terminal: Terminal) -> None:
+def test_blocked_task_is_not_counted_as_done(line: CommandLine, terminal: Terminal) -> None:
     """Where it is followed, and where it runs: nobody knows when a person answers."""
     tasks = {
         "asks": "run = 'codebatch ask --wait What?'",

@@ -34,57 +34,57 @@ def ran(line: CommandLine) -> str:
     return found
 
 
-def fails_and_is_mended(line: CommandLine) -> None:
+def fail_then_fix(line: CommandLine) -> None:
     line(*RUN, status=3)
     fix(line)
 
 
-def is_done(line: CommandLine) -> None:
+def complete_all(line: CommandLine) -> None:
     fix(line)
     line(*RUN)
 
 
-def fails_twice(line: CommandLine) -> None:
+def fail_twice(line: CommandLine) -> None:
     line(*RUN, status=3)
     line(*LEFT, status=3)
     line(*LEFT, status=3)
     fix(line)
 
 
-def one_is_run_again(line: CommandLine) -> None:
-    is_done(line)
+def rerun_one(line: CommandLine) -> None:
+    complete_all(line)
     line(*RUN, "b")
 
 
-def a_tag_is_run_again(line: CommandLine) -> None:
-    is_done(line)
+def rerun_tag(line: CommandLine) -> None:
+    complete_all(line)
     line(*RUN, "--tag", "x")
 
 
-def one_alone_is_run_again(line: CommandLine) -> None:
-    is_done(line)
+def rerun_only_one(line: CommandLine) -> None:
+    complete_all(line)
     line(*RUN, "--only", "c")
 
 
-def one_fails_when_it_is_run_again(line: CommandLine) -> None:
-    is_done(line)
+def rerun_one_that_fails(line: CommandLine) -> None:
+    complete_all(line)
     write(line.directory / "broken", "")
     line(*RUN, "c", status=3)
     (line.directory / "broken").unlink()
 
 
-def only_one_was_ever_run(line: CommandLine) -> None:
+def run_only_one(line: CommandLine) -> None:
     fix(line)
     line(*RUN, "--only", "b")
 
 
-def the_rest_is_resumed(line: CommandLine) -> None:
-    fails_and_is_mended(line)
+def resume_the_rest(line: CommandLine) -> None:
+    fail_then_fix(line)
     line("resume", "-q")
 
 
-def all_is_run_again_and_fails(line: CommandLine) -> None:
-    is_done(line)
+def rerun_all_and_fail(line: CommandLine) -> None:
+    complete_all(line)
     (line.directory / "fix").unlink()
     line(*RUN, status=3)
     fix(line)
@@ -93,19 +93,19 @@ def all_is_run_again_and_fails(line: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("happened", "left"),
     [
-        (fails_and_is_mended, "bc"),
-        (is_done, ""),
-        (fails_twice, "bc"),
-        (one_is_run_again, ""),
-        (a_tag_is_run_again, ""),
-        (one_alone_is_run_again, ""),
-        (one_fails_when_it_is_run_again, "c"),
-        (only_one_was_ever_run, "ac"),
-        (the_rest_is_resumed, ""),
-        (all_is_run_again_and_fails, "bc"),
+        (fail_then_fix, "bc"),
+        (complete_all, ""),
+        (fail_twice, "bc"),
+        (rerun_one, ""),
+        (rerun_tag, ""),
+        (rerun_only_one, ""),
+        (rerun_one_that_fails, "c"),
+        (run_only_one, "ac"),
+        (resume_the_rest, ""),
+        (rerun_all_and_fail, "bc"),
     ],
 )
-def test_what_is_left_is_run_and_then_nothing(
+def test_unfinished_runs_each_unfinished_task_once(
     line: CommandLine, happened: Callable[[CommandLine], None], left: str
 ) -> None:
     make_list(line, TASKS)
@@ -122,7 +122,7 @@ def test_what_is_left_is_run_and_then_nothing(
     assert ran(line) == ""
 
 
-def test_without_a_batch_all_is_left(line: CommandLine) -> None:
+def test_unfinished_without_a_batch_runs_all_tasks(line: CommandLine) -> None:
     make_list(line, TASKS)
     fix(line)
     assert "no batch of work.toml yet: no task is done" in line("work", "run", "--unfinished").notes
@@ -146,10 +146,10 @@ def test_without_a_batch_all_is_left(line: CommandLine) -> None:
         ({"a": 'run = "echo a >>ran"\ntitle = "A"\npriority = 3\nretries = 2\ntags = ["y"]\nafter = ["b"]'}, ""),
     ],
 )
-def test_a_task_is_left_once_its_definition_changes(line: CommandLine, changed: dict[str, str], left: str) -> None:
+def test_task_with_a_changed_definition_is_unfinished(line: CommandLine, changed: dict[str, str], left: str) -> None:
     (line.directory / "sub").mkdir()
     make_list(line, TASKS)
-    is_done(line)
+    complete_all(line)
     line(*RUN, "--only", "b")  # So what is left is remembered by a batch that does not have it.
     ran(line)
     make_list(line, {**TASKS, **changed})
@@ -160,7 +160,7 @@ def test_a_task_is_left_once_its_definition_changes(line: CommandLine, changed: 
     line(*LEFT)
 
 
-def test_a_title_is_part_of_a_definition_that_uses_it(line: CommandLine) -> None:
+def test_title_used_by_a_command_is_part_of_the_definition(line: CommandLine) -> None:
     make_list(line, {"a": 'run = "echo {title} >>ran"\ntitle = "One"'})
     line(*RUN)
     line(*LEFT)
@@ -169,9 +169,9 @@ def test_a_title_is_part_of_a_definition_that_uses_it(line: CommandLine) -> None
     assert ran(line) == "OneTwo"
 
 
-def test_a_definition_that_is_changed_back_is_left_once_more(line: CommandLine) -> None:
+def test_reverted_definition_is_unfinished_again(line: CommandLine) -> None:
     make_list(line, TASKS)
-    is_done(line)
+    complete_all(line)
     make_list(line, {**TASKS, "a": 'run = "echo A >>ran"'})
     line(*LEFT)
     make_list(line, TASKS)
@@ -180,9 +180,9 @@ def test_a_definition_that_is_changed_back_is_left_once_more(line: CommandLine) 
     assert ran(line) == "a"
 
 
-def test_what_is_done_is_remembered_when_its_batch_is_collected(line: CommandLine) -> None:
+def test_done_tasks_remain_known_after_their_batch_was_collected(line: CommandLine) -> None:
     make_list(line, TASKS)
-    is_done(line)
+    complete_all(line)
     line(*RUN, "--only", "b")
     line("gc", "--keep", "1")
     assert len(line("batch", "list", "--json").json) == 1
@@ -193,11 +193,11 @@ def test_what_is_done_is_remembered_when_its_batch_is_collected(line: CommandLin
     assert ran(line) == "A"
 
 
-def test_a_list_is_the_same_from_wherever_it_is_named(line: CommandLine) -> None:
+def test_task_list_is_identified_by_its_real_path(line: CommandLine) -> None:
     (line.directory / "sub").mkdir()
     line("init", "-q")
     make_list(line, TASKS)
-    is_done(line)
+    complete_all(line)
     line(*LEFT, "-f", "../work.toml", cwd=line.directory / "sub")
     (line.directory / "link.toml").symlink_to("work.toml")
     line(*LEFT, "-f", "link.toml")
@@ -207,9 +207,9 @@ def test_a_list_is_the_same_from_wherever_it_is_named(line: CommandLine) -> None
     assert ran(line) == "abc"
 
 
-def test_a_named_batch_chooses_of_what_it_has_and_the_rest_counts_as_it_stands(line: CommandLine) -> None:
+def test_unfinished_of_a_batch_selects_only_tasks_in_this_batch(line: CommandLine) -> None:
     make_list(line, TASKS)
-    is_done(line)
+    complete_all(line)
     first = status(line)["batch_id"]
     make_list(line, {**TASKS, "new": 'run = "echo new >>ran"'})
     write(line.directory / "broken", "")
@@ -223,7 +223,7 @@ def test_a_named_batch_chooses_of_what_it_has_and_the_rest_counts_as_it_stands(l
     assert "dependencies not run, because they are done: b" in notes
 
 
-def test_what_waits_for_an_answer_is_found_over_all_batches(line: CommandLine) -> None:
+def test_blocked_selects_waiting_tasks_of_all_batches(line: CommandLine) -> None:
     asks = "run = 'test -e told || { codebatch ask Which; exit 75; }; echo asks >>ran'"
     make_list(line, {"asks": asks, "a": TASKS["a"]})
     line(*RUN, status=3)
@@ -235,7 +235,7 @@ def test_what_waits_for_an_answer_is_found_over_all_batches(line: CommandLine) -
     assert "no task of work.toml waits for an answer" in line(*RUN, "--blocked", status=5).notes
 
 
-def test_a_list_with_another_root_is_another_list(line: CommandLine) -> None:
+def test_task_list_with_another_root_is_a_different_list(line: CommandLine) -> None:
     (line.directory / "sub").mkdir()
     make_list(line, {"a": TASKS["a"]})
     line(*RUN)
@@ -244,14 +244,14 @@ def test_a_list_with_another_root_is_another_list(line: CommandLine) -> None:
     assert (line.directory / "sub" / "ran").exists()
 
 
-def test_an_answer_to_a_question_of_ours_is_not_lost(line: CommandLine) -> None:
+def test_answer_to_an_exhausted_retry_question_is_not_noted_as_unused(line: CommandLine) -> None:
     make_list(line, {"a": 'run = "test -e fix"\non_exhausted = "ask"'})
     line(*RUN, status=3)
     line("work", "answer", "a", "again", "--batch", "latest", "-q")
     assert "answers" not in line("work", "run", "--unfinished", status=3).notes
 
 
-def test_an_answer_that_would_be_lost_is_noted(line: CommandLine) -> None:
+def test_answer_that_is_not_used_is_noted(line: CommandLine) -> None:
     make_list(line, {"asks": "run = 'codebatch ask Which || exit 75'"})
     line(*RUN, status=3)
     batch = status(line)["batch_id"]

@@ -77,7 +77,7 @@ def kill_workers(line: CommandLine) -> None:
             os.kill(holder["pid"], signal.SIGKILL)
 
 
-def test_a_list_is_run_and_what_failed_is_done_again(line: CommandLine) -> None:
+def test_task_list_is_run_and_resume_retries_failed_tasks(line: CommandLine) -> None:
     make_list(
         line,
         {
@@ -125,7 +125,7 @@ def test_a_list_is_run_and_what_failed_is_done_again(line: CommandLine) -> None:
     assert line("resume", "--force", "--json").json["tasks"][0]["round"] == 2
 
 
-def test_each_run_is_a_new_batch_and_shows_what_is_asked_of_its_output(line: CommandLine) -> None:
+def test_each_run_creates_a_batch_and_prints_the_selected_output(line: CommandLine) -> None:
     make_list(line, {"one": "run = \"printf 'a\\\\nb'\"", "two": 'run = "echo two; false"'})
     shown = line("work", "run", "--output", "all", status=3).notes
     assert "[one] a\n[one] b\n" in shown
@@ -135,7 +135,7 @@ def test_each_run_is_a_new_batch_and_shows_what_is_asked_of_its_output(line: Com
     assert len(line("batch", "list", "--pipeline", "work", "--json").json) == 3
 
 
-def test_a_batch_is_cancelled_from_another_process(line: CommandLine) -> None:
+def test_batch_can_be_cancelled_from_another_process(line: CommandLine) -> None:
     make_list(line, {"one": "", "two": "grace_seconds = 0.1", "three": 'needs = ["one"]'}, "max_parallel = 2")
     process = start(line, began=("one", "two"))
     answer = line("cancel", "--json").json
@@ -149,7 +149,7 @@ def test_a_batch_is_cancelled_from_another_process(line: CommandLine) -> None:
     assert (count(line, "one.began"), count(line, "one.ended")) == (2, 1)
 
 
-def test_what_was_stopped_is_cancelled_too(line: CommandLine) -> None:
+def test_batch_with_a_stopped_worker_can_be_cancelled(line: CommandLine) -> None:
     make_list(line, {"one": "grace_seconds = 0.1"})
     process = start(line, began=("one",))
     (worker,) = (each["pid"] for each in status(line)["workers"])
@@ -158,7 +158,7 @@ def test_what_was_stopped_is_cancelled_too(line: CommandLine) -> None:
     line.finish(process, status=3)
 
 
-def test_a_coordinator_that_dies_interrupts_no_command(line: CommandLine) -> None:
+def test_killed_runner_interrupts_no_command(line: CommandLine) -> None:
     make_list(line, {"one": "", "two": "", "three": 'needs = ["one", "two"]'}, "max_parallel = 2")
     process = start(line, began=("one", "two"))
     process.kill()
@@ -174,7 +174,7 @@ def test_a_coordinator_that_dies_interrupts_no_command(line: CommandLine) -> Non
 
 
 @pytest.mark.parametrize("moved", ["outcomes", ""])
-def test_what_ends_elsewhere_than_in_its_batch_is_not_called_done(line: CommandLine, moved: str) -> None:
+def test_run_fails_if_its_batch_is_moved_away(line: CommandLine, moved: str) -> None:
     make_list(line, {"one": ""})
     process = start(line, began=("one",))
     (batch,) = (line.directory / ".codebatch" / "batches").glob("batch-*")
@@ -183,7 +183,7 @@ def test_what_ends_elsewhere_than_in_its_batch_is_not_called_done(line: CommandL
     assert "another process removed result files" in line.finish(process, status=4).notes
 
 
-def test_a_command_that_is_not_to_be_begun_twice_asks(line: CommandLine) -> None:
+def test_interrupted_command_with_if_interrupted_ask_is_blocked(line: CommandLine) -> None:
     make_list(line, {"once": 'if_interrupted = "ask"', "behind": 'needs = ["once"]'})
     process = start(line, began=("once",))
     kill_workers(line)
@@ -208,7 +208,7 @@ def test_a_command_that_is_not_to_be_begun_twice_asks(line: CommandLine) -> None
     assert (count(line, "once.began"), count(line, "behind.began")) == (1, 1)
 
 
-def test_what_is_killed_with_all_that_conducts_it_is_begun_again_after_its_rest_was_ended(line: CommandLine) -> None:
+def test_orphaned_command_is_killed_before_its_task_is_restarted(line: CommandLine) -> None:
     make_list(line, {"one": ""})
     process = start(line, began=("one",))
     kill_workers(line)
@@ -223,7 +223,7 @@ def test_what_is_killed_with_all_that_conducts_it_is_begun_again_after_its_rest_
     assert count(line, "one.ended") == 1  # The first one was ended before.
 
 
-def test_all_that_tasks_print_is_shown_once(line: CommandLine) -> None:
+def test_output_of_tasks_is_printed_exactly_once(line: CommandLine) -> None:
     long = "yes x | head -n 2500000 | tr -d '\\n'"
     tasks = {
         "fast": 'run = "seq 200000"',
@@ -239,7 +239,7 @@ def test_all_that_tasks_print_is_shown_once(line: CommandLine) -> None:
     assert of_long[-1] == "last"
 
 
-def test_a_batch_that_is_cancelled_with_nobody_at_work_ends_then(line: CommandLine) -> None:
+def test_cancel_of_a_batch_without_runner_sets_its_end_time(line: CommandLine) -> None:
     make_list(line, {"one": 'run = "true"', "two": ""})
     process = start(line, began=("two",))
     kill_workers(line)
@@ -249,7 +249,7 @@ def test_a_batch_that_is_cancelled_with_nobody_at_work_ends_then(line: CommandLi
     assert line("cancel", "--batch", "latest", "--json").json["ended_at"] >= status(line)["started_at"]
 
 
-def test_a_request_that_cannot_be_read_is_damage(line: CommandLine) -> None:
+def test_unreadable_request_is_reported_as_damage(line: CommandLine) -> None:
     make_list(line, {"one": 'run = "true"'})
     line("work", "run")
     (batch,) = (line.directory / ".codebatch" / "batches").iterdir()
@@ -264,12 +264,12 @@ def test_a_request_that_cannot_be_read_is_damage(line: CommandLine) -> None:
 @pytest.mark.parametrize(
     "words", [("work", "run", "-j", "9" * 20), ("cancel", "--grace", "nan"), ("cancel", "--grace", "1e30")]
 )
-def test_limits_hold_on_the_command_line(line: CommandLine, words: tuple[str, ...]) -> None:
+def test_out_of_range_options_are_rejected(line: CommandLine, words: tuple[str, ...]) -> None:
     make_list(line, {"one": 'run = "true"'})
     assert "must be from" in line(*words, status=2).notes
 
 
-def test_what_was_interrupted_and_cancelled_is_begun_again_once(line: CommandLine) -> None:
+def test_interrupted_and_cancelled_task_is_restarted_once(line: CommandLine) -> None:
     make_list(line, {"one": ""})
     process = start(line, began=("one",))
     kill_workers(line)
@@ -281,7 +281,7 @@ def test_what_was_interrupted_and_cancelled_is_begun_again_once(line: CommandLin
 
 
 @pytest.mark.parametrize("lost", ["batches/*/plan.json", "batches/*/work.json", "snapshots"])
-def test_what_is_lost_is_told_with_a_way_on_that_there_is(line: CommandLine, lost: str) -> None:
+def test_resume_with_missing_documents_suggests_work_run(line: CommandLine, lost: str) -> None:
     make_list(line, {"one": 'run = "true"'})
     line("work", "run")
     (batch,) = (line.directory / ".codebatch" / "batches").iterdir()
@@ -291,7 +291,7 @@ def test_what_is_lost_is_told_with_a_way_on_that_there_is(line: CommandLine, los
     assert "codebatch work run" in error["hint"]
 
 
-def test_a_coordinator_that_hangs_is_killed_by_force(line: CommandLine) -> None:
+def test_cancel_with_force_kills_a_stopped_runner(line: CommandLine) -> None:
     make_list(line, {"one": ""})
     process = start(line, began=("one",))
     os.kill(process.pid, signal.SIGSTOP)
@@ -304,7 +304,7 @@ def test_a_coordinator_that_hangs_is_killed_by_force(line: CommandLine) -> None:
     assert count(line, "one.ended") == 0
 
 
-def test_a_cancel_need_not_wait(line: CommandLine) -> None:
+def test_cancel_with_no_wait_returns_at_once(line: CommandLine) -> None:
     run = "trap 'echo >told' TERM; echo >one.began; while [ ! -e go ]; do sleep 0.02; done"
     make_list(line, {"one": f"run = {json.dumps(run)}"})
     process = start(line, began=("one",))
@@ -316,7 +316,7 @@ def test_a_cancel_need_not_wait(line: CommandLine) -> None:
     assert status(line)["status"] == "CANCELLED"
 
 
-def test_a_second_batch_in_the_same_directory_waits_to_be_asked_for(line: CommandLine) -> None:
+def test_second_batch_in_a_directory_requires_parallel_batches(line: CommandLine) -> None:
     make_list(line, {"one": ""})
     process = start(line, began=("one",))
     batch_id = status(line)["batch_id"]
@@ -337,7 +337,7 @@ def test_a_second_batch_in_the_same_directory_waits_to_be_asked_for(line: Comman
 
 
 @pytest.mark.parametrize(("number", "expected"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_has_nothing_new_start(line: CommandLine, number: signal.Signals, expected: int) -> None:
+def test_signal_prevents_new_tasks_from_starting(line: CommandLine, number: signal.Signals, expected: int) -> None:
     make_list(line, {"one": "", "two": ""})
     process = start(line, began=("one",))
     process.send_signal(number)
@@ -351,7 +351,7 @@ def test_a_signal_has_nothing_new_start(line: CommandLine, number: signal.Signal
     assert (count(line, "one.began"), count(line, "two.began")) == (1, 1)
 
 
-def test_a_second_signal_says_what_it_ends(line: CommandLine) -> None:
+def test_second_signal_reports_the_stopped_tasks(line: CommandLine) -> None:
     make_list(line, {"one": ""})
     process = start(line, began=("one",))
     process.send_signal(signal.SIGINT)
@@ -362,7 +362,9 @@ def test_a_second_signal_says_what_it_ends(line: CommandLine) -> None:
     assert "stopping 1 task (press Ctrl-C again to kill)\n" in ended.notes
 
 
-def test_a_cancel_says_whom_it_waits_for_and_what_to_do(line: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancel_names_the_process_it_waits_for_and_gives_a_hint(
+    line: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make_list(line, {"one": ""})
     process = start(line, began=("one",))
     process.send_signal(signal.SIGSTOP)
@@ -384,7 +386,7 @@ def test_a_cancel_says_whom_it_waits_for_and_what_to_do(line: CommandLine, monke
     line.finish(process, status=3)
 
 
-def test_a_new_run_is_told_what_a_dead_one_left_running(line: CommandLine) -> None:
+def test_new_run_reports_orphaned_commands_of_a_dead_run(line: CommandLine) -> None:
     make_list(line, {"one": ""})
     process = start(line, began=("one",))
     batch_id = status(line)["batch_id"]
@@ -406,7 +408,7 @@ def test_a_new_run_is_told_what_a_dead_one_left_running(line: CommandLine) -> No
     assert "has left" not in line("work", "run", "-f", "quick.toml").notes
 
 
-def test_what_a_signal_finds_with_nothing_more_to_begin_is_complete(line: CommandLine) -> None:
+def test_batch_without_pending_tasks_completes_after_a_signal(line: CommandLine) -> None:
     make_list(line, {"one": ""})
     process = start(line, began=("one",))
     process.send_signal(signal.SIGINT)
@@ -418,7 +420,7 @@ def test_what_a_signal_finds_with_nothing_more_to_begin_is_complete(line: Comman
     assert "stopped" not in ended.notes
 
 
-def test_nothing_is_run_from_a_store_that_was_made_elsewhere(line: CommandLine, tmp_path: Path) -> None:
+def test_copied_store_runs_no_commands(line: CommandLine, tmp_path: Path) -> None:
     make_list(line, {"one": 'run = "echo ran >>one.ran; test -e fixed"'})
     line("work", "run", status=3)
     copied = tmp_path / "copied"
@@ -442,13 +444,13 @@ def test_nothing_is_run_from_a_store_that_was_made_elsewhere(line: CommandLine, 
     assert count(line, "one.ran") == 4
 
 
-def test_a_batch_goes_on_as_it_was_made(line: CommandLine) -> None:
+def test_resume_rejects_options_that_change_the_batch_settings(line: CommandLine) -> None:
     make_list(line, {"one": 'run = "false"'})
     line("work", "run", status=3)
     assert "is resumed with the settings" in line("resume", "-j", "4", status=2).notes
 
 
-def test_old_batches_go_that_are_over_and_wait_for_nothing(line: CommandLine) -> None:
+def test_gc_removes_old_batches_unless_blocked(line: CommandLine) -> None:
     make_list(line, {"once": 'if_interrupted = "ask"'})
     process = start(line, began=("once",))
     kill_workers(line)
@@ -465,7 +467,7 @@ def test_old_batches_go_that_are_over_and_wait_for_nothing(line: CommandLine) ->
     assert line("work", "log", "once", "--batch", ids[2], "--json").json[0]["bytes"] == 0
 
 
-def test_programs_do_the_same_by_calls(line: CommandLine) -> None:
+def test_python_interface_starts_resumes_and_cancels_batches(line: CommandLine) -> None:
     make_list(line, {"one": 'run = "echo $WHO; test -e fixed"'})
     code = """
 from codebatch import work
@@ -487,7 +489,7 @@ print(work.resume().standing.counts, work.get().shortfall, work.cancel(ran.batch
     ]
 
 
-def test_a_shell_is_offered_tasks(line: CommandLine) -> None:
+def test_completion_offers_task_ids(line: CommandLine) -> None:
     make_list(line, {"alpha": 'run = "true"', "beta": 'run = "true"'})
     line("work", "run")
     words = {"_CODEBATCH_COMPLETE": "bash_complete", "COMP_WORDS": "codebatch work log al", "COMP_CWORD": "3"}

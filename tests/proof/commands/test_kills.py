@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(shutil.which("flock") is None, reason="flock(1) 
 Victim = Literal["coordinator", "worker", "command", "all"]
 
 
-def _victims(chance: random.Random) -> Iterator[Victim]:
+def _choose_victims(chance: random.Random) -> Iterator[Victim]:
     """Whom to kill, for ever: of each five two workers and one of each other kind, so that a few kills miss none."""
     five: list[Victim] = ["coordinator", "worker", "worker", "command", "all"]
     while True:
@@ -98,7 +98,7 @@ class _Batch:
         return read_work_status(self._store, open_batch(self._store, self.id))
 
 
-def _witnessed(directory: Path) -> tuple[Counter[tuple[str, str]], Counter[str], list[str]]:
+def _count_starts_and_ends(directory: Path) -> tuple[Counter[tuple[str, str]], Counter[str], list[str]]:
     """How often each round of each task was begun, each task ended, and which ran twice at once."""
     begun: Counter[tuple[str, str]] = Counter()
     ended: Counter[str] = Counter()
@@ -115,7 +115,7 @@ def _witnessed(directory: Path) -> tuple[Counter[tuple[str, str]], Counter[str],
 
 
 def _check(directory: Path, standing: WorkBatchStatus) -> None:
-    begun, ended, overlaps = _witnessed(directory)
+    begun, ended, overlaps = _count_starts_and_ends(directory)
     assert not overlaps
     for command in standing.commands:
         counts = [count for (task, _), count in begun.items() if task == command.id]
@@ -123,10 +123,10 @@ def _check(directory: Path, standing: WorkBatchStatus) -> None:
         assert max(counts, default=0) <= (1 if policy.if_interrupted != "restart" else 1 + policy.restarts_max)
         assert command.state is not CommandState.DONE or ended[command.id], f"{command.id} is done"
         assert command.state not in (CommandState.RUNNING, CommandState.READY), command
-    assert not _commands_left(directory)
+    assert not _find_remaining_commands(directory)
 
 
-def _commands_left(directory: Path) -> list[int]:
+def _find_remaining_commands(directory: Path) -> list[int]:
     """Processes that an attempt of a batch of this directory started."""
     made = directory / "store" / "batches"
     batches = set(os.listdir(made)) if made.exists() else set()
@@ -144,7 +144,7 @@ def _kill(victim: Victim, coordinator: int, directory: Path, chance: random.Rand
     pids = {
         "coordinator": [coordinator],
         "worker": workers,
-        "command": _commands_left(directory),
+        "command": _find_remaining_commands(directory),
         "all": [coordinator, *workers],
     }
     chosen = pids[victim] if victim == "all" else pids[victim] and [chance.choice(pids[victim])]
@@ -161,7 +161,7 @@ def _workers_of(coordinator: int) -> list[int]:
         return []
 
 
-def _conduct_under_fire(
+def _run_with_random_kills(
     codebatch: CommandLine, chance: random.Random, kills: Counter[str], victims: Iterator[Victim]
 ) -> WorkBatchStatus:
     """A new batch, gone on with after every kill of its coordinator, until it is over."""
@@ -186,10 +186,10 @@ def _conduct_under_fire(
 
 
 @pytest.mark.slow
-def test_whatever_is_killed_no_command_runs_twice_at_once(tmp_path: Path) -> None:
+def test_killed_processes_never_cause_a_command_to_run_twice_at_once(tmp_path: Path) -> None:
     chance = random.Random(2)
     kills: Counter[str] = Counter()
-    victims = _victims(chance)
+    victims = _choose_victims(chance)
     batches = 0
     while kills.total() < KILLS:
         batches += 1
@@ -197,12 +197,12 @@ def test_whatever_is_killed_no_command_runs_twice_at_once(tmp_path: Path) -> Non
         directory.mkdir()
         _write(directory, chance, once=8)
         codebatch = CommandLine(directory)
-        _check(directory, _conduct_under_fire(codebatch, chance, kills, victims))
+        _check(directory, _run_with_random_kills(codebatch, chance, kills, victims))
     print(f"kill -9: {dict(kills)}, {batches} batches")
     assert len(kills) == 4
 
 
-def _ends_before_its_kill(
+def _ends_before_kill(
     process: subprocess.Popen[bytes], directory: Path, chance: random.Random, *, is_last: bool
 ) -> bool:
     """Wait until a coordinator has conducted for a while: on a busy machine one that is killed sooner never gets on."""
@@ -216,7 +216,7 @@ def _ends_before_its_kill(
 
 
 @pytest.mark.slow
-def test_the_death_of_a_coordinator_begins_no_command_again(tmp_path: Path) -> None:
+def test_coordinator_death_restarts_no_command(tmp_path: Path) -> None:
     chance = random.Random(3)
     kills = batches = 0
     while kills < KILLS:
@@ -226,7 +226,7 @@ def test_the_death_of_a_coordinator_begins_no_command_again(tmp_path: Path) -> N
         _write(directory, chance, once=TASKS // 2)
         codebatch = CommandLine(directory)
         process = codebatch.start("work", "run", "--store", "store", "-q")
-        while not _ends_before_its_kill(process, directory, chance, is_last=kills >= KILLS):
+        while not _ends_before_kill(process, directory, chance, is_last=kills >= KILLS):
             process.kill()
             process.communicate(timeout=PATIENCE_SECONDS)
             kills += 1
@@ -236,10 +236,10 @@ def test_the_death_of_a_coordinator_begins_no_command_again(tmp_path: Path) -> N
         process.communicate(timeout=PATIENCE_SECONDS)
         standing = _Batch(codebatch).standing()
         assert standing.state is BatchState.COMPLETED, standing.counts
-        begun, ended, overlaps = _witnessed(directory)
+        begun, ended, overlaps = _count_starts_and_ends(directory)
         assert not overlaps
         assert set(begun.values()) == {1}
         assert set(ended.values()) == {1}
         assert len(begun) == TASKS
-        assert not _commands_left(directory)
+        assert not _find_remaining_commands(directory)
     print(f"kill -9 of the coordinator: {kills}, {batches} batches")

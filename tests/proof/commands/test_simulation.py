@@ -33,7 +33,7 @@ KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
-def test_no_command_is_lost_or_run_twice_whatever_happens(first: int) -> None:
+def test_simulated_work_batch_loses_and_repeats_no_command(first: int) -> None:
     happened = given_behind = 0
     for seed in range(first, first + BLOCK):
         world = draw_world(seed, KINDS)
@@ -69,7 +69,7 @@ class _LazyFiles(RealFiles):
         (_LazyFiles, ("lose power", "kill coordinator", "second coordinator", "kill worker")),
     ],
 )
-def test_a_store_that_cheats_is_found_out(make_files: type[RealFiles], kinds: tuple[FaultKind, ...]) -> None:
+def test_broken_store_is_detected(make_files: type[RealFiles], kinds: tuple[FaultKind, ...]) -> None:
     for seed in range(SEEDS_OF_CONTROL_MAX):
         try:
             draw_world(seed, kinds, make_files=make_files).run()
@@ -78,7 +78,7 @@ def test_a_store_that_cheats_is_found_out(make_files: type[RealFiles], kinds: tu
     pytest.fail("it was not found out")
 
 
-class _ForgetsSkips(Conductor):
+class _IgnoresSkips(Conductor):
     """A Skip ends what runs, and no more."""
 
     def _note_request(self, request: Request) -> list[int]:
@@ -87,7 +87,7 @@ class _ForgetsSkips(Conductor):
         return touched
 
 
-def _last_answers(questions: Sequence[Question], requests: Requests) -> list[AnswerRow]:
+def _use_last_answer(questions: Sequence[Question], requests: Requests) -> list[AnswerRow]:
     """The last answer to a question is the one that is told."""
     bodies = [request.body for request in requests.read()]
     last = {body.question: body.text for body in bodies if isinstance(body, Answer)}
@@ -98,7 +98,7 @@ def _last_answers(questions: Sequence[Question], requests: Requests) -> list[Ans
     ]
 
 
-def _no_answers(questions: Sequence[Question], requests: Requests) -> list[AnswerRow]:
+def _omit_answers(questions: Sequence[Question], requests: Requests) -> list[AnswerRow]:
     """Who is begun again for an answer is not told of it."""
     return []
 
@@ -106,12 +106,12 @@ def _no_answers(questions: Sequence[Question], requests: Requests) -> list[Answe
 @pytest.mark.parametrize(
     ("place", "planted", "said", "found_by"),
     [
-        (loop, {"Conductor": _ForgetsSkips}, "was skipped|RUNNING|PENDING", 4),
-        (attempt_inputs, {"answers_of": _last_answers}, "first was", 188),
-        (attempt_inputs, {"answers_of": _no_answers}, "does not hear", 26),
+        (loop, {"Conductor": _IgnoresSkips}, "was skipped|RUNNING|PENDING", 4),
+        (attempt_inputs, {"answers_of": _use_last_answer}, "first was", 188),
+        (attempt_inputs, {"answers_of": _omit_answers}, "does not hear", 26),
     ],
 )
-def test_a_planted_bug_is_found(
+def test_planted_bug_is_detected(
     monkeypatch: pytest.MonkeyPatch, place: ModuleType, planted: dict[str, object], said: str, found_by: int
 ) -> None:
     """The seed that found it last is tried first; what is drawn may have changed since."""

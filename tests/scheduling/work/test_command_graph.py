@@ -40,7 +40,7 @@ def _reference(needs: list[list[Need]], own: list[Face], *, goes_on: bool) -> li
 
 
 @given(_changes(), st.booleans())
-def test_changes_one_by_one_come_to_what_all_at_once_is(
+def test_incremental_changes_match_a_full_computation(
     drawn: tuple[list[list[Need]], list[tuple[int, Face]]], goes_on: bool
 ) -> None:
     needs, changes = drawn
@@ -60,7 +60,7 @@ def test_changes_one_by_one_come_to_what_all_at_once_is(
         before = after
 
 
-def test_a_failure_goes_down_a_chain_without_recursion() -> None:
+def test_failure_propagates_along_a_chain_without_recursion() -> None:
     count = 50_000
     graph = CommandGraph([[Need(item - 1, True)] if item else [] for item in range(count)])
     assert len(graph.set(0, "bad")) == count
@@ -70,7 +70,7 @@ def test_a_failure_goes_down_a_chain_without_recursion() -> None:
     assert not graph.is_skipped(count - 1)
 
 
-def test_a_ladder_of_diamonds_is_walked_once() -> None:
+def test_chain_of_diamonds_is_walked_once() -> None:
     """It has 2 ** 60 paths."""
     needs: list[list[Need]] = [[]]
     for rung in range(60):
@@ -95,7 +95,7 @@ def _work(*edges: tuple[str, str], strategy: str = "parallel") -> Work:
     )
 
 
-def test_what_most_waits_for_comes_first_and_in_series_the_order_of_the_file() -> None:
+def test_command_with_most_dependents_is_first_and_serial_order_is_file_order() -> None:
     edges = (("b2", "b1"), ("b3", "b2"), ("c2", "c1"), ("a1", "c2"))
     parallel = make_command_plan(_work(*edges), ["a1", "b1", "b2", "b3", "c1", "c2"])  # type: ignore[list-item]
     first = sorted(range(6), key=lambda item: parallel.keys[item])
@@ -105,7 +105,7 @@ def test_what_most_waits_for_comes_first_and_in_series_the_order_of_the_file() -
     assert serial.capacity == {"": 1}
 
 
-def test_one_that_runs_is_not_spoilt_by_what_it_needs() -> None:
+def test_running_command_is_unaffected_by_a_reopened_need() -> None:
     """A need was opened again while its user ran, and failed: what comes after the user waits for its end."""
     graph = CommandGraph([[], [Need(0, must_succeed=True)], [Need(1, must_succeed=False)]])
     graph.set(0, "good")
@@ -116,7 +116,7 @@ def test_one_that_runs_is_not_spoilt_by_what_it_needs() -> None:
     assert graph.may_start(2)
 
 
-def test_a_circle_of_a_strangers_store_is_no_end_of_the_world() -> None:
+def test_cyclic_needs_from_a_foreign_store_never_start() -> None:
     agenda = make_command_plan(_work(("a", "b"), ("b", "a")), [CommandId("a"), CommandId("b")])
     graph = CommandGraph(agenda.needs)
     assert not graph.may_start(0)

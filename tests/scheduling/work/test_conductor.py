@@ -45,11 +45,11 @@ KINDS = (
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, STEP))
-def test_whatever_is_killed_and_asked_every_rule_holds(first: int) -> None:
+def test_simulated_batches_keep_all_invariants(first: int) -> None:
     given_behind = stopped = 0
     for seed in range(first, first + STEP):
         world = CheckedWorld(seed, KINDS[seed % len(KINDS)])
-        _live(world, drains=seed % 7 == 0)
+        _run_checked_world(world, drains=seed % 7 == 0)
         given_behind += world.ahead
         stopped += world.stopped
     assert given_behind > STEP / 10, "too little was given at once for this to prove anything"
@@ -57,14 +57,14 @@ def test_whatever_is_killed_and_asked_every_rule_holds(first: int) -> None:
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, STEP))
-def test_the_death_of_coordinators_interrupts_nothing(first: int) -> None:
+def test_coordinator_deaths_interrupt_no_command(first: int) -> None:
     for seed in range(first, first + STEP):
         world = CheckedWorld(seed, Faults(coordinator=0.03))
-        _live(world)
+        _run_checked_world(world)
         assert all(one is None or one.reason != "interrupted" for one in world.registers.values()), seed
 
 
-def _live(world: CheckedWorld, *, drains: bool = False) -> None:
+def _run_checked_world(world: CheckedWorld, *, drains: bool = False) -> None:
     try:
         live_out(world, drains=drains)
     except AssertionError as error:
@@ -78,7 +78,7 @@ class _StartsWithoutNeeds(Conductor):
         return item not in self._at and item not in self._foreign
 
 
-class _KeepsTokens(Conductor):
+class _LeaksTokens(Conductor):
     """What a dead worker had taken stays taken."""
 
     def _handle_death(self, lost: WorkerDied) -> list[CommandAction]:
@@ -97,7 +97,7 @@ class _LosesWhatItGave(Conductor):
         return self._leave(worker)
 
 
-class _CountsTwice(Conductor):
+class _CountsOutcomesTwice(Conductor):
     """What an outcome does to its users is done at each look at it."""
 
     def _conclude(self, concluded: Concluded) -> list[CommandAction]:
@@ -109,7 +109,7 @@ class _CountsTwice(Conductor):
         return actions
 
 
-class _Remembers(Conductor):
+class _KeepsRetriesInMemory(Conductor):
     """That a failure is tried again once is known to this process alone."""
 
     def _conclude(self, concluded: Concluded) -> list[CommandAction]:
@@ -120,7 +120,7 @@ class _Remembers(Conductor):
         return super()._conclude(concluded)
 
 
-class _StartsCancelled(Conductor):
+class _StartsCancelledCommands(Conductor):
     """A Cancel ends what runs, and no more."""
 
     def _could_start(self, item: int) -> bool:
@@ -128,14 +128,14 @@ class _StartsCancelled(Conductor):
         return not is_held and self._states.graph.may_start(item)
 
 
-class _StartsPaused(Conductor):
+class _StartsPausedCommands(Conductor):
     """A Pause is for those that have not come to wait."""
 
     def _is_startable(self, item: int) -> bool:
         return self._could_start(item) and not self._states.is_waiting(item)
 
 
-class _StartsAtOnce(Conductor):
+class _RetriesWithoutBackoff(Conductor):
     """Nobody waits before he tries again."""
 
     def _is_startable(self, item: int) -> bool:
@@ -150,14 +150,14 @@ class _ForgetsEpochsOfOutcomes(Conductor):
         self._histories._epochs = dict(known["epochs"])  # type: ignore[call-overload]
 
 
-class _RestartsAll(Conductor):
+class _RestartsAllInterrupted(Conductor):
     """Whatever was interrupted is started again."""
 
     def _settle_interrupted(self, item: int) -> list[CommandAction]:
         return []
 
 
-class _BooksStopsAsAccidents(Conductor):
+class _CountsStopsAsFailures(Conductor):
     """What the user ends is judged as what dies."""
 
     def __init__(self, agenda: CommandPlan, **known: object) -> None:
@@ -165,7 +165,7 @@ class _BooksStopsAsAccidents(Conductor):
         self._interruptions.stops = lambda item: {}  # type: ignore[method-assign]
 
 
-class _ForgetsTheLimit(Conductor):
+class _IgnoresTheTimeLimit(Conductor):
     """The time limit ends what runs, and no more."""
 
     def _note_request(self, request: Request) -> list[int]:
@@ -174,7 +174,7 @@ class _ForgetsTheLimit(Conductor):
         return touched
 
 
-class _TriesForEver(Conductor):
+class _RetriesForever(Conductor):
     """It is tried again as long as it fails."""
 
     def __init__(self, agenda: CommandPlan, **known: object) -> None:
@@ -183,7 +183,7 @@ class _TriesForEver(Conductor):
         self.agenda = agenda
 
 
-class _TakesAnyAnswer(Conductor):
+class _AcceptsAnswersToOldQuestions(Conductor):
     """An answer is to whatever is asked last, be it to what was asked in a former round."""
 
     def _note_request(self, request: Request) -> list[int]:
@@ -196,7 +196,7 @@ class _TakesAnyAnswer(Conductor):
         return super()._note_request(Request(request.head, body))
 
 
-class _HeedsOpensOfFormerRounds(Conductor):
+class _AcceptsOpensOfOldRounds(Conductor):
     """Who wants a command opened gets it opened, whatever became of it since."""
 
     def _note_request(self, request: Request) -> list[int]:
@@ -207,7 +207,7 @@ class _HeedsOpensOfFormerRounds(Conductor):
         return super()._note_request(Request(request.head, body))
 
 
-class _ForgetsSkips(Conductor):
+class _IgnoresSkips(Conductor):
     """A Skip ends what runs, and no more."""
 
     def _note_request(self, request: Request) -> list[int]:
@@ -216,7 +216,7 @@ class _ForgetsSkips(Conductor):
         return touched
 
 
-class _GoesOnWithoutRoom(Conductor):
+class _ContinuesWithoutASlot(Conductor):
     """Who is answered goes on, be there a slot for it or not."""
 
     def handle(self, event: CommandEvent) -> list[CommandAction]:
@@ -235,7 +235,7 @@ class _OverdrawsPools(Conductor):
         return actions
 
 
-class _TakesOfClosedPools(Conductor):
+class _IgnoresClosedPools(Conductor):
     """Who meets a rate limit waits alone."""
 
     def handle(self, event: CommandEvent) -> list[CommandAction]:
@@ -243,7 +243,7 @@ class _TakesOfClosedPools(Conductor):
         return super().handle(event)
 
 
-class _StartsSoon(Conductor):
+class _IgnoresTheStartInterval(Conductor):
     """One may start right behind another."""
 
     def handle(self, event: CommandEvent) -> list[CommandAction]:
@@ -256,23 +256,23 @@ DEADLY = Faults(coordinator=0.02, worker=0.03, power=0.01)
 PLANTED: dict[str, tuple[Faults, Callable[..., Conductor], str]] = {
     "needs": (Faults(), _StartsWithoutNeeds, "starts while"),
     "pools": (Faults(), _OverdrawsPools, "than there is|not alone"),
-    "closed pools": (Faults(), _TakesOfClosedPools, "takes of the closed"),
-    "paused": (Faults(), _StartsPaused, "after a Pause"),
-    "before its time": (Faults(), _StartsAtOnce, "before its time"),
-    "soon after another": (Faults(), _StartsSoon, "too soon"),
-    "tries": (Faults(), _TriesForEver, "is begun in round"),
-    "answers of former rounds": (Faults(), _TakesAnyAnswer, "is begun in round|by the disk|no end"),
-    "opens of former rounds": (Faults(), _HeedsOpensOfFormerRounds, "is begun in round|by the disk"),
-    "skipped": (Faults(), _ForgetsSkips, "is begun in round|by the disk"),
-    "answered without room": (Faults(), _GoesOnWithoutRoom, "than there is|at once than may|not alone"),
-    "tokens": (DEADLY, _KeepsTokens, "tokens are left|no end"),
+    "closed pools": (Faults(), _IgnoresClosedPools, "takes of the closed"),
+    "paused": (Faults(), _StartsPausedCommands, "after a Pause"),
+    "before its time": (Faults(), _RetriesWithoutBackoff, "before its time"),
+    "soon after another": (Faults(), _IgnoresTheStartInterval, "too soon"),
+    "tries": (Faults(), _RetriesForever, "is begun in round"),
+    "answers of former rounds": (Faults(), _AcceptsAnswersToOldQuestions, "is begun in round|by the disk|no end"),
+    "opens of former rounds": (Faults(), _AcceptsOpensOfOldRounds, "is begun in round|by the disk"),
+    "skipped": (Faults(), _IgnoresSkips, "is begun in round|by the disk"),
+    "answered without room": (Faults(), _ContinuesWithoutASlot, "than there is|at once than may|not alone"),
+    "tokens": (DEADLY, _LeaksTokens, "tokens are left|no end"),
     "given and not begun": (DEADLY, _LosesWhatItGave, "READY|no end|by the disk"),
-    "counted twice": (Faults(), _CountsTwice, "starts while|waits for nothing|READY"),
-    "memory alone": (DEADLY, _Remembers, "by the disk|is begun in round"),
-    "stopped by the user": (Faults(coordinator=0.02), _BooksStopsAsAccidents, "was stopped, and is judged"),
-    "time limit": (Faults(), _ForgetsTheLimit, "after the time limit|by the disk"),
-    "cancelled": (Faults(), _StartsCancelled, "after a Cancel|no end"),
-    "at most once": (DEADLY, _RestartsAll, "was begun"),
+    "counted twice": (Faults(), _CountsOutcomesTwice, "starts while|waits for nothing|READY"),
+    "memory alone": (DEADLY, _KeepsRetriesInMemory, "by the disk|is begun in round"),
+    "stopped by the user": (Faults(coordinator=0.02), _CountsStopsAsFailures, "was stopped, and is judged"),
+    "time limit": (Faults(), _IgnoresTheTimeLimit, "after the time limit|by the disk"),
+    "cancelled": (Faults(), _StartsCancelledCommands, "after a Cancel|no end"),
+    "at most once": (DEADLY, _RestartsAllInterrupted, "was begun"),
     "sweep after the session": (Faults(everybody=0.02, sweeps_late=True), Conductor, "at once"),
     "leases that are not durable": (Faults(power=0.02, has_volatile_leases=True), Conductor, "was begun|at once"),
     "epochs of leases alone": (
@@ -289,20 +289,20 @@ PLANTED: dict[str, tuple[Faults, Callable[..., Conductor], str]] = {
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_bug_is_found(name: str) -> None:
+def test_planted_bug_is_detected(name: str) -> None:
     faults, make, said = PLANTED[name]
     with pytest.raises(AssertionError, match=said):
-        _live_all(400, faults, make)
+        _run_checked_worlds(400, faults, make)
 
 
-def _live_all(
+def _run_checked_worlds(
     seeds: int, faults: Faults, make: Callable[..., Conductor], tell: Callable[..., EventProjector] = EventProjector
 ) -> None:
     for seed in range(seeds):
         live_out(CheckedWorld(seed, faults, make, tell))
 
 
-class _ForgetsWhatWasTold(EventProjector):
+class _IgnoresEmittedEvents(EventProjector):
     """What earlier coordinators told is not looked at."""
 
     def __init__(
@@ -311,7 +311,7 @@ class _ForgetsWhatWasTold(EventProjector):
         super().__init__(conductor, requests)
 
 
-class _TellsWhatItHears(EventProjector):
+class _OmitsMissedEnds(EventProjector):
     """What ended while nobody was there to tell is not told."""
 
     def initial_events(self, concluded: Concluded) -> list[Happening]:
@@ -319,7 +319,7 @@ class _TellsWhatItHears(EventProjector):
         return super().initial_events(concluded)
 
 
-class _TellsEachReport(EventProjector):
+class _EmitsEachReport(EventProjector):
     """What a worker tells and the disk says too is told twice."""
 
     def _ends(self, concluded: Concluded) -> list[Happening]:
@@ -330,14 +330,14 @@ class _TellsEachReport(EventProjector):
 @pytest.mark.parametrize(
     ("tell", "said"),
     [
-        (_ForgetsWhatWasTold, "told twice"),
-        (_TellsWhatItHears, "not told: {"),
-        (_TellsEachReport, "told twice"),
+        (_IgnoresEmittedEvents, "told twice"),
+        (_OmitsMissedEnds, "not told: {"),
+        (_EmitsEachReport, "told twice"),
     ],
 )
-def test_an_end_that_is_told_twice_or_never_is_found(tell: Callable[..., EventProjector], said: str) -> None:
+def test_attempt_end_emitted_twice_or_never_is_detected(tell: Callable[..., EventProjector], said: str) -> None:
     with pytest.raises(AssertionError, match=said):
-        _live_all(400, DEADLY, Conductor, tell)
+        _run_checked_worlds(400, DEADLY, Conductor, tell)
 
 
 def _order_of_starts(policies: dict[str, Policy], *, at_once: int, pools: dict[str, int] | None = None) -> list[str]:
@@ -364,12 +364,12 @@ def _order_of_starts(policies: dict[str, Policy], *, at_once: int, pools: dict[s
     return started
 
 
-def test_a_higher_priority_starts_first_and_equals_in_the_order_of_the_file() -> None:
+def test_higher_priority_starts_first_then_file_order() -> None:
     policies = {"a": Policy(), "b": Policy(), "c": Policy(priority=1), "d": Policy(priority=-1), "e": Policy()}
     assert _order_of_starts(policies, at_once=1) == ["c", "a", "b", "e", "d"]
 
 
-def test_who_wants_much_of_a_pool_is_not_starved_by_those_that_want_little() -> None:
+def test_command_that_wants_a_whole_pool_is_not_starved() -> None:
     """While `big` waits for all of the pool nobody behind it takes of it; who takes of another goes on."""
     little, other = Policy(pools={"db": 1}), Policy(pools={"net": 1})
     policies = {"a": little, "big": Policy(pools={"db": 2}), "b": little, "c": other, "d": little}
@@ -378,12 +378,12 @@ def test_who_wants_much_of_a_pool_is_not_starved_by_those_that_want_little() -> 
     assert set(order[3:]) == {"b", "d"}
 
 
-def test_an_exclusive_command_waits_until_all_is_free_and_lets_nobody_pass() -> None:
+def test_exclusive_command_waits_for_all_and_lets_none_pass() -> None:
     policies = {"a": Policy(), "alone": Policy(exclusive=True), "b": Policy(), "c": Policy()}
     assert _order_of_starts(policies, at_once=2) == ["a", "alone", "b", "c"]
 
 
-def test_a_rate_limit_closes_its_pool_and_holds_nothing_else() -> None:
+def test_rate_limit_closes_its_pool_and_blocks_no_other() -> None:
     """`b` waits for the closed pool: it does not keep `c` from another that it wants too. No worker waits with it."""
     pools = {"a": {"agents": 1}, "b": {"agents": 1, "db": 1}, "c": {"db": 1}, "d": {"agents": 1}}
     ids = [CommandId(id_) for id_ in pools]

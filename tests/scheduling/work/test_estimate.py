@@ -82,7 +82,7 @@ def random_machine(seed: int) -> Machine:
     return Machine(chance, agenda_for(needs, chance.choice((1, 2, 4, 8))), means)
 
 
-def test_from_the_fifth_run_on_the_range_at_half_of_it_holds_the_truth() -> None:
+def test_forecast_range_after_five_runs_contains_the_true_duration() -> None:
     """In 80 of 100 cases at least; half of the middles are within 15 % of it."""
     inside, errors, widths = [], [], []
     for seed in range(GRAPHS):
@@ -103,7 +103,7 @@ def test_from_the_fifth_run_on_the_range_at_half_of_it_holds_the_truth() -> None
     assert statistics.median(widths) < 0.6, "a range that holds everything says nothing"
 
 
-def test_one_sample_is_a_range_and_none_is_no_estimate() -> None:
+def test_single_sample_gives_a_range_and_zero_samples_no_forecast() -> None:
     agenda = agenda_for([[]], 1)
     told = forecast(agenda, RemainingWork(waiting=[0], running={}, samples={0: (100.0,)}))
     assert told is not None
@@ -114,13 +114,13 @@ def test_one_sample_is_a_range_and_none_is_no_estimate() -> None:
     assert forecast(agenda, RemainingWork(waiting=[], running={}, samples={})) == Forecast(low=0, middle=0, high=0)
 
 
-def test_what_nobody_knows_is_counted() -> None:
+def test_forecast_counts_commands_without_samples() -> None:
     told = forecast(agenda_for([[], []], 1), RemainingWork(waiting=[0, 1], running={}, samples={0: (10.0,)}))
     assert told is not None
     assert told.unknown == 1
 
 
-def test_one_that_is_late_stays_so_and_a_slow_machine_is_slow_for_all() -> None:
+def test_forecast_accounts_for_late_commands_and_slow_machines() -> None:
     agenda = agenda_for([[], []], 1)
     late = forecast(agenda, RemainingWork(waiting=[], running={0: 100.0}, samples={0: (10.0, 11.0, 12.0)}))
     assert late is not None
@@ -135,7 +135,7 @@ def test_one_that_is_late_stays_so_and_a_slow_machine_is_slow_for_all() -> None:
     st.lists(st.floats(0.1, 100), min_size=40, max_size=40),
     st.integers(1, 6),
 )
-def test_a_schedule_is_between_its_bounds(needs: list[list[int]], lengths: list[float], slots: int) -> None:
+def test_schedule_is_within_its_theoretical_bounds(needs: list[list[int]], lengths: list[float], slots: int) -> None:
     """No shorter than the longest path and the work for each slot, no longer than Graham's bound over both (1966)."""
     sound = [sorted({need for need in each if need < item}) for item, each in enumerate(needs)]
     agenda = agenda_for(sound, slots)
@@ -160,7 +160,7 @@ def test_an_exclusive_task_is_alone_in_a_schedule() -> None:
     assert all(one.end <= alone.start or one.start >= alone.end for item, one in placed.items() if item != 1)
 
 
-def test_very_many_are_told_of_without_a_schedule() -> None:
+def test_forecast_of_many_tasks_needs_no_schedule() -> None:
     agenda = agenda_for([[] for _ in range(20_001)], 4)
     told = forecast(
         agenda, RemainingWork(waiting=range(20_001), running={}, samples=dict.fromkeys(range(20_001), (4.0,)))
@@ -169,7 +169,7 @@ def test_very_many_are_told_of_without_a_schedule() -> None:
     assert told.middle == pytest.approx(20_001, rel=0.1)
 
 
-def test_tasks_that_wait_for_a_full_pool_are_not_all_looked_at_whenever_one_ends(
+def test_tasks_that_wait_for_a_full_pool_are_not_rescanned(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ids = [CommandId(f"t{item:03}") for item in range(200)]

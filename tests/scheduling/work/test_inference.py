@@ -25,7 +25,7 @@ def of_text(text: str, *others: str) -> list[str]:
 
 
 @pytest.mark.parametrize("lists", [LISTS, HELD_OUT], ids=["tried on", "held out"])
-def test_what_is_inferred_is_said(lists: dict[str, tuple[list[Described], set[tuple[str, str]]]]) -> None:
+def test_inferred_edges_match_the_texts(lists: dict[str, tuple[list[Described], set[tuple[str, str]]]]) -> None:
     """Of 47 edges that words say, 45 are found, and none that they do not say."""
     missed = set()
     for tasks, said in lists.values():
@@ -78,7 +78,7 @@ OTHERS = ("001-schema|The users table|Create db/users.sql", "build", "002-x|Fix 
         ("The test, which calls build, is slow after a while.", []),
     ],
 )
-def test_a_sentence_says_what_it_says(text: str, needs: list[str]) -> None:
+def test_sentence_yields_its_needs(text: str, needs: list[str]) -> None:
     assert of_text(text, *OTHERS) == needs
 
 
@@ -87,7 +87,7 @@ def test_a_sentence_says_what_it_says(text: str, needs: list[str]) -> None:
     ["**Depends on:**", "**Depends on**:", "__Depends on:__", "*Depends on*:", "Depends on:", "- **Depends on:**",
      "**Blocked by:**", "Prerequisites:", "**Depends on the following tasks:**"],
 )  # fmt: skip
-def test_a_label_names_what_is_listed_behind_it_and_below_it(label: str) -> None:
+def test_label_lists_needs_behind_it_and_below_it(label: str) -> None:
     both = ["001-schema", "build"]
     below = "\n  - " if label.startswith("-") else "\n- "
     assert of_text(f"Words.\n\n{label} 001-schema, build", *OTHERS) == both
@@ -128,7 +128,7 @@ def test_a_label_names_what_is_listed_behind_it_and_below_it(label: str) -> None
         ("**Depends on:** me", []),
     ],
 )
-def test_what_is_listed_is_names_and_nothing_else(text: str, needs: list[str]) -> None:
+def test_only_names_in_a_list_are_needs(text: str, needs: list[str]) -> None:
     assert of_text(text, *OTHERS) == needs
 
 
@@ -150,12 +150,12 @@ def test_what_is_listed_is_names_and_nothing_else(text: str, needs: list[str]) -
         ("Edit ../x.py, /etc/passwd.conf and src/*.py.", [], ["etc/passwd.conf"]),
     ],
 )
-def test_what_is_said_of_files(text: str, created: list[str], changed: list[str]) -> None:
+def test_mentioned_files_are_created_or_changed(text: str, created: list[str], changed: list[str]) -> None:
     said = mentioned_files(text)
     assert ([*said.created], [*said.changed]) == (created, changed)
 
 
-def test_who_reads_needs_who_writes() -> None:
+def test_reader_of_a_file_needs_its_writer() -> None:
     writer = Described("w", outputs=["migrations/*.sql", "out/"])
     found = edges(
         writer, Described("r", inputs=["migrations/0007.sql"]), Described("s", inputs=["*.txt"], outputs=["x"])
@@ -167,12 +167,12 @@ def test_who_reads_needs_who_writes() -> None:
     assert both == {("a", "b"): 1.0, ("b", "a"): 1.0}
 
 
-def test_two_that_change_a_file_come_one_after_the_other() -> None:
+def test_tasks_that_change_the_same_file_are_ordered() -> None:
     tasks = [Described(id_, "", "Refactor src/a.py.") for id_ in "cab"]
     assert edges(*tasks) == {("a", "c"): CHANGED_SURE, ("b", "a"): CHANGED_SURE}
 
 
-def test_what_would_close_a_circle_is_left_out_with_its_path() -> None:
+def test_edge_that_would_close_a_cycle_is_rejected_with_its_path() -> None:
     candidates = [
         CandidateEdge("a", "b", 0.9, "x"),
         CandidateEdge("b", "c", 0.8, "y"),
@@ -201,7 +201,7 @@ TASKS = st.dictionaries(NAMES, TEXTS, min_size=1).map(
 
 @settings(max_examples=300, deadline=None)
 @given(TASKS, st.data())
-def test_no_order_of_tasks_matters_and_no_circle_is_closed(tasks: list[Described], data: st.DataObject) -> None:
+def test_inference_ignores_task_order_and_closes_no_cycle(tasks: list[Described], data: st.DataObject) -> None:
     ids = [task.id for task in tasks]
     written = {
         id_: data.draw(st.lists(st.sampled_from(ids[:place]), unique=True)) if place else []
@@ -217,7 +217,7 @@ def test_no_order_of_tasks_matters_and_no_circle_is_closed(tasks: list[Described
 
 
 @given(st.text(max_size=200) | st.text("afterneds `#*\"'.,/()[]{}<>:;-_|\n\t01", max_size=200))
-def test_any_text_is_read(text: str) -> None:
+def test_inference_accepts_any_text(text: str) -> None:
     tasks = [
         Described("001-a", text, text),
         Described(text[:20], text, "Depends on 001-a"),
@@ -252,14 +252,14 @@ def test_any_text_is_read(text: str) -> None:
         "\t",
     ],
 )
-def test_hostile_texts_cost_little(piece: str) -> None:
+def test_inference_of_hostile_texts_is_fast(piece: str) -> None:
     text = piece * (100_000 // len(piece))
     began = time.process_time()
     infer([Described("a", "t", text), Described("001-b", "u", text[1:])])
     assert time.process_time() - began < 6
 
 
-def test_a_thousand_tasks_are_read_at_once() -> None:
+def test_inference_of_a_thousand_tasks_is_fast() -> None:
     text = "Add src/f{}.py. After {:04}-task is done, look at src/f{}.py, too. " + "Some more words about it. " * 20
     tasks = [Described(f"{n:04}-task", f"Title of {n}", text.format(n, n // 2, n // 3)) for n in range(1000)]
     began = time.process_time()

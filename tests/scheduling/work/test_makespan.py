@@ -37,7 +37,7 @@ def problems(draw: st.DrawFn) -> tuple[list[list[int]], list[float], int]:
 
 @settings(max_examples=200, deadline=None)
 @given(problems())
-def test_it_is_between_what_none_beats_and_grahams_bound(problem: tuple[list[list[int]], list[float], int]) -> None:
+def test_makespan_is_within_grahams_bound(problem: tuple[list[list[int]], list[float], int]) -> None:
     needs, seconds, slots = problem
     made = agenda(needs, slots)
     run = sorted(schedule(made, dict(enumerate(seconds))))
@@ -53,7 +53,7 @@ def test_it_is_between_what_none_beats_and_grahams_bound(problem: tuple[list[lis
     assert makespan(made, seconds, {SLOTS: len(needs)}) == sum(seconds[item] for item in path)
 
 
-def test_pools_and_exclusive_ones_hold() -> None:
+def test_schedule_respects_pools_and_exclusive_tasks() -> None:
     taken = {0: Policy(pools={"db": 1}), 1: Policy(pools={"db": 1}), 3: Policy(exclusive=True)}
     made = agenda([[], [], [], []], 3, {"db": 1}, taken)
     seconds = [2.0, 2.0, 1.0, 1.0]
@@ -64,7 +64,7 @@ def test_pools_and_exclusive_ones_hold() -> None:
     assert [(one.item, one.start) for one in left] == [(0, 0.0), (1, 2.0)]
 
 
-def test_between_two_starts_is_some_time() -> None:
+def test_schedule_respects_the_start_interval() -> None:
     made = msgspec.structs.replace(agenda([[], [], [], [0]], 3), start_every_seconds=2.0)
     starts = {one.item: one.start for one in schedule(made, {0: 1.0, 1: 9.0, 2: 1.0, 3: 1.0})}
     assert starts == {0: 0.0, 1: 2.0, 2: 4.0, 3: 6.0}

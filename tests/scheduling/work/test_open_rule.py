@@ -79,7 +79,7 @@ def _conductor(policy: Policy, ends: Sequence[tuple[str, str | None]], bodies: l
 
 
 @given(_POLICIES, st.lists(_ENDS, max_size=5), st.lists(_BODIES, max_size=6))
-def test_the_open_rule_is_what_it_says(
+def test_open_rule_matches_its_reference(
     policy: Policy, ends: Sequence[tuple[str, str | None]], bodies: list[RequestBody]
 ) -> None:
     with pytest.MonkeyPatch.context() as patched:
@@ -101,7 +101,7 @@ def _check_open_rule(policy: Policy, ends: Sequence[tuple[str, str | None]], bod
 
 
 @given(_POLICIES, st.lists(_ENDS, max_size=4), st.permutations(["a", "b"]))
-def test_whoever_of_two_writes_first_both_read_the_same(
+def test_first_of_two_answers_holds_for_every_reader(
     policy: Policy, ends: Sequence[tuple[str, str | None]], order: list[str]
 ) -> None:
     """Two people answer at once, each the same question: whoever comes first holds, for every reader."""
@@ -112,7 +112,7 @@ def test_whoever_of_two_writes_first_both_read_the_same(
 
 
 @given(st.floats(0, 1e9), st.floats(1, 1000), st.floats(0, 1e9), st.integers(1, 101), st.integers(1, 10**9))
-def test_a_wait_is_within_its_bounds_and_the_same_each_time(
+def test_backoff_is_bounded_and_deterministic(
     first: float, factor: float, most: float, tried: int, round_: int
 ) -> None:
     policy = Policy(backoff_seconds=first, backoff_factor=factor, backoff_seconds_max=most)
@@ -124,7 +124,7 @@ def test_a_wait_is_within_its_bounds_and_the_same_each_time(
     assert seconds == backoff_seconds(policy, tried, batch="b", command=A, round_=round_)
 
 
-def test_waits_of_commands_that_fail_together_differ() -> None:
+def test_backoffs_of_different_commands_differ() -> None:
     waits = {backoff_seconds(Policy(), 1, batch="b", command=CommandId(f"c{n}"), round_=2) for n in range(100)}
     assert len(waits) == 100
     assert max(waits) - min(waits) > JITTER / 2
@@ -137,14 +137,14 @@ def _state(ends: Sequence[tuple[str, str | None]], *bodies: RequestBody, policy:
 FAILED: tuple[str, str | None] = ("failed", "exit")
 
 
-def test_a_request_opens_just_the_round_that_it_names() -> None:
+def test_open_request_applies_only_to_its_round() -> None:
     assert _state([FAILED], Open(rounds={A: 1})) is CommandState.READY
     assert _state([FAILED, FAILED], Open(rounds={A: 1})) is CommandState.FAILED
     assert _state([FAILED], Open(rounds={A: 2})) is CommandState.FAILED
     assert _state([FAILED, FAILED], Open(rounds={A: 2}), Open(rounds={A: 1})) is CommandState.READY
 
 
-def test_our_own_question_takes_its_choices_alone_and_the_first_of_them() -> None:
+def test_first_valid_answer_to_a_built_in_question_holds() -> None:
     ended = [("blocked", "interrupted")]
     interrupted = our_question("interrupted", A, 1)
 
@@ -161,7 +161,7 @@ def test_our_own_question_takes_its_choices_alone_and_the_first_of_them() -> Non
     assert _state(ended, Open(rounds={A: 1}), answer("failed")) is CommandState.READY
 
 
-def test_a_cancel_and_a_pause_hold_until_what_lifts_them() -> None:
+def test_cancel_and_pause_hold_until_they_are_lifted() -> None:
     assert _state([], Cancel()) is CommandState.CANCELLED
     assert _state([], Cancel(), Open()) is CommandState.READY
     assert _state([], Cancel(), Open(), Cancel()) is CommandState.CANCELLED
@@ -175,7 +175,7 @@ def test_a_cancel_and_a_pause_hold_until_what_lifts_them() -> None:
     assert _state([*ended, FAILED], Cancel(), answer, policy=Policy(retries=1)) is CommandState.WAITING
 
 
-def test_a_cancel_is_lifted_by_an_answer_after_it_though_a_later_round_was_answered_before() -> None:
+def test_answer_lifts_an_earlier_cancel_despite_an_answered_later_round() -> None:
     ended: list[tuple[str, str | None]] = [("blocked", None), ("blocked", None)]
     second, first = (Answer(task=A, round=round_, question=ASKED, text="so") for round_ in (2, 1))
     assert _state(ended, Open(rounds={A: 1}), second, Cancel(), first) is CommandState.READY
@@ -190,7 +190,7 @@ def test_a_skip_holds_for_the_attempts_that_its_author_saw() -> None:
     assert _state([("cancelled", None)], Skip(task=A, round=1)) is CommandState.SKIPPED
 
 
-def test_tries_are_counted_anew_from_what_opened_it() -> None:
+def test_open_request_resets_the_count_of_tries() -> None:
     policy = Policy(retries=1)
     assert _state([FAILED], policy=policy) is CommandState.WAITING
     assert _state([FAILED, FAILED], policy=policy) is CommandState.FAILED
@@ -203,7 +203,7 @@ def test_tries_are_counted_anew_from_what_opened_it() -> None:
 LIMITED: tuple[str, str | None] = ("failed", "limited")
 
 
-def test_a_rate_limit_uses_up_no_try_and_is_waited_for_without_a_backoff() -> None:
+def test_rate_limit_uses_no_try_and_needs_no_backoff() -> None:
     policy = Policy(retries=1, backoff_seconds=0)
     assert _state([LIMITED], policy=policy) is CommandState.WAITING
     assert _state([LIMITED] * 5, policy=NO_POLICY) is CommandState.WAITING
@@ -212,7 +212,7 @@ def test_a_rate_limit_uses_up_no_try_and_is_waited_for_without_a_backoff() -> No
     assert _state([FAILED, LIMITED, FAILED], policy=Policy(retries=1)) is CommandState.FAILED
 
 
-def test_a_rate_limit_that_never_ends_is_a_failure_in_the_end() -> None:
+def test_too_many_rate_limits_are_a_failure() -> None:
     assert _state([LIMITED] * WAITS_MAX) is CommandState.WAITING
     assert _state([LIMITED] * (WAITS_MAX + 1)) is CommandState.FAILED
     assert _state([LIMITED] * (WAITS_MAX + 1), policy=Policy(on_exhausted="ask")) is CommandState.BLOCKED
@@ -221,6 +221,6 @@ def test_a_rate_limit_that_never_ends_is_a_failure_in_the_end() -> None:
     assert _state([LIMITED] * (WAITS_MAX + 2), opened) is CommandState.WAITING
 
 
-def test_a_failure_that_is_final_is_not_tried_again() -> None:
+def test_final_failure_is_not_retried() -> None:
     assert _state([("failed", "final")], policy=Policy(retries=3)) is CommandState.FAILED
     assert _state([FAILED], policy=Policy(retries=3)) is CommandState.WAITING

@@ -93,7 +93,7 @@ class _Run:
         return [type(each) for each in self.actions if isinstance(each, Complete | Drained)]
 
 
-def _left(
+def _restarted_conductor(
     agenda: CommandPlan, epochs: Mapping[int, int], bodies: Iterable[RequestBody], *ended: Conclusion
 ) -> Conductor:
     """What the next one finds on disk."""
@@ -101,7 +101,7 @@ def _left(
     return Conductor(agenda, concluded=Concluded(ended), epochs=epochs, requests=requests)
 
 
-def test_a_second_signal_ends_what_runs_and_counts_as_no_crash() -> None:
+def test_second_signal_ends_running_commands_without_a_crash() -> None:
     run = _Run(_agenda(A, B))
     run.begin_all()
     run.hand(DrainRequested(), Signalled("SIGINT", ends=False))
@@ -118,36 +118,39 @@ def test_a_second_signal_ends_what_runs_and_counts_as_no_crash() -> None:
 
 
 @pytest.mark.parametrize("if_interrupted", ["restart", "fail", "ask"])
-def test_what_the_user_ended_is_begun_again_whatever_its_policy(if_interrupted: IfInterrupted) -> None:
+def test_command_ended_by_the_user_restarts_whatever_its_policy(if_interrupted: IfInterrupted) -> None:
     agenda = _agenda(A, policy=Policy(if_interrupted=if_interrupted, restarts_max=0))
     stops = [Stop(cause="signal", detail="SIGTERM", attempts={A: epoch}) for epoch in range(1, 6)]
-    left = _left(agenda, {0: 5}, stops)
+    left = _restarted_conductor(agenda, {0: 5}, stops)
     assert left.state(0) is CommandState.READY
     assert left.find_stop(0) == ("signal", "SIGTERM", True)
-    accident = _left(agenda, {0: 6}, stops)
+    accident = _restarted_conductor(agenda, {0: 6}, stops)
     assert accident.find_stop(0) is None
     assert accident.after_interruption(0, 6) == ("fail" if if_interrupted == "restart" else if_interrupted)
 
 
 @pytest.mark.parametrize(("if_interrupted", "state"), [("restart", "READY"), ("fail", "PENDING"), ("ask", "PENDING")])
-def test_what_died_while_it_could_go_on_is_begun_twice_only_if_it_may_be(
-    if_interrupted: IfInterrupted, state: str
-) -> None:
+def test_command_killed_after_a_signal_restarts_only_by_its_policy(if_interrupted: IfInterrupted, state: str) -> None:
     """After one signal everything is killed, as by a container that is stopped: nobody ended the command itself."""
     agenda = _agenda(A, policy=Policy(if_interrupted=if_interrupted, restarts_max=0))
-    left = _left(agenda, {0: 1}, [Stop(cause="signal", detail="SIGTERM", attempts={A: 1}, terminates=False)])
+    left = _restarted_conductor(
+        agenda, {0: 1}, [Stop(cause="signal", detail="SIGTERM", attempts={A: 1}, terminates=False)]
+    )
     assert left.state(0).value == state
     assert (left.find_stop(0) is None) == (if_interrupted != "restart")
 
 
-def test_only_accidents_use_up_restarts() -> None:
+def test_only_interruptions_use_up_restarts() -> None:
     agenda = _agenda(A, policy=Policy(restarts_max=1))
     stop = Stop(cause="signal", detail="SIGINT", attempts={A: 2})
-    assert _left(agenda, {0: 3}, [stop]).after_interruption(0, 3) == "fail"
-    assert _left(agenda, {0: 3}, [stop, Cancel(attempts={A: 1}), Open()]).after_interruption(0, 3) == "restart"
+    assert _restarted_conductor(agenda, {0: 3}, [stop]).after_interruption(0, 3) == "fail"
+    assert (
+        _restarted_conductor(agenda, {0: 3}, [stop, Cancel(attempts={A: 1}), Open()]).after_interruption(0, 3)
+        == "restart"
+    )
 
 
-def test_the_time_limit_ends_what_runs_and_begins_nothing_until_somebody_resumes() -> None:
+def test_time_limit_ends_running_commands_until_resume() -> None:
     agenda = _agenda(A, B, C, timeout_seconds=60.0)
     run = _Run(agenda)
     assert [action for action in run.actions if isinstance(action, Wake)] == [Wake(WHOLE, 0, 60.0)]
@@ -161,13 +164,13 @@ def test_the_time_limit_ends_what_runs_and_begins_nothing_until_somebody_resumes
     assert run.ends() == [Complete]
     assert [state.value for state in run.conductor.states()] == ["DONE", "DONE", "PENDING"]
     assert run.conductor.verdict() is BatchState.PARTIAL
-    assert _left(agenda, {0: 1, 1: 1, 2: 1}, run.made()).state(2) is CommandState.PENDING
+    assert _restarted_conductor(agenda, {0: 1, 1: 1, 2: 1}, run.made()).state(2) is CommandState.PENDING
     again = _Run(agenda, *run.made(), Open(), epochs={0: 1, 1: 1, 2: 1})
     assert again.conductor.state(2) is CommandState.READY
     assert Wake(WHOLE, 0, 60.0) in again.actions, "the limit is fresh"
 
 
-def test_who_opens_a_batch_at_its_limit_gives_it_as_much_time_again() -> None:
+def test_open_request_at_the_time_limit_restarts_the_limit() -> None:
     run = _Run(_agenda(A, timeout_seconds=60.0))
     run.begin_all()
     run.hand(Due(WHOLE, 0))
@@ -176,7 +179,7 @@ def test_who_opens_a_batch_at_its_limit_gives_it_as_much_time_again() -> None:
     assert run.actions == [Wake(WHOLE, 0, 60.0)]
 
 
-def test_a_batch_that_is_over_reaches_no_limit() -> None:
+def test_finished_batch_ignores_the_time_limit() -> None:
     run = _Run(_agenda(A, timeout_seconds=60.0))
     run.begin_all()
     run.end(0)
@@ -184,7 +187,7 @@ def test_a_batch_that_is_over_reaches_no_limit() -> None:
     assert run.made() == []
 
 
-def test_the_first_failure_ends_what_runs_where_it_halts() -> None:
+def test_first_failure_ends_running_commands_if_halt_is_now() -> None:
     agenda = _agenda(A, B, C, on_failure="stop", halt="now")
     run = _Run(agenda)
     run.begin_all()
@@ -196,19 +199,19 @@ def test_the_first_failure_ends_what_runs_where_it_halts() -> None:
     assert run.conductor.find_stop(0) == ("failure", "b", True)
     one = Conclusion(item=1, round=1, type="failed", reason="exit", epoch=1)
     bodies: list[RequestBody] = [*run.made(), Open(rounds={B: 1}, acknowledged={B: 1})]
-    left = _left(agenda, {0: 1, 1: 1, 2: 1}, bodies, one)
+    left = _restarted_conductor(agenda, {0: 1, 1: 1, 2: 1}, bodies, one)
     assert {left.state(item) for item in range(3)} == {CommandState.READY}
 
 
 @pytest.mark.parametrize("settings", [{"halt": "soon"}, {"halt": "now", "failures_max": 2}])
-def test_what_runs_goes_on_where_a_failure_is_not_to_halt_it(settings: dict[str, Any]) -> None:
+def test_running_commands_continue_if_the_failure_does_not_halt(settings: dict[str, Any]) -> None:
     run = _Run(_agenda(A, B, C, on_failure="stop", **settings))
     run.begin_all()
     run.end(1, "failed", "exit")
     assert run.made() == []
 
 
-def test_workers_that_end_with_what_was_stopped_are_no_deaths() -> None:
+def test_workers_that_end_with_stopped_commands_are_not_deaths() -> None:
     ids = tuple(CommandId(f"c{number}") for number in range(DEATHS_MAX + 1))
     run = _Run(_agenda(*ids, timeout_seconds=60.0))
     run.begin_all()

@@ -42,15 +42,17 @@ assert "tree_sitter" not in sys.modules
         ({"ruff": {"config": "project"}, "off": ["D100"]}, "ruff", "D100", True),
     ],
 )  # fmt: skip
-def test_a_rule_is_off_as_settings_say(settings: dict[str, Json], tool: str, code: str, is_off: bool | None) -> None:
+def test_rule_is_off_according_to_settings(
+    settings: dict[str, Json], tool: str, code: str, is_off: bool | None
+) -> None:
     switch = rule_switch(settings)
     assert switch is not None
     assert switch(b"a.py", tool, code) is is_off
 
 
-def test_settings_that_are_not_ours_say_nothing() -> None:
+def test_invalid_settings_yield_no_rule_switch() -> None:
     assert rule_switch({"levels": 3}) is None
 
 
-def test_no_parser_is_loaded_for_it() -> None:
+def test_rule_switch_loads_no_parser() -> None:
     subprocess.run([sys.executable, "-c", _WITHOUT_A_PARSER % _OWN], check=True, timeout=60)

@@ -42,7 +42,7 @@ FOO = "class Foo:\n    B = [2]\n    "
         "for n in range(3):\n    def p(m=n):\n        return m, n\n    p()\ndel n\n",
     ],
 )
-def test_what_is_bound_when_it_is_read_is_no_finding(text: str, tmp_path: Path) -> None:
+def test_names_bound_before_deferred_use_have_no_finding(text: str, tmp_path: Path) -> None:
     (found,) = lint_all([source("a.py", text)], tmp_path)
     assert [(each.line, each.code) for each in found if each.code in ("F821", "F841", "F401")] == []
     if "except*" not in text:
@@ -66,7 +66,7 @@ def test_what_is_bound_when_it_is_read_is_no_finding(text: str, tmp_path: Path) 
         ("def f():\n    def g():\n        return x\n    g()\n    del y.x\n", ["3 F821", "5 F821"]),
     ],
 )
-def test_what_is_not_bound_or_not_read_is_told(text: str, expected: list[str], tmp_path: Path) -> None:
+def test_unbound_and_unused_names_are_reported(text: str, expected: list[str], tmp_path: Path) -> None:
     (found,) = lint_all([source("a.py", text)], tmp_path)
     assert [f"{each.line} {each.code}" for each in found if each.code in ("F821", "F841")] == expected
 
@@ -86,7 +86,7 @@ IMPORTS = "from m import a, b, c\n__all__ = ['a']\n"
         (IMPORTS + "x = 'b'\n", ["m.b", "m.c"]),
     ],
 )
-def test_what_all_is_given_by_any_means_is_used(text: str, unused: list[str], tmp_path: Path) -> None:
+def test_names_in_all_count_as_used(text: str, unused: list[str], tmp_path: Path) -> None:
     (found,) = lint_all([source("a.py", text)], tmp_path)
     assert [each.message.split("`")[1] for each in found if each.code == "F401"] == unused
 
@@ -102,7 +102,7 @@ def test_what_all_is_given_by_any_means_is_used(text: str, unused: list[str], tm
         ("b'a', A.x", True),
     ],
 )
-def test_what_may_be_text_is_no_invalid_object_in_all(names: str, is_error: bool, tmp_path: Path) -> None:
+def test_possible_text_in_all_is_not_an_invalid_object(names: str, is_error: bool, tmp_path: Path) -> None:
     text = f"import x\nclass A: ...\nx.b = 1\n__all__ = [{names}]\n"
     (found,) = lint_all([source("a.py", text)], tmp_path)
     assert ("PLE0604" in [each.code for each in found]) == is_error

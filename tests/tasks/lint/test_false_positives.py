@@ -189,28 +189,28 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 @pytest.mark.parametrize(("text", "told"), TOLD)
-def test_of_doubtful_findings_nothing_is_told(text: str, told: list[str], tmp_path: Path) -> None:
+def test_doubtful_findings_are_not_reported(text: str, told: list[str], tmp_path: Path) -> None:
     (found,) = lint_all([source("a.py", text)], tmp_path)
     assert [f"{each.line}:{each.column} {each.code}" for each in found] == told
 
 
 @pytest.mark.parametrize("path", ["p/__init__.py", "p/_compat.py", "p/compat/a.py"])
-def test_imports_that_others_take_are_used(path: str, tmp_path: Path) -> None:
+def test_imports_in_reexporting_modules_count_as_used(path: str, tmp_path: Path) -> None:
     assert lint_all([source(path, "import os\n"), source("p/a.py", "import os\n")], tmp_path)[0] == []
 
 
-def test_import_that_only_looks_whether_it_can_be_is_used(tmp_path: Path) -> None:
+def test_import_that_tests_for_availability_counts_as_used(tmp_path: Path) -> None:
     text = "try:\n    import a\nexcept ImportError:\n    x = 1\nimport b\n"
     (found,) = lint_all([source("a.py", text)], tmp_path)
     assert [each.line for each in found] == [5]
 
 
-def test_what_is_doubted_is_a_rule() -> None:
+def test_doubted_codes_are_known_rules() -> None:
     assert SEVERITIES.keys() >= DOUBTED
 
 
 @pytest.mark.parametrize("text", [text for text, _ in TOLD])
-def test_any_finding_anywhere_in_broken_code_can_be_doubted(text: str) -> None:
+def test_any_finding_in_broken_code_can_be_checked_for_doubt(text: str) -> None:
     """Whatever ruff may say of it: a doubt that raises would fail the file."""
     tokens = [match.span() for match in _TOKEN.finditer(text)]
     for start, end in tokens[::3]:
@@ -250,9 +250,7 @@ _TEXTS = [
 
 
 @pytest.mark.parametrize("text", _TEXTS)
-def test_what_is_around_a_place_is_told_by_its_statement_or_function_alone(
-    text: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_partial_parse_yields_the_same_surroundings_as_a_full_parse(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("codebatch_workers.lint.python.statements._ASKED_MAX", len(text))
     whole, file = source("a.py", text), source("a.py", text)
     assert whole.tree is not None
@@ -260,7 +258,7 @@ def test_what_is_around_a_place_is_told_by_its_statement_or_function_alone(
         expected = whole.tree.root_node.descendant_for_byte_range(start, end)
         assert expected is not None
         for node in (node_in_statement(file, start, end), node_in_function(file, start, end)):
-            assert node is None or _around(node) == _around(expected)
+            assert node is None or _ancestor_nodes(node) == _ancestor_nodes(expected)
     if text.startswith("a\na"):
         assert node_in_statement(file, text.index("  d"), len(text)) is not None
 
@@ -286,14 +284,14 @@ class A:
 
 
 @pytest.mark.parametrize(("text", "lines"), [("b() == c", (3, 8)), ("e() == f", (9, 13)), ("g() == h", None)])
-def test_a_function_is_parsed_with_all_that_is_in_it_and_nothing_else(text: str, lines: tuple[int, int] | None) -> None:
+def test_function_is_parsed_completely_and_alone(text: str, lines: tuple[int, int] | None) -> None:
     file = source("a.py", _OF_FUNCTIONS)
     start = _OF_FUNCTIONS.index(text)
     node = node_in_function(file, start, start + len(text))
     assert (node is not None, [*file.derived(_Pieces).trees]) == (lines is not None, [lines] if lines else [])
 
 
-def test_a_file_of_which_much_is_asked_is_looked_at_as_a_whole() -> None:
+def test_file_with_many_requests_is_parsed_as_a_whole() -> None:
     file = source("a.py", "x\n" * 10 + "def f():\n    with raises(A):\n        b() == c\n" + "x\n" * 10)
     start = file.utf8.index(b"b()")
     nodes = [node_in_function(file, start, start + 8) for _ in range(101)]
@@ -301,19 +299,19 @@ def test_a_file_of_which_much_is_asked_is_looked_at_as_a_whole() -> None:
     assert [node.type for node in nodes if node is not None] == ["comparison_operator"] * 100
 
 
-def _around(node: Node) -> list[tuple[str, int, int]]:
+def _ancestor_nodes(node: Node) -> list[tuple[str, int, int]]:
     """Up to the module, which may begin later and end sooner."""
     return [(each.type, each.start_byte, each.end_byte) for each in around(node) if each.parent is not None]
 
 
-def test_what_is_found_in_a_line_that_a_program_wrote_is_not_doubted() -> None:
+def test_finding_in_a_generated_line_is_not_doubted() -> None:
     found = Diagnostic(
         path="a.py", line=1, column=1, end_line=1, end_column=2, severity="error", code="E741", message="", tool="ruff"
     )
     assert not is_doubtful(source("a.py", f"x = '{'a' * 11_000}'\n"), found)
 
 
-def test_no_line_takes_long() -> None:
+def test_long_lines_are_checked_in_time() -> None:
     started = time.process_time()
     for text in ("globals()[" * 50_000 + "\nx\n", "def f(b=[]):\n    " + "b[" * 50_000 + "\n"):
         file = source("a.py", text)

@@ -77,7 +77,7 @@ KEY = f"-----BEGIN RSA PRIVATE KEY-----\n{BODY}\n-----END RSA PRIVATE KEY-----\n
         ("a.go", "x := 1 // é\u202e codebatch: ignore[private-key]\n", ["1:12 bidi-control"]),
     ],
 )
-def test_rule_finds_what_it_says_and_nothing_else(
+def test_rule_reports_exactly_the_expected_findings(
     path: str, content: bytes | str, expected: list[str], tmp_path: Path
 ) -> None:
     (found,) = lint_all([source(path, content)], tmp_path)
@@ -96,15 +96,13 @@ def test_rule_finds_what_it_says_and_nothing_else(
         ("a", "#!/bin/sh\n", ["1:1-1:10 shebang-not-executable"]),
     ],
 )
-def test_rule_that_is_off_by_default_can_be_wanted(
-    path: str, content: bytes | str, expected: list[str], tmp_path: Path
-) -> None:
+def test_default_off_rule_can_be_enabled(path: str, content: bytes | str, expected: list[str], tmp_path: Path) -> None:
     assert lint_all([source(path, content)], tmp_path) == [[]]
     (found,) = lint_all([source(path, content)], tmp_path, ALL_RULES)
     assert [f"{e.line}:{e.column}-{e.end_line}:{e.end_column} {e.code}" for e in found] == expected
 
 
-def test_rules_can_be_turned_off_and_must_exist(tmp_path: Path) -> None:
+def test_rules_can_be_turned_off_and_unknown_rules_are_rejected(tmp_path: Path) -> None:
     file = source("a.py", "import os\r\nx = 1\n")
     (found,) = lint_all([file], tmp_path, {"off": ["F401", "mixed-line-endings"]})
     assert found == []
@@ -114,7 +112,7 @@ def test_rules_can_be_turned_off_and_must_exist(tmp_path: Path) -> None:
         LintConfig(on=("mixed-line-ending",))
 
 
-def test_pinned_rules_are_stable_rules_of_this_ruff() -> None:
+def test_pinned_rules_are_stable_in_this_ruff() -> None:
     said = subprocess.run(
         [find_ruff_bin(), "rule", "--all", "--output-format", "json"], capture_output=True, check=True
     )
@@ -149,7 +147,7 @@ def codes(found: list[list[Diagnostic]]) -> list[list[str]]:
         b"tool",
     ],
 )
-def test_no_name_escapes_ruff(path: bytes, tmp_path: Path) -> None:
+def test_any_file_name_is_checked_by_ruff(path: bytes, tmp_path: Path) -> None:
     """A name that ruff excludes, takes for an option, or cannot repeat, is checked like any other."""
     file = source(path, b"#!/usr/bin/python\nimport os\nx = undefined\n")
     assert codes(lint_all([file, source("z.py", "import re\n")], tmp_path)) == [["2:8 F401", "3:5 F821"], ["1:8 F401"]]
@@ -176,7 +174,7 @@ def test_other_encodings_are_transcoded_for_ruff(tmp_path: Path) -> None:
     ]
 
 
-def test_lone_carriage_returns_do_not_move_what_ruff_finds(tmp_path: Path) -> None:
+def test_lone_carriage_returns_do_not_shift_ruff_findings(tmp_path: Path) -> None:
     file = source("a.py", "x = 1\rimport os\r\nimport re\n")
     (found,) = lint_all([file], tmp_path, {"off": ["lone-carriage-return", "mixed-line-endings"]})
     assert codes([found]) == [["1:14 F401", "2:8 F401"]]
@@ -187,7 +185,7 @@ def test_syntax_errors_are_left_to_parse(tmp_path: Path) -> None:
     assert codes(lint_all(files, tmp_path)) == [[], [], ["1:8 F401"]]
 
 
-def test_neighbours_change_nothing(tmp_path: Path) -> None:
+def test_findings_do_not_depend_on_other_files_of_the_unit(tmp_path: Path) -> None:
     context = {"packages": b"p/"}
     files = [source(f"p/{name}.py", "import os\nimport p.a\n", context) for name in ("__init__", "a", "b", "conftest")]
     together = lint_all(files, tmp_path)
@@ -195,12 +193,12 @@ def test_neighbours_change_nothing(tmp_path: Path) -> None:
     assert sum(map(len, together)) > 4
 
 
-def test_units_without_python_start_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unit_without_python_starts_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Ruff, "_binary", "/nonexistent")
     assert lint_all([source("a.c", "int x;\n")], tmp_path) == [[]]
 
 
-def test_scratch_is_left_empty(tmp_path: Path) -> None:
+def test_scratch_directory_is_empty_after_lint(tmp_path: Path) -> None:
     lint_all([source("a.py", "import os\n")], tmp_path)
     assert list(tmp_path.iterdir()) == []
 
@@ -222,7 +220,7 @@ def python_files(root: Path) -> Iterator[SourceFile]:
 @pytest.mark.corpus
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "version"), [corpora.DJANGO, ("jedi", "0.19.2")])
-def test_units_together_say_what_ruff_says_of_the_whole_tree(name: str, version: str, tmp_path: Path) -> None:
+def test_units_together_match_ruff_over_the_whole_tree(name: str, version: str, tmp_path: Path) -> None:
     root = corpora.sdist(name, version)
     files = [file for file in python_files(root) if file.file_class not in ("binary", "huge", "empty")]
     said = subprocess.run(
@@ -245,18 +243,18 @@ def test_units_together_say_what_ruff_says_of_the_whole_tree(name: str, version:
     assert ours == whole
 
 
-def test_findings_of_a_rule_are_capped(tmp_path: Path) -> None:
+def test_findings_of_a_rule_are_limited(tmp_path: Path) -> None:
     file = source("a.txt", "x \n" * (FINDINGS_MAX + 1))
     assert [len(found) for found in lint_all([file], tmp_path, {"on": ["trailing-whitespace"]})] == [FINDINGS_MAX]
 
 
-def test_findings_of_a_rule_of_ruff_are_capped_like_those_of_others(tmp_path: Path) -> None:
+def test_findings_of_a_ruff_rule_are_limited(tmp_path: Path) -> None:
     much = source("a.py", "assert (1, 2)\n" * (FINDINGS_MAX + 10) + "x = y\n")
     (found,) = lint_all([much], tmp_path)
     assert Counter(each.code for each in found) == {"F631": FINDINGS_MAX, "F821": 1}
 
 
-def test_a_finding_weighs_less_where_the_project_is_not_made(tmp_path: Path) -> None:
+def test_severity_is_lower_outside_production_code_unless_configured(tmp_path: Path) -> None:
     """Unless the user has said how much; a key that a test has is no secret."""
     said = {
         "a.py": "error", "examples/a.py": "warning", "vendor/a.py": "info", "tests/a.py": "warning",
@@ -277,13 +275,13 @@ def test_a_finding_weighs_less_where_the_project_is_not_made(tmp_path: Path) -> 
     ("content", "code"),
     [(b"x = '\xff'\n", "invalid-encoding"), ("x = '\u202e'\n", "bidi-control"), ("x = '\u200b'\n", "PLE2515")],
 )
-def test_characters_that_tests_are_about_are_hints(content: bytes | str, code: str, tmp_path: Path) -> None:
+def test_unusual_characters_in_tests_are_hints(content: bytes | str, code: str, tmp_path: Path) -> None:
     found = lint_all([source(path, content) for path in ("tests/a.py", "a.py")], tmp_path)
     severities = [{each.severity for each in one if each.code == code} for one in found]
     assert severities == [{"hint"}, {"warning"}]
 
 
-def test_documentation_weighs_less_and_tests_that_are_documentation_no_more(tmp_path: Path) -> None:
+def test_severity_is_lower_in_documentation(tmp_path: Path) -> None:
     code = "import os\ndef f():\n    return undefined\n"
     severities = {}
     for path in ("docs/a.py", "tests/a.py", "tests/data/a.py", "examples/a.py"):
@@ -297,7 +295,7 @@ def test_documentation_weighs_less_and_tests_that_are_documentation_no_more(tmp_
     }
 
 
-def test_what_nothing_uses_weighs_least_where_few_edit_the_code(tmp_path: Path) -> None:
+def test_severity_of_unused_names_is_lowest_in_non_production_code(tmp_path: Path) -> None:
     code = "import os\ndef f():\n    x = 1\n    raise NotImplemented\n"
     migration = "revision = down_revision = ''\ndown_revision = ''\ndef f():\n    x = 1\n    raise NotImplemented\n"
     paths = ("a.py", "tests/a.py", "vendor/a.py")
@@ -311,14 +309,14 @@ def test_what_nothing_uses_weighs_least_where_few_edit_the_code(tmp_path: Path) 
     assert [(each.code, each.severity) for each in steps] == [("F841", "hint"), ("F901", "warning")]
 
 
-def test_an_undefined_name_alone_in_a_statement_of_a_test_is_there_to_raise(tmp_path: Path) -> None:
+def test_undefined_name_as_a_statement_of_a_test_is_a_hint(tmp_path: Path) -> None:
     code = "def f():\n    try:\n        undefined\n    except Exception:\n        return other\n"
     found = lint_all([source(path, code) for path in ("tests/a.py", "a.py", "examples/a.py")], tmp_path)
     severities = [{each.line: each.severity for each in one if each.code == "F821"} for one in found]
     assert severities == [{3: "hint", 5: "warning"}, {3: "error", 5: "error"}, {3: "warning", 5: "warning"}]
 
 
-def test_a_name_that_as_binds_is_a_hint_if_nothing_uses_it_unless_configured(tmp_path: Path) -> None:
+def test_unused_exception_name_is_a_hint_unless_configured(tmp_path: Path) -> None:
     code = """def f(x):
     try:
         x()
@@ -332,7 +330,7 @@ def test_a_name_that_as_binds_is_a_hint_if_nothing_uses_it_unless_configured(tmp
     assert [(each.line, each.severity) for each in found] == [(4, "error"), (6, "error")]
 
 
-def test_how_bad_a_rule_of_the_users_is_holds_everywhere(tmp_path: Path) -> None:
+def test_severity_of_a_user_rule_applies_everywhere(tmp_path: Path) -> None:
     rule = {
         "id": "no-x",
         "language": "python",

@@ -22,7 +22,7 @@ NO_PRINT: dict[str, Json] = {
 }
 
 
-def said(path: str, content: str | bytes, scratch: Path, config: dict[str, Json]) -> list[str]:
+def findings_in(path: str, content: str | bytes, scratch: Path, config: dict[str, Json]) -> list[str]:
     (found,) = lint_all([source(path, content)], scratch, config)
     return [f"{each.line}:{each.column} {each.severity} {each.code}" for each in found]
 
@@ -36,7 +36,7 @@ def said(path: str, content: str | bytes, scratch: Path, config: dict[str, Json]
         ("x/gen/a.txt", ["2:2 info mixed-line-endings"]),
     ],
 )
-def test_settings_of_paths_come_on_top(path: str, expected: list[str], tmp_path: Path) -> None:
+def test_path_settings_override_general_settings(path: str, expected: list[str], tmp_path: Path) -> None:
     config: dict[str, Json] = {
         "severity": {"mixed-*": "hint", "mixed-line-endings": "info"},
         "paths": [
@@ -44,18 +44,18 @@ def test_settings_of_paths_come_on_top(path: str, expected: list[str], tmp_path:
             {"match": ["gen/keep/**"], "on": ["mixed-*"], "severity": {"mixed-line-endings": "error"}},
         ],
     }
-    assert said(path, CRLF, tmp_path, config) == expected
+    assert findings_in(path, CRLF, tmp_path, config) == expected
 
 
-def test_ruff_follows_paths_and_severities(tmp_path: Path) -> None:
+def test_ruff_respects_path_settings_and_severities(tmp_path: Path) -> None:
     config: dict[str, Json] = {
         "off": ["F4*"],
         "severity": {"F841": "error"},
         "paths": [{"match": ["*.py", "!b.py"], "on": ["F401"]}],
     }
     text = "import os\ndef f():\n    x = 1\n"
-    assert said("a.py", text, tmp_path, config) == ["1:8 warning F401", "3:5 error F841"]
-    assert said("b.py", text, tmp_path, config) == ["3:5 error F841"]
+    assert findings_in("a.py", text, tmp_path, config) == ["1:8 warning F401", "3:5 error F841"]
+    assert findings_in("b.py", text, tmp_path, config) == ["3:5 error F841"]
 
 
 @pytest.mark.parametrize(
@@ -70,24 +70,24 @@ def test_ruff_follows_paths_and_severities(tmp_path: Path) -> None:
         ("import os  # codebatch: ignored\n", ["1:8 warning F401"]),
     ],
 )
-def test_notes_in_the_source_are_heeded_whoever_found_something(
+def test_suppression_comments_apply_to_findings_of_every_tool(
     content: str, expected: list[str], tmp_path: Path
 ) -> None:
-    assert said("a.py", content, tmp_path, {}) == expected
+    assert findings_in("a.py", content, tmp_path, {}) == expected
 
 
-def test_notes_are_heeded_in_files_of_another_encoding(tmp_path: Path) -> None:
+def test_suppression_comments_apply_in_other_encodings(tmp_path: Path) -> None:
     content = b"\xff\xfe" + "import os  # codebatch: ignore[F401]\n".encode("utf-16le")
-    assert said("a.py", content, tmp_path, {}) == []
+    assert findings_in("a.py", content, tmp_path, {}) == []
 
 
-def test_todo_policy_allows_what_names_an_issue(tmp_path: Path) -> None:
+def test_todo_policy_allows_comments_that_name_an_issue(tmp_path: Path) -> None:
     config: dict[str, Json] = {"on": ["todo-comment"], "todo": {"words": ["TODO", "NB"], "allow": "TODO.#[0-9]+"}}
     text = "# TODO: a\n# TODO(#12): b\n# FIXME c\n# NB d\nTODO = 'TODO'\n"
-    assert said("a.py", text, tmp_path, config) == ["1:3 hint todo-comment", "4:3 hint todo-comment"]
+    assert findings_in("a.py", text, tmp_path, config) == ["1:3 hint todo-comment", "4:3 hint todo-comment"]
 
 
-def test_rule_of_the_user_finds_what_its_query_says(tmp_path: Path) -> None:
+def test_user_rule_reports_the_matches_of_its_query(tmp_path: Path) -> None:
     config: dict[str, Json] = {
         "rules": [
             NO_PRINT,
@@ -99,19 +99,19 @@ def test_rule_of_the_user_finds_what_its_query_says(tmp_path: Path) -> None:
     assert [(e.line, e.column, e.end_column, e.code, e.message) for e in found] == [
         (1, 12, 20, "no-print", "`print` in a library")
     ]
-    assert said("a.js", "debugger\n", tmp_path, config) == ["1:1 warning js"]
-    assert said("node_modules/a.js", "debugger\n", tmp_path, config) == []
-    assert said("a.py", text, tmp_path, {**config, "off": ["no-print"]}) == []
+    assert findings_in("a.js", "debugger\n", tmp_path, config) == ["1:1 warning js"]
+    assert findings_in("node_modules/a.js", "debugger\n", tmp_path, config) == []
+    assert findings_in("a.py", text, tmp_path, {**config, "off": ["no-print"]}) == []
 
 
-def test_rule_of_the_user_may_look_at_prose(tmp_path: Path) -> None:
+def test_user_rule_may_match_prose(tmp_path: Path) -> None:
     rule = {
         "id": "deep",
         "language": "markdown",
         "query": "(atx_heading (atx_h4_marker)) @x",
         "message": "deep heading",
     }
-    assert said("a.md", "# a\n\n#### b\n", tmp_path, {"rules": [rule]}) == ["3:1 warning deep"]
+    assert findings_in("a.md", "# a\n\n#### b\n", tmp_path, {"rules": [rule]}) == ["3:1 warning deep"]
 
 
 @pytest.mark.parametrize(
@@ -132,10 +132,10 @@ def test_rule_of_the_user_may_look_at_prose(tmp_path: Path) -> None:
         ({"paths": [{"match": ["a", "./b/"]}]}, "'./b/' in `match` can match no path: .*; write '/b/'"),
     ],
 )
-def test_configuration_that_cannot_be_is_refused(config: dict[str, Json], problem: str) -> None:
+def test_invalid_configuration_is_rejected(config: dict[str, Json], problem: str) -> None:
     with pytest.raises(msgspec.ValidationError, match=problem):
         msgspec.convert(config, LintConfig)
 
 
-def test_every_rule_of_ours_has_an_example() -> None:
+def test_every_built_in_rule_has_an_example() -> None:
     assert EXAMPLES.keys() == RULES_BY_CODE.keys()

@@ -69,7 +69,7 @@ EF = """namespace Shop.Migrations
         ("sql/updates/4.1.0.sql", "create table a (b int);"),
     ],
 )
-def test_step_of_a_databases_history_is_a_migration(path: str, content: str) -> None:
+def test_database_migration_has_the_class_migration(path: str, content: str) -> None:
     assert source(path, content).file_class == "migration"
 
 
@@ -99,22 +99,22 @@ def test_step_of_a_databases_history_is_a_migration(path: str, content: str) -> 
         ("db/schema.rb", "# This file is auto-generated from the current state of the database.\n", "generated"),
     ],
 )
-def test_what_only_looks_like_one_is_none(path: str, content: str, file_class: str) -> None:
+def test_similar_file_is_not_a_migration(path: str, content: str, file_class: str) -> None:
     assert source(path, content).file_class == file_class
 
 
-def test_attributes_come_before_it() -> None:
+def test_attributes_override_the_migration_class() -> None:
     generated = source("migrations/0001_a.py", DJANGO, {"attributes": b"generated=true"})
     documentation = source("migrations/0001_a.py", DJANGO, {"attributes": b"documentation=true"})
     assert (generated.file_class, documentation.file_class) == ("generated", "migration")
 
 
-def test_no_copies_are_looked_for_in_migrations() -> None:
+def test_duplicates_ignore_migrations() -> None:
     fields = "".join(f"    field_{n} = models.TextField(default='{n}')\n" for n in range(20))
     assert fingerprints(source("shop/models.py", fields)) is not None
     assert fingerprints(source("shop/migrations/0001_a.py", f"{DJANGO}\nclass A:\n{fields}")) is None
 
 
-def test_mistakes_in_migrations_are_told_as_in_any_code(tmp_path: Path) -> None:
+def test_findings_in_migrations_are_reported(tmp_path: Path) -> None:
     (found,) = lint_all([source("shop/migrations/0002_more.py", DJANGO)], tmp_path)
     assert [(each.code, each.line, each.severity) for each in found] == [("F821", 6, "error")]

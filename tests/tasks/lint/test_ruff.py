@@ -14,7 +14,7 @@ from codebatch_workers.lint.python.ruff_project import ProjectRuff
 from tests.tasks.support import source
 
 
-class Losing(Ruff):
+class FileRemovingRuff(Ruff):
     """Somebody removes a file before ruff comes to it."""
 
     def _call(self, directory: bytes, names: Sequence[bytes]) -> list[RuffFinding]:
@@ -22,7 +22,7 @@ class Losing(Ruff):
         return super()._call(directory, names)
 
 
-class LosingProject(ProjectRuff):
+class FileRemovingProjectRuff(ProjectRuff):
     """The same with a project's own configuration."""
 
     def _call(self, directory: bytes, names: Sequence[bytes]) -> list[RuffFinding]:
@@ -30,18 +30,18 @@ class LosingProject(ProjectRuff):
         return super()._call(directory, names)
 
 
-@pytest.mark.parametrize("make", [partial(Losing, ["F401"]), LosingProject])
-def test_file_that_ruff_cannot_read_is_no_file_without_findings(make: Callable[[Path], Ruff], tmp_path: Path) -> None:
+@pytest.mark.parametrize("make", [partial(FileRemovingRuff, ["F401"]), FileRemovingProjectRuff])
+def test_file_unreadable_for_ruff_is_an_error(make: Callable[[Path], Ruff], tmp_path: Path) -> None:
     with pytest.raises(RuffError, match="E902"):
         make(tmp_path).check([source("a.py", "import os\n"), source("b.py", "import os\n")])
 
 
-def test_ruff_that_fell_over_has_not_answered(tmp_path: Path) -> None:
+def test_crash_of_ruff_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RuffError, match="ruff ended with"):
         Ruff(["F401"], tmp_path).check([source("a.py", "x = " + "[" * 20_000 + "]" * 20_000 + "\n")])
 
 
-def test_answers_are_kept_for_who_asks_next_and_no_longer(tmp_path: Path) -> None:
+def test_ruff_answers_are_cached_for_a_single_further_request(tmp_path: Path) -> None:
     calls: list[Sequence[bytes]] = []
 
     class Counting(Ruff):
@@ -59,7 +59,7 @@ def test_answers_are_kept_for_who_asks_next_and_no_longer(tmp_path: Path) -> Non
     assert calls[1:] == [[b"./a.py"]]
 
 
-def test_more_files_than_a_command_line_takes_are_asked_about_in_several(tmp_path: Path) -> None:
+def test_long_file_lists_are_split_into_several_commands(tmp_path: Path) -> None:
     commands: list[int] = []
 
     class Measuring(Ruff):

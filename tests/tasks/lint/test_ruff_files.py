@@ -31,7 +31,7 @@ _FILES = {
 _NONE_ABOVE = (b"ruff.toml", "")
 
 
-def seen(path: str, files: dict[str, bytes]) -> list[tuple[bytes, str]]:
+def ruff_context_of(path: str, files: dict[str, bytes]) -> list[tuple[bytes, str]]:
     """What configures ruff for a file of a tree."""
     snapshot = Snapshot(content={path: b"", **files})
     context = ruff_files_context(snapshot)
@@ -39,17 +39,17 @@ def seen(path: str, files: dict[str, bytes]) -> list[tuple[bytes, str]]:
     return list(ruff_files_of(context(entry)))
 
 
-def test_file_has_what_configures_ruff_above_it_and_what_that_extends() -> None:
-    assert seen("x.py", _FILES) == [_NONE_ABOVE]
-    assert [path for path, _ in seen("a/x.py", _FILES)] == [
+def test_ruff_context_contains_configuration_above_and_extended() -> None:
+    assert ruff_context_of("x.py", _FILES) == [_NONE_ABOVE]
+    assert [path for path, _ in ruff_context_of("a/x.py", _FILES)] == [
         b"a/pyproject.toml", b"base.toml", b"more/last.toml", b"ruff.toml"
     ]  # fmt: skip
-    assert seen("b/c/x.txt", _FILES) == [(b"b/.ruff.toml", "not TOML"), _NONE_ABOVE]
+    assert ruff_context_of("b/c/x.txt", _FILES) == [(b"b/.ruff.toml", "not TOML"), _NONE_ABOVE]
 
 
-def test_file_that_extends_one_outside_is_refused() -> None:
+def test_extending_a_file_outside_the_snapshot_is_rejected() -> None:
     with pytest.raises(InvalidConfiguration, match=r"extends more/last\.toml, which is not in the snapshot"):
-        seen("x.py", {path: content for path, content in _FILES.items() if path != "more/last.toml"})
+        ruff_context_of("x.py", {path: content for path, content in _FILES.items() if path != "more/last.toml"})
 
 
 @pytest.mark.parametrize(
@@ -65,21 +65,21 @@ def test_file_that_extends_one_outside_is_refused() -> None:
         ("broken", "broken too", True),
     ],
 )
-def test_of_a_pyproject_counts_what_ruff_asks_it_for(before: str, after: str, *, is_other: bool) -> None:
-    one, other = (seen("a/x.py", {"pyproject.toml": text.encode()}) for text in (before, after))
+def test_context_contains_only_settings_of_pyproject_that_ruff_uses(before: str, after: str, *, is_other: bool) -> None:
+    one, other = (ruff_context_of("a/x.py", {"pyproject.toml": text.encode()}) for text in (before, after))
     assert (one != other) == is_other
 
 
-def test_settings_stay_what_they_were_as_they_are_written_again() -> None:
+def test_rewritten_settings_are_equal_to_the_original() -> None:
     text = (
         '[project]\nrequires_python = ">=3.9"\n[tool.ruff]\n"a.b" = [1, -2.5e30, true, inf, 1979-05-27T07:32:00Z]\n'
         'quoted = "\\u0000\\u007f\\\\ \\" \\n ü𐀀"\n[[tool.ruff.tables]]\nx.y = {}\n[[tool.ruff.tables]]\n'
     )
-    (_, written), *_ = seen("x.py", {"pyproject.toml": text.encode()})
+    (_, written), *_ = ruff_context_of("x.py", {"pyproject.toml": text.encode()})
     assert parse_toml(written) == parse_toml(text)
 
 
-def test_pinned_rules_have_no_such_context() -> None:
+def test_pinned_rules_need_no_ruff_context() -> None:
     catalogue = TaskCatalogue()
     contexts = {
         config: resolve_tasks(catalogue, ("parse", "lint"), {"lint": {"ruff": {"config": config}}})[1].contexts
@@ -88,7 +88,7 @@ def test_pinned_rules_have_no_such_context() -> None:
     assert set(contexts["project"]) - set(contexts["pinned"]) == {"ruff"}
 
 
-def test_elsewhere_the_rules_are_pinned_and_that_is_said() -> None:
+def test_other_trees_use_the_pinned_rules_with_a_note() -> None:
     written: dict[str, dict[str, Json]] = {"lint": _WANTED}
     assert prepare_tasks(TaskCatalogue(), ("parse",), written, is_project=False) == (written, [])
     there, notes = prepare_tasks(TaskCatalogue(), ("lint",), written, is_project=True)
@@ -97,14 +97,14 @@ def test_elsewhere_the_rules_are_pinned_and_that_is_said() -> None:
     assert (elsewhere["lint"]["ruff"], notes) == ({"config": "pinned"}, ["ruff: the pinned rules"])
 
 
-def test_what_only_the_project_can_turn_on_is_refused_elsewhere() -> None:
+def test_rule_known_only_to_project_configuration_is_rejected_elsewhere() -> None:
     written = {"lint": {**_WANTED, "off": ["D103"]}}
     prepare_tasks(TaskCatalogue(), ("lint",), written, is_project=True)
     with pytest.raises(InvalidConfiguration, match=r"\[tasks\.lint\]: unknown rule 'D103'"):
         prepare_tasks(TaskCatalogue(), ("lint",), written, is_project=False)
 
 
-def test_the_python_that_is_meant_where_nobody_says_is_that_of_this_ruff() -> None:
+def test_default_python_version_matches_ruff() -> None:
     shown = subprocess.run(
         [find_ruff_bin(), "check", "--isolated", "--show-settings"],
         input="",

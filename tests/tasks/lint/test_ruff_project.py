@@ -39,12 +39,12 @@ def project(tmp_path: Path) -> CommandLine:
     return CommandLine(tmp_path)
 
 
-def ours(codebatch: CommandLine) -> set[tuple[str, str, int, int]]:
+def stored_ruff_findings(codebatch: CommandLine) -> set[tuple[str, str, int, int]]:
     found = codebatch("query", "diagnostics", "--tool", "ruff", "--json").records
     return {(each["path"], each["code"], each["line"], each["column"]) for each in found}
 
 
-def test_answers_are_those_of_ruff_in_the_tree(project: CommandLine) -> None:
+def test_project_findings_match_ruff_in_the_tree(project: CommandLine) -> None:
     project("run", ".", "-j", "2")
     said = subprocess.run(
         [find_ruff_bin(), "check", "--no-fix", "--no-fix-only", "--no-cache", "--output-format", "json", "."],
@@ -67,7 +67,7 @@ def test_answers_are_those_of_ruff_in_the_tree(project: CommandLine) -> None:
         "EXE001",
         "EXE002",
     }
-    assert ours(project) == {each for each in theirs if not each[1].startswith("I0")}
+    assert stored_ruff_findings(project) == {each for each in theirs if not each[1].startswith("I0")}
 
 
 def planned(project: CommandLine) -> tuple[Digest, dict[bytes, bytes]]:
@@ -79,19 +79,19 @@ def planned(project: CommandLine) -> tuple[Digest, dict[bytes, bytes]]:
     return key, {path: plan.context_of(item).get("ruff", b"") for item, path in enumerate(paths)}
 
 
-def test_configuration_is_in_the_keys_of_the_files_below_it(project: CommandLine) -> None:
+def test_configuration_is_part_of_the_keys_of_files_below_it(project: CommandLine) -> None:
     key, contexts = planned(project)
     write(project.directory / "pyproject.toml", FILES["pyproject.toml"].replace('"x"', '"x"\nversion = "2"'))
     assert planned(project) == (key, contexts), "another version of the project is nothing to ruff"
     write(project.directory / "sub" / "ruff.toml", 'lint.select = ["F"]\n')
-    assert ("sub/c.py", "F401", 1, 8) not in ours(project)
+    assert ("sub/c.py", "F401", 1, 8) not in stored_ruff_findings(project)
     key_after, contexts_after = planned(project)
     assert key_after == key
     assert {path for path in contexts if contexts[path] != contexts_after[path]} == {b"sub/c.py", b"sub/ruff.toml"}
-    assert ("sub/c.py", "F401", 1, 8) in ours(project)
+    assert ("sub/c.py", "F401", 1, 8) in stored_ruff_findings(project)
 
 
-def test_another_tree_is_checked_by_the_pinned_rules(project: CommandLine) -> None:
+def test_another_tree_is_checked_with_the_pinned_rules(project: CommandLine) -> None:
     set_apart(project, "sub")
     ran = project("run", "sub")
     assert "ruff: the pinned rules: the analysed directory is not in the project of" in ran.notes

@@ -41,6 +41,6 @@ SAVE = "import os\n\ndef save(model):\n    os.unlink(model)\n\nc.FileContentsMan
         ("src/build.py", "import os\nenv = Environment(os)\n", ["Environment"]),
     ],
 )
-def test_names_that_a_runner_gives_are_defined(path: str, text: str, undefined: list[str], tmp_path: Path) -> None:
+def test_names_provided_by_a_runner_are_defined(path: str, text: str, undefined: list[str], tmp_path: Path) -> None:
     (found,) = lint_all([source(path, text, {"attributes": b"language=Python"})], tmp_path)
     assert [each.message for each in found if each.code == "F821"] == [f"Undefined name `{name}`" for name in undefined]

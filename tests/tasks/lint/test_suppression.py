@@ -62,14 +62,14 @@ COMMENTS = [
 ]  # fmt: skip
 
 
-def _is_heeded(file: SourceFile) -> bool:
+def _has_suppression(file: SourceFile) -> bool:
     return any(file.lasting(suppressions).has(line, "x") for line in range(1, file.line_count + 1))
 
 
 @pytest.mark.parametrize(("path", "comment", "text"), COMMENTS)
-def test_note_counts_in_a_comment_and_not_in_a_string(path: str, comment: str, text: str) -> None:
-    assert _is_heeded(source(path, comment.replace("@", NOTE) + "\n"))
-    assert not _is_heeded(source(path, text.replace("@", NOTE) + "\n"))
+def test_suppression_applies_in_comments_but_not_in_strings(path: str, comment: str, text: str) -> None:
+    assert _has_suppression(source(path, comment.replace("@", NOTE) + "\n"))
+    assert not _has_suppression(source(path, text.replace("@", NOTE) + "\n"))
 
 
 @pytest.mark.parametrize(
@@ -82,30 +82,30 @@ def test_note_counts_in_a_comment_and_not_in_a_string(path: str, comment: str, t
         ("a.js", "(" * 100_001 + " // codebatch: ignore\n"),
     ],
 )
-def test_note_counts_where_the_file_cannot_be_parsed(path: str, content: str) -> None:
-    assert _is_heeded(source(path, content))
+def test_suppression_applies_in_unparsable_files(path: str, content: str) -> None:
+    assert _has_suppression(source(path, content))
 
 
-def test_note_in_a_docstring_says_nothing_of_the_file() -> None:
+def test_suppression_in_a_docstring_is_ignored() -> None:
     file = source("a.py", '"""Write codebatch: ignore-file to silence."""\nprint(undefined)\n')
     assert not file.lasting(suppressions).has(2, "F821")
 
 
-def test_notes_survive_the_tree_and_a_huge_file_has_none() -> None:
+def test_suppressions_survive_tree_release_and_are_absent_in_huge_files() -> None:
     file = source("a.py", "x  # codebatch: ignore\n")
     assert file.lasting(suppressions).has(1, "x")
     file.release()
     assert "tree" not in file.__dict__
     assert file.lasting(suppressions).has(1, "x")
     assert "tree" not in file.__dict__
-    assert not _is_heeded(source("a.txt", "codebatch: ignore\n" + "x" * (8 * 1024 * 1024)))
+    assert not _has_suppression(source("a.txt", "codebatch: ignore\n" + "x" * (8 * 1024 * 1024)))
 
 
 @pytest.mark.parametrize("text", ['"\\' * 60_000, "'\\" * 60_000, "`\n" * 60_000, "```\n~~~\n" * 15_000, "/*" * 60_000])
 @pytest.mark.parametrize("path", ["a.md", "a.dart", "a.svg"])
-def test_no_text_takes_long(path: str, text: str) -> None:
+def test_any_text_is_scanned_for_suppressions_in_time(path: str, text: str) -> None:
     started = time.process_time()
-    _is_heeded(source(path, text + "codebatch: ignore"))
+    _has_suppression(source(path, text + "codebatch: ignore"))
     assert time.process_time() - started < 10
 
 
@@ -116,7 +116,7 @@ def test_no_text_takes_long(path: str, text: str) -> None:
         ("a.html", "<script>" + "f() // codebatch: ignore[x]\n" * 10_000 + "</script>"),
     ],
 )
-def test_many_notes_take_not_long(path: str, content: str) -> None:
+def test_many_suppressions_are_read_in_time(path: str, content: str) -> None:
     started = time.process_time()
-    assert _is_heeded(source(path, content))
+    assert _has_suppression(source(path, content))
     assert time.process_time() - started < 5

@@ -33,7 +33,7 @@ from tests.tasks.support import source
         ("a.d.ts", "import a from 'a'; type B = 1;\n", "", ""),
     ],
 )
-def test_names_that_nothing_uses_are_told(path: str, content: str, imports: str, variables: str) -> None:
+def test_unused_names_are_reported(path: str, content: str, imports: str, variables: str) -> None:
     file = source(path, content)
     said = [
         " ".join(file.utf8[start:end].decode() for start, end, _ in rule(file))
@@ -53,7 +53,7 @@ def test_names_that_nothing_uses_are_told(path: str, content: str, imports: str,
         ("a.ts", "let a; type F = (a: number) => void; class C<T> { m<T>() {} }\n", ""),
     ],
 )
-def test_names_that_hide_others_are_told(path: str, content: str, expected: str) -> None:
+def test_shadowing_names_are_reported(path: str, content: str, expected: str) -> None:
     file = source(path, content)
     places = [file.position(start) for start, _, _ in shadowed_names(file)]
     assert " ".join(f"{line}:{column}" for line, column in places) == expected

@@ -67,6 +67,6 @@ from tests.tasks.support import source
         ("a.rb", "require File.expand_path(name, __FILE__)", ""),
     ],
 )
-def test_name_of_an_import_is_seen_in_every_form(name: str, content: str, target: str) -> None:
+def test_import_target_is_found_in_every_form(name: str, content: str, target: str) -> None:
     edges = [each for each in outline(source(name, content)).edges if each.edge_type == "imports"]
     assert [each.target for each in edges] == ([target] if target else [])

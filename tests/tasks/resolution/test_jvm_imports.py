@@ -82,11 +82,11 @@ TREE = dict.fromkeys(DEFINED, "")
         ("s/A.scala", "y.w._", "exact", "s/C.scala"),
     ],
 )
-def test_names_lead_to_the_files_that_define_them(path: str, target: str, resolution: str, files: str) -> None:
+def test_jvm_names_resolve_to_their_defining_files(path: str, target: str, resolution: str, files: str) -> None:
     language = {"kt": "kotlin", "java": "java", "scala": "scala"}[path.rpartition(".")[2]]
     assert answer(TREE, path, language, target, DEFINITIONS) == (resolution, files)
 
 
-def test_file_understood_in_part_may_define_any_name_of_its_package() -> None:
+def test_partially_parsed_file_may_define_any_name_of_its_package() -> None:
     known = {**DEFINITIONS, f"{_A}/Other.kt": JvmDefinitions("p", frozenset(), is_partial=True)}
     assert answer(TREE, f"{_B}/Main.kt", "kotlin", "p.Gone", known) == ("name", f"{_A}/Other.kt")

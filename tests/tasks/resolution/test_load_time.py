@@ -65,6 +65,6 @@ _NOW, _TYPES, _LATER = (False, False), (True, False), (False, True)
         ("a.scala", "object A { def f() = { import x.y } }", _NOW),
     ],
 )
-def test_load_time_of_an_import(name: str, content: str, expected: tuple[bool, bool]) -> None:
+def test_import_has_the_expected_load_time(name: str, content: str, expected: tuple[bool, bool]) -> None:
     imports = [each for each in outline(source(name, content)).edges if each.edge_type == "imports"]
     assert [(each.type_only, each.deferred) for each in imports] == [expected]

@@ -28,14 +28,12 @@ from tests.tasks.support import source
         ("tools/run.py", "os.path", "external", ""),
     ],
 )
-def test_python_module_that_is_named_whole_is_no_name_in_its_package(
-    path: str, target: str, resolution: str, files: str
-) -> None:
+def test_whole_module_import_is_not_a_name_in_its_package(path: str, target: str, resolution: str, files: str) -> None:
     found = resolver(PYTHON).resolve(path, "python", target, is_module=True)
     assert (found.resolution, " ".join(found.paths)) == (resolution, files)
 
 
-def test_python_import_of_a_module_is_told_from_that_of_a_name() -> None:
+def test_module_import_is_distinguished_from_name_import() -> None:
     content = "import a.b, a.b as c, d\nfrom a import b\nfrom . import e\nfrom a.b import *\nimport a . b\n"
     edges = outline(source("m.py", content)).edges
     assert [(each.target, each.is_module) for each in edges] == [

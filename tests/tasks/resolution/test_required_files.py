@@ -53,5 +53,5 @@ REQUIRED = tree(
         ("sh/run.sh", "text", "./lib.sh", "external", ""),
     ],
 )
-def test_files_are_required_by_name(path: str, language: str, target: str, resolution: str, files: str) -> None:
+def test_required_files_resolve_by_name(path: str, language: str, target: str, resolution: str, files: str) -> None:
     assert answer(REQUIRED, path, language, target) == (resolution, files)

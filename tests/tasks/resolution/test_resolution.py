@@ -159,7 +159,7 @@ RUST_BARE = tree("r/src/lib.rs r/src/net.rs my-crate/src/lib.rs my-crate/src/x.r
         ("tools/run.py", "os.path", "external", ""),
     ],
 )
-def test_python_modules_stand_below_roots(path: str, target: str, resolution: str, files: str) -> None:
+def test_python_modules_resolve_below_roots(path: str, target: str, resolution: str, files: str) -> None:
     assert answer(PYTHON, path, "python", target) == (resolution, files)
 
 
@@ -174,11 +174,11 @@ def test_python_modules_stand_below_roots(path: str, target: str, resolution: st
         ("os.db", "external", ""),
     ],
 )
-def test_root_that_is_a_package_is_found_without_its_name(target: str, resolution: str, files: str) -> None:
+def test_root_package_resolves_without_its_name(target: str, resolution: str, files: str) -> None:
     assert answer(ROOT_PACKAGE, "db/models/fields.py", "python", target) == (resolution, files)
 
 
-def test_one_component_below_a_root_package_is_found_if_the_project_has_its_name() -> None:
+def test_root_package_resolves_by_the_project_name() -> None:
     named = ROOT_PACKAGE | {"pyproject.toml": '[project]\nname = "my-framework"\n'}
     assert answer(named, "apps/config.py", "python", "my_framework.db.x") == ("file", "db/__init__.py")
     assert answer(named, "apps/config.py", "python", "jwt.db.x") == ("external", "")
@@ -223,7 +223,7 @@ def test_one_component_below_a_root_package_is_found_if_the_project_has_its_name
         ("web/a.ts", "react", "external", ""),
     ],
 )
-def test_scripts_follow_the_compiler_and_the_packages(path: str, target: str, resolution: str, files: str) -> None:
+def test_script_imports_follow_the_compiler_and_packages(path: str, target: str, resolution: str, files: str) -> None:
     language = {"tsx": "tsx", "ts": "typescript", "js": "javascript"}[path.rpartition(".")[2]]
     assert answer(SCRIPT, path, language, target) == (resolution, files)
 
@@ -250,7 +250,7 @@ def test_scripts_follow_the_compiler_and_the_packages(path: str, target: str, re
         (COMPILED, "src/b.h", "config.h", "file", "third/config.h"),
     ],
 )
-def test_includes_are_beside_or_where_compilers_look(
+def test_includes_resolve_beside_the_file_or_on_include_paths(
     files: Files, path: str, target: str, resolution: str, found: str
 ) -> None:
     assert answer(files, path, "c", target) == (resolution, found)
@@ -274,7 +274,7 @@ def test_includes_are_beside_or_where_compilers_look(
         (GO_PATH, "src/github.com/a/b/main.go", "store", "external", ""),
     ],
 )
-def test_go_packages_belong_to_modules(files: Files, path: str, target: str, resolution: str, found: str) -> None:
+def test_go_packages_resolve_within_modules(files: Files, path: str, target: str, resolution: str, found: str) -> None:
     assert answer(files, path, "go", target) == (resolution, found)
 
 
@@ -298,7 +298,7 @@ _MAIN = "m/src/main/java/org/acme"
         ("k/org/app/Main.kt", "org.kot.helper", "name", "k/org/kot/Big.kt k/org/kot/extensions.kt"),
     ],
 )
-def test_java_and_kotlin_packages_are_directories(path: str, target: str, resolution: str, files: str) -> None:
+def test_java_and_kotlin_packages_resolve_to_directories(path: str, target: str, resolution: str, files: str) -> None:
     assert answer(JAVA, path, "kotlin" if path.endswith(".kt") else "java", target) == (resolution, files)
 
 
@@ -334,11 +334,11 @@ def test_java_and_kotlin_packages_are_directories(path: str, target: str, resolu
         ("old/src/a.rs", "b::B", "exact", "old/src/b.rs"),
     ],
 )
-def test_rust_paths_lead_to_modules_of_crates(path: str, target: str, resolution: str, files: str) -> None:
+def test_rust_paths_resolve_to_modules_of_crates(path: str, target: str, resolution: str, files: str) -> None:
     assert answer(RUST, path, "rust", target) == (resolution, files)
 
 
-def test_rust_without_manifests_goes_by_directories() -> None:
+def test_rust_without_manifests_resolves_by_directories() -> None:
     assert answer(RUST_BARE, "r/src/net.rs", "rust", "crate::f") == ("exact", "r/src/lib.rs")
     assert answer(RUST_BARE, "r/src/net.rs", "rust", "my_crate::x::X") == ("file", "my-crate/src/x.rs")
 
@@ -386,7 +386,7 @@ ASKING = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_no_configuration_file_leads_out_or_breaks_anything(name: str) -> None:
+def test_hostile_configuration_file_resolves_nothing_outside(name: str) -> None:
     paths = {name, "y.ts", "y/index.js", "y/package.json", *ASKING.values()}
     for content in HOSTILE[name]:
         found = Resolver(paths, {name: content.encode()}.get)
@@ -411,7 +411,7 @@ def test_no_configuration_file_leads_out_or_breaks_anything(name: str) -> None:
                 assert set(found.resolve(path, language, target).paths) <= paths
 
 
-def test_no_pattern_takes_long() -> None:
+def test_hostile_patterns_resolve_in_time() -> None:
     """Each `**` more would be a power of the path's depth, each pattern once more for every import."""
     deep = "/".join(["a"] * 60)
     globs = ", ".join('"' + "**/a/" * count + 'b"' for count in range(1, 60))
@@ -431,7 +431,7 @@ def test_no_pattern_takes_long() -> None:
         assert found.resolve("a.ts", "typescript", f"y{number}").resolution == "external"
 
 
-def test_a_configuration_file_beyond_all_bounds_says_nothing() -> None:
+def test_oversized_configuration_file_is_ignored() -> None:
     content = b'{"compilerOptions": {"baseUrl": "."}}'
     for padding, expected in ((0, ("b.ts",)), (DOCUMENT_BYTES_MAX, ())):
         found = Resolver(["tsconfig.json", "b.ts", "c/a.ts"], {"tsconfig.json": content + b" " * padding}.get)

@@ -48,7 +48,7 @@ def edges(files: Mapping[str, str]) -> set[str]:
         ("src/lib.rs", 'include!("gen.rs");', "src/gen.rs"),
     ],
 )
-def test_declared_module_is_found(declaring: str, content: str, declared: str) -> None:
+def test_declared_rust_module_is_found(declaring: str, content: str, declared: str) -> None:
     assert edges({declaring: content, declared: "pub struct S;"}) == {f"{declaring} -> {declared}"}
 
 
@@ -63,12 +63,12 @@ def test_declared_module_is_found(declaring: str, content: str, declared: str) -
         ('#[path = "x"] mod a { mod b; }', "src/x/b.rs"),
     ],
 )
-def test_module_that_is_no_mod_rs_declares_in_a_directory_of_its_name(content: str, declared: str) -> None:
+def test_module_file_declares_modules_in_a_directory_of_its_name(content: str, declared: str) -> None:
     files = {"src/lib.rs": "mod m;", "src/m.rs": content, declared: ""}
     assert edges(files) == {"src/lib.rs -> src/m.rs", f"src/m.rs -> {declared}"}
 
 
-def test_file_that_a_path_names_is_as_a_mod_rs() -> None:
+def test_module_named_by_a_path_attribute_acts_as_mod_rs() -> None:
     files = {
         "src/lib.rs": '#[path = "foo/bar.rs"] mod b;\nuse b::baz::deep::S;',
         "src/foo/bar.rs": "pub mod baz;\nuse super::X;\nuse crate::b::baz;",
@@ -83,7 +83,7 @@ def test_file_that_a_path_names_is_as_a_mod_rs() -> None:
     }  # fmt: skip
 
 
-def test_module_in_an_inline_one_sees_the_file_that_holds_that() -> None:
+def test_module_within_an_inline_module_resolves_super_to_its_file() -> None:
     files = {
         "src/lib.rs": "mod a { pub mod b; pub struct S; }\npub use self::a::b::T;\nuse crate::a::S;",
         "src/a/b.rs": "use super::S;\nuse crate::a::b::T;",
@@ -93,11 +93,11 @@ def test_module_in_an_inline_one_sees_the_file_that_holds_that() -> None:
     }  # fmt: skip
 
 
-def test_conditions_choose_among_files() -> None:
+def test_conditional_path_attributes_resolve_to_every_file() -> None:
     content = '#[cfg_attr(unix, path = "unix.rs")]\n#[cfg_attr(windows, path = "windows.rs")]\nmod imp;\nuse imp::f;'
     found = edges({"src/lib.rs": content, "src/unix.rs": "", "src/windows.rs": ""})
     assert found >= {"src/lib.rs -> src/unix.rs", "src/lib.rs -> src/windows.rs"}
 
 
-def test_module_without_a_file_is_not_the_file_that_declares_it() -> None:
+def test_module_without_a_file_does_not_resolve_to_its_declaring_file() -> None:
     assert edges({"src/lib.rs": 'mod gone;\nmod a { mod gone; }\n#[path = "lib.rs"] mod itself;'}) == set()

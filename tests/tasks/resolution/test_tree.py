@@ -19,23 +19,23 @@ from codebatch_workers.resolution.tree import FITS_MAX, nearest, relative_to
         ("a", "/c", None),
     ],
 )
-def test_no_written_path_leads_out_of_the_tree(directory: str, written: str, expected: str | None) -> None:
+def test_written_path_never_leaves_the_tree(directory: str, written: str, expected: str | None) -> None:
     assert relative_to(directory, written) == expected
 
 
-def test_nearest_shares_most_from_the_top() -> None:
+def test_nearest_path_shares_the_longest_prefix() -> None:
     assert nearest("a/b/c", ["a/x", "a/b/x", "a/b/y", "x/b/c"]) == ["a/b/x", "a/b/y"]
     assert nearest("a/b", ["x/b", "y/b"]) == ["x/b", "y/b"]
 
 
 @pytest.mark.parametrize(("count", "resolution"), [(1, "file"), (FITS_MAX, "name"), (FITS_MAX + 1, "external")])
-def test_name_that_fits_too_many_files_says_nothing(count: int, resolution: str) -> None:
+def test_name_that_matches_too_many_files_is_external(count: int, resolution: str) -> None:
     files = [f"d{number}/acme/{name}.py" for number in range(count) for name in ("__init__", "util")]
     found = Resolver(["tests/a.py", *files], lambda _: b"").resolve("tests/a.py", "python", "acme.util")
     assert (found.resolution, len(found.paths)) == (resolution, count if resolution != "external" else 0)
 
 
 @pytest.mark.parametrize(("size", "resolution"), [(DOCUMENT_BYTES_MAX, "exact"), (DOCUMENT_BYTES_MAX + 1, "external")])
-def test_configuration_file_above_the_bound_is_not_read(size: int, resolution: str) -> None:
+def test_oversized_configuration_file_is_not_read(size: int, resolution: str) -> None:
     files = {"go.mod": b"module acme.org/x\n//".ljust(size, b" "), "a/a.go": b"", "b/b.go": b""}
     assert Resolver(files, files.get).resolve("a/a.go", "go", "acme.org/x/b").resolution == resolution

@@ -16,7 +16,7 @@ KNOWN = ("language", "generated", "vendored", "documentation")
 PATHS = ("a.c", "b.py", "d/a.c", "d/e/a.c", "d/e/x y.c", "e/b.py", "#a")
 
 
-def said(content: dict[str, bytes], *paths: str) -> dict[str, dict[str, str]]:
+def attributes_by_path(content: dict[str, bytes], *paths: str) -> dict[str, dict[str, str]]:
     """What the context says of each path."""
     snapshot = Snapshot(*paths, content=content)
     context = attributes_context(snapshot)
@@ -37,16 +37,16 @@ def said(content: dict[str, bytes], *paths: str) -> dict[str, dict[str, str]]:
         (b"!a.c linguist-vendored\n# a.c linguist-vendored\n*.c text", "a.c", {}),
     ],
 )
-def test_file_says_what_is_written_about_it(lines: bytes, path: str, expected: dict[str, str]) -> None:
-    assert said({".gitattributes": lines}, path) == {path: expected}
+def test_gitattributes_yield_the_expected_values(lines: bytes, path: str, expected: dict[str, str]) -> None:
+    assert attributes_by_path({".gitattributes": lines}, path) == {path: expected}
 
 
-def test_nearest_file_counts_first() -> None:
+def test_nearest_gitattributes_take_precedence() -> None:
     files = {
         ".gitattributes": b"*.c linguist-language=C linguist-vendored",
         "d/.gitattributes": b"*.c linguist-language=D",
     }
-    assert said(files, "d/e/a.c") == {"d/e/a.c": {"language": "D", "vendored": "true"}}
+    assert attributes_by_path(files, "d/e/a.c") == {"d/e/a.c": {"language": "D", "vendored": "true"}}
 
 
 PATTERNS = st.sampled_from(
@@ -78,7 +78,7 @@ SHARED_DIRECTORY = [HealthCheck.function_scoped_fixture]
 
 @settings(max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=SHARED_DIRECTORY)
 @given(files=st.fixed_dictionaries({"": FILES, "d/": FILES, "d/e/": FILES}))
-def test_git_reads_the_same(files: dict[str, list[tuple[str, list[str]]]], tmp_path: Path) -> None:
+def test_gitattributes_match_git(files: dict[str, list[tuple[str, list[str]]]], tmp_path: Path) -> None:
     if not (tmp_path / ".git").exists():
         subprocess.run(["git", "init", "-q", tmp_path], check=True)
         (tmp_path / "d" / "e").mkdir(parents=True)
@@ -96,4 +96,4 @@ def test_git_reads_the_same(files: dict[str, list[tuple[str, list[str]]]], tmp_p
     for path, name, value in zip(fields[::3], fields[1::3], fields[2::3], strict=True):
         if value != "unspecified":
             truth[path][name.removeprefix("linguist-")] = {"set": "true", "unset": "", "false": ""}.get(value, value)
-    assert said(content, *PATHS) == truth
+    assert attributes_by_path(content, *PATHS) == truth

@@ -43,7 +43,7 @@ from tests.tasks.support import source
         ("int name(void) {\n#if 0\n {\n#else\n f();\n#endif\n}", "function name()"),
     ],
 )  # fmt: skip
-def test_function_behind_macros_is_told_by_its_name_with_what_it_calls(code: str, symbols: str) -> None:
+def test_function_behind_macros_has_its_name_and_calls(code: str, symbols: str) -> None:
     found = outline(source("a.c", code))
     said = [f"{each.symbol_type} {each.qualified}({' '.join(each.parameters)})" for each in found.symbols]
     assert said == [symbols]
@@ -65,11 +65,11 @@ def test_function_behind_macros_is_told_by_its_name_with_what_it_calls(code: str
         ("static const bool known =\n#ifdef X\n true\n#else\n false\n#endif\n;", ["known"]),
     ],
 )
-def test_declaration_behind_macros_names_what_it_declares_and_no_prototype(code: str, symbols: list[str]) -> None:
+def test_declaration_behind_macros_yields_its_name_and_no_prototype(code: str, symbols: list[str]) -> None:
     assert [symbol.name for symbol in outline(source("a.c", code)).symbols] == symbols
 
 
-def test_block_that_a_macro_opens_in_a_function_is_part_of_that() -> None:
+def test_macro_block_belongs_to_its_function() -> None:
     file = source("a.c", "int run(int n) {\n  vmcase(OP_MOVE) { int local; f(); }\n  each_cpu(i) { g(); }\n}\n")
     found = outline(file)
     assert [symbol.qualified for symbol in found.symbols] == ["run"]
@@ -91,7 +91,7 @@ def test_block_that_a_macro_opens_in_a_function_is_part_of_that() -> None:
         ("a.rs", "fn match() {}\nstruct fn { let: u8 }\n"),
     ],
 )
-def test_no_symbol_is_named_by_a_word_that_its_language_keeps_for_itself(path: str, code: str) -> None:
+def test_reserved_word_is_never_a_symbol_name(path: str, code: str) -> None:
     words = set(re.findall(r"\w+", code)) - {"a", "b", "x", "OF", "T", "X", "package", "u8", "pass"}
     named = {symbol.name for symbol in outline(source(path, code)).symbols if symbol.symbol_type != "macro"}
     assert not named & words
@@ -111,12 +111,12 @@ def test_no_symbol_is_named_by_a_word_that_its_language_keeps_for_itself(path: s
         "#if A /* one\n two */\nint f(void) { return '{'; }\n#endif\n",
     ],
 )
-def test_what_is_right_stays_as_it_is(code: str) -> None:
+def test_regular_code_is_not_rewritten(code: str) -> None:
     text = code.encode()
     assert with_first_arms(text, "c") == without_macros(text) == text
 
 
-def test_macro_that_the_grammar_does_not_see_is_still_referred_to() -> None:
+def test_macro_hidden_from_the_grammar_is_still_a_reference() -> None:
     code = (
         'API int CALL f(void) { return 1; } // API\n#ifdef X\nint g(API a)\n#else\nint g(CALL b)\n#endif\n{ "CALL"; }\n'
     )
@@ -134,7 +134,7 @@ _PARTS = (
 
 
 @given(st.lists(st.sampled_from(_PARTS), max_size=16), st.sampled_from(["", " "]))
-def test_whatever_stands_in_a_head_its_text_stays_as_long(parts: list[str], between: str) -> None:
+def test_macro_rewriting_preserves_the_text_length(parts: list[str], between: str) -> None:
     text = between.join(parts).encode()
     assert len(without_macros(with_first_arms(text, "c"))) == len(text)
 
@@ -147,7 +147,7 @@ def test_whatever_stands_in_a_head_its_text_stays_as_long(parts: list[str], betw
         *(b"\nfoo(\n#if X\n#endif", b"\n#if X\n if (a)\n#endif", b"\n    a b c((", b"\n    a b c((x));"),
     ],
 )
-def test_hostile_text_takes_time_by_its_length(part: bytes) -> None:
+def test_hostile_macros_are_rewritten_in_linear_time(part: bytes) -> None:
     def seconds(count: int) -> float:
         text = b"\n#if X\n{" + part * count
         start = process_time()

@@ -169,7 +169,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("path", "content", "names"), GAPS)
-def test_what_the_grammar_does_not_know_is_no_error(path: str, content: str, names: list[str]) -> None:
+def test_grammar_gap_is_not_an_error(path: str, content: str, names: list[str]) -> None:
     file = source(path, content)
     assert grammar(file.language).parser.parse(file.utf8).root_node.has_error, "the grammar knows it by now"
     assert not [each for each in created("parse", Path()).run_file(file) if isinstance(each, Diagnostic)]
@@ -183,7 +183,7 @@ def test_what_the_grammar_does_not_know_is_no_error(path: str, content: str, nam
 
 
 @pytest.mark.parametrize(("path", "content"), WRONG)
-def test_what_is_wrong_beside_it_is_told(path: str, content: str) -> None:
+def test_error_beside_a_grammar_gap_is_reported(path: str, content: str) -> None:
     found = created("parse", Path()).run_file(source(path, content))
     assert "syntax-error" in {each.code for each in found if isinstance(each, Diagnostic)}
 
@@ -199,16 +199,16 @@ def test_what_is_wrong_beside_it_is_told(path: str, content: str) -> None:
         ("ruby", "def a = b + 1\ndef c = d if e\ndef f() = g(h)\ndef i; j k; end\ndef l = m ? 1 : 2\n"),
     ],
 )
-def test_what_looks_like_a_gap_is_left_alone(language: str, content: str) -> None:
+def test_code_similar_to_a_gap_is_not_rewritten(language: str, content: str) -> None:
     stand_ins = [each for kind in GAPS_OF_LANGUAGES[language] for each in kind(content.encode())]
     assert with_stand_ins(content.encode(), stand_ins) == content.encode()
 
 
-def test_each_language_that_is_asked_for_gaps_has_some() -> None:
+def test_every_language_with_gap_support_has_gaps() -> None:
     assert GAPS_OF_LANGUAGES.keys() == LANGUAGES_WITH_GAPS
 
 
-def test_a_file_without_errors_is_parsed_once_and_one_with_errors_a_bounded_number_of_times() -> None:
+def test_number_of_parses_is_bounded() -> None:
     parser = grammar("rust").parser
     calls: list[bytes] = []
 
@@ -256,7 +256,7 @@ def test_a_file_without_errors_is_parsed_once_and_one_with_errors_a_bounded_numb
         "- " * 30_000,
     ],
 )
-def test_time_grows_with_the_file(content: str) -> None:
+def test_gap_search_takes_linear_time(content: str) -> None:
     started = time.process_time()
     for language in ("typescript", "rust", "java", "go", "yaml"):
         for kind in GAPS_OF_LANGUAGES[language]:

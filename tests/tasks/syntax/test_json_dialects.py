@@ -39,50 +39,50 @@ KNOWN = [
 
 
 @pytest.mark.parametrize("path", KNOWN)
-def test_configuration_that_tools_read_with_comments_is_json_with_comments(path: str) -> None:
+def test_configuration_with_comments_is_parsed_as_jsonc(path: str) -> None:
     assert language_of_path(path.encode()) == "jsonc"
     for content in (*TRAILING, *COMMENTED):
         assert parsed(path, content) == ("ok", [])
 
 
 @pytest.mark.parametrize("path", ["package.json", "launch.json", "mytsconfig.d/a.json", "notbiome.json", "a.geojson"])
-def test_other_json_is_json(path: str) -> None:
+def test_other_json_files_are_plain_json(path: str) -> None:
     assert language_of_path(path.encode()) == "json"
 
 
 @pytest.mark.parametrize("content", COMMENTED)
 @pytest.mark.parametrize("path", ["a.json", ".config/tool.json"])
-def test_comma_behind_the_last_element_is_right_where_comments_are(path: str, content: str) -> None:
+def test_trailing_comma_is_valid_beside_comments(path: str, content: str) -> None:
     assert parsed(path, content) == ("ok", [])
 
 
 @pytest.mark.parametrize("content", TRAILING)
-def test_it_is_a_note_where_the_reader_is_not_known(content: str) -> None:
+def test_trailing_comma_is_info_if_the_reader_is_unknown(content: str) -> None:
     state, told = parsed("data/a.json", content)
     assert (state, [severity for severity, _ in told]) == ("ok", ["info"])
     assert "JSON with comments" in told[0][1]
 
 
-def test_such_notes_are_one_that_counts_the_others() -> None:
+def test_several_trailing_commas_are_a_single_counted_note() -> None:
     ((severity, message),) = parsed("a.json", "[1,\n2,\n[1,],\n[2,],\n[3,],]")[1]
     assert (severity, message.partition(":")[0]) == ("info", "4 trailing commas, the first")
 
 
 @pytest.mark.parametrize("path", ["package.json", "d/composer.json", "a.geojson", "a.webmanifest", "a.ipynb"])
-def test_it_is_an_error_where_the_reader_takes_json_alone(path: str) -> None:
+def test_trailing_comma_is_an_error_for_strict_readers(path: str) -> None:
     state, told = parsed(path, '{"a": 1,}')
     assert (state, [severity for severity, _ in told]) == ("errors", ["error"])
 
 
 @pytest.mark.parametrize("content", BROKEN)
 @pytest.mark.parametrize("path", ["a.json", "tsconfig.json", "package.json"])
-def test_what_no_reader_takes_is_an_error(path: str, content: str) -> None:
+def test_json_invalid_for_every_reader_is_an_error(path: str, content: str) -> None:
     state, told = parsed(path, content)
     assert state == "errors"
     assert {severity for severity, _ in told} == {"error"}
 
 
-def test_beside_an_error_a_trailing_comma_is_not_told() -> None:
+def test_trailing_comma_beside_an_error_is_not_reported() -> None:
     assert len(parsed("a.json", '{\n"a": [1,],\n"b": 2,\n\n\n"c": ]\n}')[1]) == 1
 
 

@@ -30,7 +30,7 @@ def notebook(*cells: str | tuple[str, str], metadata: Any = PYTHON, indent: int 
     return source("a.ipynb", written(*cells, metadata=metadata, indent=indent))
 
 
-def _line_of(file: SourceFile, text: str) -> int:
+def _line_containing(file: SourceFile, text: str) -> int:
     return next(at for at, line in enumerate(file.content.decode().split("\n"), 1) if text in line)
 
 
@@ -39,13 +39,13 @@ def _placed(file: SourceFile, records: list[Record]) -> list[tuple[int, object, 
     return [(each.line, each.cell, each.cell_line) for each in placed if isinstance(each, (Diagnostic, Symbol))]
 
 
-def test_findings_are_ruffs_at_the_line_of_the_file_with_cell_and_line(tmp_path: Path) -> None:
+def test_notebook_findings_match_ruff_with_cell_and_line(tmp_path: Path) -> None:
     file = notebook("import os", ("markdown", "# Title\n"), "import sys\nx = 1\nprint(sys, undefined)\n")
     (found,) = lint_all([file], tmp_path)
     assert [(each.code, each.column) for each in found] == [("F401", 8), ("F821", 12)]
     assert _placed(file, [*found]) == [
-        (_line_of(file, "import os"), 1, 1),
-        (_line_of(file, "undefined"), 3, 3),
+        (_line_containing(file, "import os"), 1, 1),
+        (_line_containing(file, "undefined"), 3, 3),
     ]
 
 
@@ -54,7 +54,7 @@ def test_names_are_known_across_cells_and_an_expression_may_end_a_cell(tmp_path:
     assert lint_all([file], tmp_path) == [[]]
 
 
-def test_a_second_definition_in_another_cell_is_a_hint(tmp_path: Path) -> None:
+def test_redefinition_in_another_cell_is_a_hint(tmp_path: Path) -> None:
     """People run cells in any order and again; within a cell the first definition is lost."""
     file = notebook("import os\n", ("markdown", "text"), "import os\nimport os\n")
     (found,) = lint_all([file], tmp_path)
@@ -65,10 +65,10 @@ def test_a_second_definition_in_another_cell_is_a_hint(tmp_path: Path) -> None:
     ]
 
 
-def test_symbols_and_metrics_are_of_the_code(tmp_path: Path) -> None:
+def test_notebook_symbols_and_metrics_cover_code_cells_only(tmp_path: Path) -> None:
     file = notebook("# a\n\nx = 1\n", ("markdown", "text"), "def f(a):\n    if a:\n        return 1\n")
     records = created("symbols", tmp_path).run_file(file)
-    assert _placed(file, records) == [(_line_of(file, "x = 1"), 1, 3), (_line_of(file, "def f"), 3, 1)]
+    assert _placed(file, records) == [(_line_containing(file, "x = 1"), 1, 3), (_line_containing(file, "def f"), 3, 1)]
     found = metrics(file)
     assert (found["lines"], found["code"], found["comment"], found["blank"]) == (6, 4, 1, 1)
     assert (found["functions"], found["max_complexity"]) == (1, 2)
@@ -89,31 +89,31 @@ def test_symbols_and_metrics_are_of_the_code(tmp_path: Path) -> None:
         "await x\n",
     ],
 )
-def test_commands_of_ipython_are_no_errors(cell: str) -> None:
+def test_ipython_commands_are_not_errors(cell: str) -> None:
     file = notebook("x = 1\n", cell)
     record, errors = parse(file)
     assert (record.lang, record.parse, errors) == ("python", "ok", [])
 
 
-def test_a_modulo_that_begins_a_line_is_no_command() -> None:
+def test_modulo_at_the_start_of_a_line_is_not_a_command() -> None:
     assert notebook("x = (7\n     % 3\n     != 2)\n").has_syntax_error is False
 
 
-def test_a_syntax_error_is_told_in_its_cell() -> None:
+def test_syntax_error_is_reported_in_its_cell() -> None:
     file = notebook("x = 1\n", "y = 2\nx = (\n")
     record, errors = parse(file)
     assert record.parse == "errors"
     assert [place[1:] for place in _placed(file, [*errors])] == [(2, 3)] or _placed(file, [*errors])[0][1] == 2
 
 
-def test_lines_are_counted_over_the_cells_if_the_file_has_no_lines_for_them(tmp_path: Path) -> None:
+def test_single_line_notebook_counts_lines_over_its_cells(tmp_path: Path) -> None:
     file = notebook("import os\n", ("markdown", "text"), "x = 1\nimport sys", indent=None)
     assert file.utf8 == b"import os\nx = 1\nimport sys\n"
     (found,) = lint_all([file], tmp_path)
     assert _placed(file, [*found]) == [(1, 1, 1), (3, 3, 2)]
 
 
-def test_a_source_in_one_string_is_read_as_one_in_a_list(tmp_path: Path) -> None:
+def test_cell_source_as_a_string_is_parsed_like_a_list(tmp_path: Path) -> None:
     text = json.dumps(
         {"cells": [{"cell_type": "code", "source": "x = 1\nimport os"}], "metadata": PYTHON, "nbformat": 4}, indent=1
     )
@@ -134,26 +134,26 @@ def test_a_source_in_one_string_is_read_as_one_in_a_list(tmp_path: Path) -> None
         "{}\n",
     ],
 )
-def test_what_is_no_notebook_of_python_is_json(content: str) -> None:
+def test_file_that_is_not_a_python_notebook_is_json(content: str) -> None:
     file = source("a.ipynb", content)
     assert (file.language, file.notebook) == ("json", None)
     assert file.utf8 == content.encode()
 
 
-def test_a_notebook_that_is_broken_is_broken_json() -> None:
+def test_broken_notebook_is_broken_json() -> None:
     record, errors = parse(source("a.ipynb", written("x = 1\n")[:-2]))
     assert (record.lang, record.parse) == ("json", "errors")
     assert errors
 
 
 @pytest.mark.parametrize("language", ["Jupyter Notebook", "Python"])
-def test_attributes_make_no_other_language_of_it(language: str) -> None:
+def test_attributes_do_not_change_the_language_of_a_notebook(language: str) -> None:
     contexts = {"attributes": f"language={language}".encode()}
     assert source("a.ipynb", written("x = 1\n"), contexts).language == "python"
     assert source("a.ipynb", "{}\n", contexts).language == "json"
 
 
-def test_odd_cells_are_passed_over() -> None:
+def test_invalid_cells_are_skipped() -> None:
     source_of_odd = '[1, "\\ud800\\n", "x = 1"]'
     cells = f'1, {{}}, {{"cell_type": "code"}}, {{"cell_type": "code", "source": {source_of_odd}}}'
     text = f'{{"cells": [{cells}], "nbformat": 4}}'

@@ -25,12 +25,12 @@ from tests.tasks.support import lint_all, parse, source
         ("a.py", b"x = '\xe9'\n", ("python", "unknown-8bit", 1, "text", "errors")),
     ],
 )
-def test_file_record_says_what_a_file_is(path: str, content: bytes, expected: tuple[str, str, int, str, str]) -> None:
+def test_file_record_describes_the_file(path: str, content: bytes, expected: tuple[str, str, int, str, str]) -> None:
     record, _ = parse(source(path, content))
     assert (record.lang, record.encoding, record.lines, record.class_, record.parse) == expected
 
 
-def test_path_that_is_no_utf8_is_base64() -> None:
+def test_non_utf8_path_is_base64() -> None:
     record, _ = parse(source(b"\xff.py", b"x = 1\n"))
     assert (record.path_b64, record.lang) == ("/y5weQ==", "python")
 
@@ -50,7 +50,7 @@ def test_path_that_is_no_utf8_is_base64() -> None:
         ("a.js", "a = {\n  b: 1\n  c: 2\n}\n", [(3, 3, "unexpected `c: 2`")]),
     ],
 )
-def test_syntax_errors_are_where_they_are(path: str, content: str, expected: list[tuple[int, int, str]]) -> None:
+def test_syntax_errors_have_exact_locations(path: str, content: str, expected: list[tuple[int, int, str]]) -> None:
     _, errors = parse(source(path, content))
     assert [(error.line, error.column, error.message) for error in errors] == expected
     assert all((error.severity, error.code, error.tool) == ("error", "syntax-error", "codebatch") for error in errors)
@@ -75,9 +75,7 @@ def test_syntax_errors_are_where_they_are(path: str, content: str, expected: lis
         ("class A A:\n    x = 1\n    def f(self): pass\ny = 1\nz = = 1\n", [(1, 9, None), (5, 5, None)]),
     ],
 )
-def test_errors_of_python_are_exact_and_one_for_each_place(
-    content: str, expected: list[tuple[int, int, str | None]]
-) -> None:
+def test_python_errors_are_exact_without_cascades(content: str, expected: list[tuple[int, int, str | None]]) -> None:
     record, errors = parse(source("a.py", content))
     assert [
         (e.line, e.column, e.message if m else None) for e, (*_, m) in zip(errors, expected, strict=True)
@@ -86,7 +84,7 @@ def test_errors_of_python_are_exact_and_one_for_each_place(
     assert record.parse == ("errors" if expected else "ok")
 
 
-def test_errors_beyond_the_cap_are_counted() -> None:
+def test_errors_beyond_the_limit_are_counted() -> None:
     _, errors = parse(source("a.py", "x = = 1\ny = 1\n" * (DIAGNOSTICS_MAX + 7)))
     assert len(errors) == DIAGNOSTICS_MAX + 1
     assert errors[-1].message == "7 more syntax errors are not listed, this is the last"
@@ -100,7 +98,7 @@ def test_macros_are_no_syntax_errors() -> None:
     assert (record.parse, errors) == ("partial", [])
 
 
-def test_entries_that_another_file_includes_are_no_syntax_error() -> None:
+def test_included_table_entries_are_no_syntax_error() -> None:
     record, errors = parse(source("a.c", '{{0x0f, 0x31, }, 2, 0, "", "",\n"0f 31 \\trdtsc",},\n' * 50))
     assert (record.parse, errors) == ("partial", [])
 
@@ -122,7 +120,7 @@ def test_entries_that_another_file_includes_are_no_syntax_error() -> None:
         ("src/top.ts", "(function (a) {\n", "errors"),
     ],
 )
-def test_a_script_that_a_build_joins_with_others_is_parsed_in_part(path: str, content: str, state: str) -> None:
+def test_script_fragment_of_a_build_is_partially_parsed(path: str, content: str, state: str) -> None:
     record, errors = parse(source(path, content))
     assert (record.parse, bool(errors)) == (state, state == "errors")
 
@@ -153,7 +151,7 @@ def test_a_script_that_a_build_joins_with_others_is_parsed_in_part(path: str, co
         ("tests/test_a.py", "def f(:\n", ("test", "errors", ["hint"])),
     ],
 )
-def test_what_is_broken_on_purpose_is_no_error(path: str, content: str, said: tuple[str, str, list[str]]) -> None:
+def test_deliberately_broken_file_is_no_error(path: str, content: str, said: tuple[str, str, list[str]]) -> None:
     record, errors = parse(source(path, content))
     assert (record.class_, record.parse, [error.severity for error in errors]) == said
 
@@ -172,7 +170,7 @@ PYTHON_2 = [
 
 
 @pytest.mark.parametrize("line", PYTHON_2)
-def test_python_2_is_one_warning(line: str) -> None:
+def test_python_2_syntax_is_a_single_warning(line: str) -> None:
     record, errors = parse(source("a.py", f"a = 1\n{line}\nb = 1\nc = = 1\n"))
     said = [(each.line, each.severity, each.message.partition(":")[0]) for each in errors]
     if line == "print >>a, b":  # ruff reads it.
@@ -183,13 +181,13 @@ def test_python_2_is_one_warning(line: str) -> None:
 
 
 @pytest.mark.parametrize("line", ["print = = 'a'", "x = 0.0777 0.5e1", "raise A from, b", "x = '0777' 1"])
-def test_python_3_that_is_broken_is_no_python_2(line: str) -> None:
+def test_broken_python_3_is_not_taken_for_python_2(line: str) -> None:
     _, errors = parse(source("a.py", f"{line}\n"))
     assert [each.severity for each in errors] == ["error"]
 
 
 @pytest.mark.parametrize("path", ["a.json", "a.py", "a.toml", "a.ts", "a.sql", "a.yaml", "Makefile", "a.ipynb"])
-def test_pointer_of_git_lfs_is_no_source(path: str, tmp_path: Path) -> None:
+def test_git_lfs_pointer_is_not_source(path: str, tmp_path: Path) -> None:
     pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{7:064}\nsize 9\n"
     file = source(path, pointer, {"attributes": b"language=JSON"})
     record, errors = parse(file)

@@ -22,7 +22,7 @@ def source(text: str, language: str) -> SourceFile:
     return SourceFile(b"x", text.encode(), executable=False, contexts=contexts)
 
 
-def found(pattern: str, text: str, language: str = "python") -> list[str]:
+def matched_texts(pattern: str, text: str, language: str = "python") -> list[str]:
     file = source(text, language)
     return [file.utf8[place.start : place.end].decode() for place in pattern_finder(pattern, language).find(file)]
 
@@ -83,8 +83,8 @@ def found(pattern: str, text: str, language: str = "python") -> list[str]:
         ("sql", "DELETE FROM $T", "DELETE FROM a; SELECT 1;", ["DELETE FROM a"]),
     ],
 )
-def test_pattern_finds_what_is_like_it(language: str, pattern: str, text: str, expected: list[str]) -> None:
-    assert found(pattern, text, language) == expected
+def test_pattern_matches_similar_code(language: str, pattern: str, text: str, expected: list[str]) -> None:
+    assert matched_texts(pattern, text, language) == expected
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_pattern_finds_what_is_like_it(language: str, pattern: str, text: str, e
         ("cobol", "$X", "no grammar for 'cobol'"),
     ],
 )
-def test_pattern_that_cannot_be_looked_for_is_refused_with_what_to_do(language: str, pattern: str, told: str) -> None:
+def test_invalid_pattern_is_rejected_with_a_hint(language: str, pattern: str, told: str) -> None:
     with pytest.raises(PatternError) as refused:
         pattern_finder(pattern, language)
     assert told in str(refused.value)
@@ -122,7 +122,7 @@ def test_pattern_that_cannot_be_looked_for_is_refused_with_what_to_do(language: 
         ("f($$$A, $$$B, $$$A, $$$B)", f"f({', '.join('ab' * 500)})"),
     ],
 )  # fmt: skip
-def test_no_pattern_takes_long(pattern: str, text: str) -> None:
+def test_any_pattern_is_searched_in_time(pattern: str, text: str) -> None:
     """Ways multiply by the names that stand twice alone, and of these there is an end that is told."""
     finder = pattern_finder(pattern, "python")
     start = time.process_time()
@@ -136,7 +136,7 @@ PIECES = st.sampled_from(["$X", "$$$", "$$$A", "$_", "if", *'$(){}a \n:,;="1<>#'
 
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(every_language()), st.lists(PIECES, max_size=12).map("".join), st.text(max_size=40))
-def test_any_text_is_a_pattern_or_refused_as_one(language: str, pattern: str, text: str) -> None:
+def test_arbitrary_text_is_a_valid_or_rejected_pattern(language: str, pattern: str, text: str) -> None:
     try:
         finder = pattern_finder(pattern, language)
     except PatternError:
@@ -147,19 +147,19 @@ def test_any_text_is_a_pattern_or_refused_as_one(language: str, pattern: str, te
             assert 0 <= place.start <= place.end <= len(file.utf8)
 
 
-def test_pattern_is_found_in_itself_where_it_names_no_metavariable() -> None:
+def test_pattern_without_metavariables_matches_itself() -> None:
     for text in ("f(a, b)", "class C(D):\n    x = 1", "a if b else c", "[x for x in y]", "lambda: 0"):
-        assert found(text, text) == [text]
+        assert matched_texts(text, text) == [text]
 
 
-def test_captures_are_what_stands_for_names() -> None:
+def test_captures_contain_the_text_of_metavariables() -> None:
     file = source("f(1, 2, 3)\nf()", "python")
     (one,) = pattern_finder("f($A, $$$REST, $_B)", "python").find(file)
     texts = {name: file.utf8[start:end].decode() for name, (start, end) in one.captures.items()}
     assert texts == {"A": "1", "REST": "2"}
 
 
-def test_rule_that_is_a_pattern_reports_what_is_like_it() -> None:
+def test_pattern_rule_reports_its_matches() -> None:
     rule = QueryRule(id="no-print", language="python", pattern="print($X)", message="{X} is printed")
     file = source("print(1)\nprint(a\n.b)\n", "python")
     assert list(compile_rule(rule).find(file)) == [(0, 8, "1 is printed"), (9, 20, "a is printed")]
@@ -183,7 +183,7 @@ def test_rule_that_is_a_pattern_reports_what_is_like_it() -> None:
         ("(call) @x (#eq? @y 1)", "invalid capture name 'y'", "codebatch ast", (0, 17)),
     ],
 )
-def test_query_that_is_none_is_refused_at_its_place(query: str, told: str, hint: str, place: tuple[int, int]) -> None:
+def test_invalid_query_is_rejected_with_its_position(query: str, told: str, hint: str, place: tuple[int, int]) -> None:
     with pytest.raises(PatternError) as refused:
         query_finder(query, "python")
     assert (told in str(refused.value), hint in refused.value.hint, refused.value.place) == (True, True, place)
@@ -199,7 +199,7 @@ def test_query_that_is_none_is_refused_at_its_place(query: str, told: str, hint:
         ('([(call) @a (identifier) @b]) (#eq? @a "g")', (), ["f", "g"]),
     ],
 )
-def test_query_shows_its_match_and_says_what_every_file_with_one_holds(
+def test_query_returns_its_matches_and_required_literals(
     query: str, literals: tuple[bytes, ...], expected: list[str]
 ) -> None:
     file = source("f(g())", "python")
@@ -208,7 +208,7 @@ def test_query_shows_its_match_and_says_what_every_file_with_one_holds(
     assert [file.utf8[place.start : place.end].decode() for place in finder.find(file)] == expected
 
 
-def test_no_query_takes_long() -> None:
+def test_any_query_is_executed_in_time() -> None:
     query = f"(argument_list {'(identifier)* @a ' * 30}) @x"
     start = time.process_time()
     with pytest.raises(TooManySteps):
@@ -216,6 +216,6 @@ def test_no_query_takes_long() -> None:
     assert time.process_time() - start < 5
 
 
-def test_depth_of_a_pattern_has_an_end() -> None:
+def test_pattern_depth_is_limited() -> None:
     nested = "(" * (PATTERN_DEPTH_MAX // 2) + "a" + ")" * (PATTERN_DEPTH_MAX // 2)
-    assert found(f"f({nested})", f"f({nested})") == [f"f({nested})"]
+    assert matched_texts(f"f({nested})", f"f({nested})") == [f"f({nested})"]

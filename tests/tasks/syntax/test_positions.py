@@ -92,7 +92,7 @@ def astral(file: SourceFile) -> str:
     return "".join(changed)
 
 
-def placed(record: Record) -> Record:
+def without_text(record: Record) -> Record:
     """A record without words of the text."""
     if isinstance(record, Diagnostic):
         return msgspec.structs.replace(record, message="")
@@ -106,7 +106,7 @@ def placed(record: Record) -> Record:
 @pytest.mark.corpus
 @pytest.mark.slow
 @pytest.mark.parametrize(("language", "root"), CORPORA, ids=[language for language, _ in CORPORA])
-def test_positions_are_those_of_code_points(language: str, root: Callable[[], Path], tmp_path: Path) -> None:
+def test_positions_count_code_points(language: str, root: Callable[[], Path], tmp_path: Path) -> None:
     files = files_of(language, root())
     plain = records_of(files, tmp_path)
     assert sum(map(len, plain)) > 10 * len(files) > 0
@@ -123,17 +123,17 @@ def test_positions_are_those_of_code_points(language: str, root: Callable[[], Pa
     far = [with_text(file, astral(file)) for file in files]
     assert any("𐐀" in file.text for file in far)
     for file, records, others in zip(files, plain, records_of(far, tmp_path), strict=True):
-        assert [placed(each) for each in others] == [placed(each) for each in records], file.path
+        assert [without_text(each) for each in others] == [without_text(each) for each in records], file.path
 
 
 @pytest.mark.corpus
 @pytest.mark.slow
 @pytest.mark.parametrize(("language", "root"), CORPORA[:-1], ids=[language for language, _ in CORPORA[:-1]])
-def test_carriage_returns_move_nothing(language: str, root: Callable[[], Path], tmp_path: Path) -> None:
+def test_carriage_returns_do_not_shift_positions(language: str, root: Callable[[], Path], tmp_path: Path) -> None:
     """Ends are left out: that of a block may be behind the CR or before. To shells, a CR is part of a word."""
 
     def start(record: Record) -> Record:
-        fixed = placed(record)
+        fixed = without_text(record)
         return (
             msgspec.structs.replace(fixed, end_line=0, end_column=0)
             if isinstance(fixed, Symbol | Diagnostic)
@@ -146,7 +146,7 @@ def test_carriage_returns_move_nothing(language: str, root: Callable[[], Path], 
         assert [start(each) for each in others] == [start(each) for each in records], file.path
 
 
-def test_python_in_latin_1_has_the_columns_of_its_text(tmp_path: Path) -> None:
+def test_latin_1_python_has_the_columns_of_its_text(tmp_path: Path) -> None:
     text = "# coding: latin-1\nx = 'ÿé'; y = undefined_é; import os\nclass Ã:\n\tdef é(self): return 'ü', undefined\n"
     latin = source("a.py", text.encode("latin-1"))
     assert latin.encoding == "iso-8859-1"

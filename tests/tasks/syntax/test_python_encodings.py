@@ -89,7 +89,7 @@ def parse(files: list[SourceFile], scratch: Path) -> list[tuple[str, list[str]]]
     return said
 
 
-def test_verdict_on_bytes_is_that_of_the_compiler(tmp_path: Path) -> None:
+def test_encoding_verdict_matches_the_python_compiler(tmp_path: Path) -> None:
     contents = [*CASES, *(f"# coding: {name}\nx = 'abc'\n".encode() for name in CODECS)]
     files = [source(f"f{number}.py", content) for number, content in enumerate(contents)]
     for content, (state, codes) in zip(contents, parse(files, tmp_path), strict=True):
@@ -97,7 +97,7 @@ def test_verdict_on_bytes_is_that_of_the_compiler(tmp_path: Path) -> None:
         assert ("syntax-error" in codes) == (state == "errors")
 
 
-def test_bad_bytes_in_a_comment_are_refused_as_they_are_when_the_file_is_run(tmp_path: Path) -> None:
+def test_invalid_bytes_in_a_comment_are_an_error(tmp_path: Path) -> None:
     """`compile` lets them pass in some versions."""
     (tmp_path / "a.py").write_bytes(b"# \xe9\n")
     ended = subprocess.run([sys.executable, "-I", tmp_path / "a.py"], capture_output=True, check=False)
@@ -114,7 +114,7 @@ def test_bad_bytes_in_a_comment_are_refused_as_they_are_when_the_file_is_run(tmp
         (b"# coding: nope\nx = = 1\n", "unknown encoding `nope`, read as UTF-8|Expected an expression"),
     ],
 )
-def test_it_is_said_why_python_does_not_read_a_file(content: bytes, message: str, tmp_path: Path) -> None:
+def test_unreadable_python_encoding_is_explained(content: bytes, message: str, tmp_path: Path) -> None:
     task = created("parse", tmp_path)
     assert isinstance(task, BatchedFileTask)
     file = source("a.py", content)

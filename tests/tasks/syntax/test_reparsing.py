@@ -45,7 +45,7 @@ def _edits(draw: st.DrawFn) -> tuple[str, bytes, bytes]:
 
 
 @given(_edits())
-def test_it_is_that_of_the_text_alone(edit: tuple[str, bytes, bytes]) -> None:
+def test_reparsed_tree_matches_a_fresh_parse(edit: tuple[str, bytes, bytes]) -> None:
     language, before, after = edit
     parser = grammar(language).parser
     old = parser.parse(before)
@@ -55,7 +55,7 @@ def test_it_is_that_of_the_text_alone(edit: tuple[str, bytes, bytes]) -> None:
 
 
 @pytest.mark.parametrize("after", [b"let a = [1,    2];\n", b"let a\n= [1,2]\n\n;", b"\n" * 15])
-def test_lines_that_end_elsewhere_are_parsed_anew(after: bytes) -> None:
+def test_changed_line_ends_are_parsed_again(after: bytes) -> None:
     parser = grammar("javascript").parser
     before = b"let a = [1,\n2];\n"
     assert _nodes(reparse(parser, parser.parse(before), before, after)) == _nodes(parser.parse(after))

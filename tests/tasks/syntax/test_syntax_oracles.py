@@ -90,7 +90,7 @@ def mutants(root: Path, suffix: str, count: int) -> Iterator[str]:
         (("cryptography", "41.0.7"), ".toml", toml_error, 60, 1),
     ],
 )
-def test_what_is_wrong_is_what_others_find_wrong(
+def test_syntax_errors_match_other_parsers(
     corpus: tuple[str, str],
     suffix: str,
     oracle: Callable[[str], int | None],

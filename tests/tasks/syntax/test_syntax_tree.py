@@ -16,7 +16,7 @@ def tree_of(path: str, content: str | bytes) -> dict[str, Any]:
     return found
 
 
-def test_every_node_is_there_with_its_place() -> None:
+def test_tree_contains_every_node_with_its_position() -> None:
     document = tree_of("a.py", "\ufeff# c\r\ns = 'a𐐀b'; é = 1\n")
     assert (document["format"], document["language"], document["encoding"]) == ("codebatch-tree-1", "python", "utf-8")
     nodes = document["nodes"]
@@ -43,7 +43,7 @@ def test_every_node_is_there_with_its_place() -> None:
         ("a.py", ""),
     ],
 )
-def test_leaves_are_the_text_and_parents_come_first(path: str, content: str) -> None:
+def test_leaves_contain_the_text_and_parents_precede_children(path: str, content: str) -> None:
     nodes = tree_of(path, content)["nodes"]
     assert all(node.get("parent", -1) < index for index, node in enumerate(nodes))
     leaves = [node for node in nodes if node.get("text") is not None]

@@ -31,7 +31,7 @@ HELM = (
     ],
 )
 @pytest.mark.parametrize("path", ["shop/templates/a.html", "a.htm"])
-def test_html_with_marks_is_a_template_and_nothing_of_it_is_lost(path: str, content: str) -> None:
+def test_html_with_template_marks_is_a_complete_template(path: str, content: str) -> None:
     record, errors = parse(source(path, content))
     assert (record.class_, record.parse, errors) == ("template", "ok", [])
 
@@ -46,7 +46,7 @@ def test_html_with_marks_is_a_template_and_nothing_of_it_is_lost(path: str, cont
         ("<script>f({a: {b: {}}})</script>\n", "ok"),
     ],
 )
-def test_html_without_marks_is_none(content: str, state: str) -> None:
+def test_html_without_template_marks_is_not_a_template(content: str, state: str) -> None:
     record, _ = parse(source("templates/a.html", content))
     assert (record.class_, record.parse) == ("text", state)
 
@@ -70,7 +70,7 @@ def test_html_without_marks_is_none(content: str, state: str) -> None:
         ("config/urls.py", "from {{ a }}.views import b\n"),
     ],
 )
-def test_file_that_marks_break_is_a_template_and_no_error(path: str, content: str) -> None:
+def test_file_broken_by_template_marks_is_a_template_without_errors(path: str, content: str) -> None:
     record, errors = parse(source(path, content))
     assert (record.class_, record.parse, errors) == ("template", "partial", [])
 
@@ -88,29 +88,29 @@ def test_file_that_marks_break_is_a_template_and_no_error(path: str, content: st
         ("a.json", '{\n"b" 2,\n"a": "{{ b }}",\n"c" 1}\n'),
     ],
 )
-def test_error_beside_marks_is_an_error(path: str, content: str) -> None:
+def test_error_beside_template_marks_is_an_error(path: str, content: str) -> None:
     record, errors = parse(source(path, content))
     assert (record.class_, record.parse) == ("text", "errors")
     assert errors
 
 
 @pytest.mark.parametrize("path", ["app/views/a.html.erb", "a.hbs", "a.mustache", "a.j2", "a.twig", "a.liquid", "a.ejs"])
-def test_files_in_a_language_of_templates_are_templates(path: str) -> None:
+def test_file_in_a_template_language_is_a_template(path: str) -> None:
     record, errors = parse(source(path, "<p>\n"))
     assert (record.class_, record.parse, errors) == ("template", "unsupported", [])
 
 
-def test_what_a_template_is_besides_counts_first() -> None:
+def test_other_classes_override_the_template_class() -> None:
     assert parse(source("tests/a.html", UNCLOSED))[0].class_ == "test"
     assert parse(source("vendor/a.hbs", "{{ a }}"))[0].class_ == "vendored"
 
 
 @pytest.mark.parametrize("text", ["{%a", "<%=a", "{{a ", "{% ", "{{", "{{#", " {{\n", "{{-~\n", "{{ if{"])
-def test_marks_without_an_end_are_looked_at_once(text: str) -> None:
+def test_unterminated_template_marks_are_scanned_once(text: str) -> None:
     """An expression that went on to the end of the file from each of them would take hours here."""
     assert is_template(source("a.html", text * (4_000_000 // len(text)))) == (text in (" {{\n", "{{-~\n", "{{ if{"))
 
 
-def test_python_that_is_a_template_still_has_to_be_in_its_encoding() -> None:
+def test_python_template_must_be_validly_encoded() -> None:
     record, (error,) = parse(source("a.py", b"{% if a %}\n# \xff\n"))
     assert (record.class_, record.parse, error.message) == ("template", "errors", "not valid UTF-8: byte 13 is 0xff")

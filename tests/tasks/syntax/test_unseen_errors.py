@@ -26,9 +26,7 @@ RIGHT = [
 
 
 @pytest.mark.parametrize(("path", "content", "expected"), WRONG)
-def test_an_error_that_the_grammar_accepts_is_reported(
-    path: str, content: str, expected: list[tuple[int, str]]
-) -> None:
+def test_error_accepted_by_the_grammar_is_reported(path: str, content: str, expected: list[tuple[int, str]]) -> None:
     record, errors = parse(source(path, content))
     assert record.parse == "errors"
     assert [(error.line, error.message) for error in errors] == expected
@@ -36,11 +34,11 @@ def test_an_error_that_the_grammar_accepts_is_reported(
 
 
 @pytest.mark.parametrize(("path", "content"), RIGHT)
-def test_what_resembles_such_an_error_is_right(path: str, content: str) -> None:
+def test_valid_code_similar_to_an_error_is_accepted(path: str, content: str) -> None:
     record, errors = parse(source(path, content))
     assert (record.parse, errors) == ("ok", [])
 
 
-def test_java_with_marks_of_velocity_is_a_template() -> None:
+def test_java_with_velocity_marks_is_a_template() -> None:
     record, errors = parse(source("A.java", "package ${package};\n\nclass A {}\n"))
     assert (record.parse, record.class_, errors) == ("partial", "template", [])

@@ -39,7 +39,7 @@ OWN = '/*\n * Copyright (c) 2020 Shop Ltd\n * Licensed under the Apache License,
         ("web/public/js/knockout-3.5.1.js", "/*!\n * Knockout JavaScript library v3.5.1\n * (c) The team\n */"),
     ],
 )
-def test_copy_of_a_library_is_vendored(path: str, banner: str) -> None:
+def test_copy_of_a_web_library_is_vendored(path: str, banner: str) -> None:
     assert source(path, f"{banner}\nvar x = 1;\n").file_class == "vendored"
 
 
@@ -75,9 +75,9 @@ def test_copy_of_a_library_is_vendored(path: str, banner: str) -> None:
         ("static/bootstrap.py", "# Bootstrap v5.3.7 (https://getbootstrap.com/), licensed under MIT\n"),
     ],
 )
-def test_code_of_the_project_is_not(path: str, banner: str) -> None:
+def test_project_code_is_not_vendored(path: str, banner: str) -> None:
     assert source(path, f"{banner}\nx = 1\n").file_class == "text"
 
 
-def test_attributes_come_before_it() -> None:
+def test_attributes_override_the_vendored_class() -> None:
     assert source("assets/bootstrap.js", BOOTSTRAP, {"attributes": b"vendored="}).file_class == "text"
