@@ -1,1 +1,1 @@
-"""Queries of git repositories. Neither the tree nor the user's settings affect the results."""
+"""Queries of git repositories. Neither files of the tree nor settings of the user affect the results."""

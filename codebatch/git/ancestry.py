@@ -1,7 +1,7 @@
-"""Ancestors of commits in a git work tree, queried as in repository.py.
+"""Ancestors of commits in a git work tree. git is queried as in repository.py.
 
-Commits in queries come from a store or the environment, and results from an untrusted repository. So every commit is
-checked for its form, and other texts are rejected.
+Commits in queries come from a store or the environment, and results come from an untrusted repository. So only texts
+with the form of a full commit hash are accepted as commits.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Repository(NamedTuple):
 
     @property
     def is_shallow(self) -> bool:
-        """True if the clone lacks history before some commit. False if git does not report it."""
+        """True if the clone lacks the history before some commit. False if git does not report this."""
         try:
             return find_head(self.git, self.directory).is_shallow
         except GitError:
@@ -40,9 +40,9 @@ class Repository(NamedTuple):
         return [_checked(name.decode("ascii", "replace")) for name in names]
 
     def find(self, reference: str) -> str | None:
-        """Return the full hash of the commit that a reference resolves to, or None.
+        """Return the full hash of the commit to which a reference resolves, or None.
 
-        References that look like an option or contain unprintable characters are not passed to git.
+        A reference that looks like an option or contains unprintable characters is not passed to git.
         """
         if not reference or reference.startswith("-") or not reference.isprintable():
             return None
@@ -52,7 +52,7 @@ class Repository(NamedTuple):
             return None
 
     def merge_base(self, one: str, other: str) -> str:
-        """Return the best common ancestor of two commits. Raises GitError if there is none or it is unknown."""
+        """Return the best common ancestor of two commits. Raises GitError if there is none or git does not find it."""
         try:
             return _first_commit(self._query("merge-base", _checked(one), _checked(other)))
         except GitError as error:

@@ -1,4 +1,4 @@
-"""Lines touched by a change, as reported by git: queried as in repository.py, and without filters (checkout.py)."""
+"""Lines that a change touched, as reported by git. It is queried as in repository.py, without filters (checkout.py)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _ESCAPED = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t
 
 
 def touched_lines(repository: Repository, old: str, new: str | None) -> Mapping[bytes, list[range]]:
-    """Map each file that differs from the commit `old` to the new or changed lines, 1-based.
+    """Map each file that differs from the commit `old` to its new or changed lines, counted from 1.
 
-    Lines are numbered as in the commit `new`, or if it is None, as in the work tree. Raises GitError.
+    Lines are numbered as in the commit `new`, or as in the work tree if `new` is None. Raises GitError.
     """
     if not all(map(is_commit, filter(None, (old, new)))):
         raise GitError("the commits to compare are unknown")
@@ -53,7 +53,7 @@ def _iter_hunks(diff: bytes) -> Iterator[tuple[bytes, range]]:
 
 
 def _unquoted(path: bytes) -> bytes:
-    """Return a path without git's quoting, which is used for control characters, quotation marks and backslashes."""
+    """Return a path without git's quoting. git quotes control characters, quotation marks and backslashes."""
     if not path.startswith(b'"'):
         return path
     return _ESCAPE.sub(lambda match: _escaped(match[1]), path[1:-1])

@@ -1,9 +1,10 @@
 """Comparison of a frozen work tree with its newest commit.
 
-git is queried as in repository.py. In addition, git may run filter programs from the repository's settings to detect
-changes, so each filter is disabled by name. Files that pass a filter then count as changed. A tree counts as clean only
-if this is certain. It is uncertain if git ignores the state of some file, because the checkout is sparse or the file is
-marked so in the index. A submodule that is checked out is compared itself.
+git is queried as in repository.py. To detect changes, git may also run filter programs from the settings of the
+repository, so each filter is disabled by name. Files with a filter then count as changed.
+
+A tree counts as clean only if this is certain. It is uncertain if git ignores the state of some file, because the
+checkout is sparse or the index marks the file so. If a submodule is checked out, it is compared in the same way.
 """
 
 from __future__ import annotations
@@ -16,26 +17,27 @@ from codebatch.git.history import begins_in, find_head
 from codebatch.git.repository import GitError, ask_git, committed_submodules, end_git, finish_git, read_index, start_git
 
 _SECONDS_MAX = 60.0
-# git waits for a FIFO named `.gitattributes`. It may also have to read all files again.
+# git waits forever for a FIFO named `.gitattributes`, so there is a limit. It is long, because git may have to read all
+# files again.
 _STATUS_SECONDS = 10.0
 _FILES_A_SECOND = 1000
 _STATUS = ("status", "--porcelain=v1", "-z", "-uno", "--ignore-submodules=all", "--no-renames", "--", ".")
-# Limit of nested submodules.
+# Maximum depth of nested submodules.
 _DEPTH_MAX = 16
 _KEYS = (b"clean", b"smudge", b"process")
 
 
 class AskedCheckout:
-    """A running git process that compares the files of a directory with its newest commit. `close` must be called."""
+    """A running git process that compares the files of a directory with its newest commit. Call `close` at the end."""
 
     def __init__(self, git: str, directory: bytes, *, is_top: bool, depth: int = 0) -> None:
-        """Start git. `depth` is the number of enclosing repositories, for submodules. Raises GitError."""
+        """Start git. `depth` is the number of repositories around a submodule. Raises GitError."""
         self._git, self._directory, self._is_top, self._depth = git, directory, is_top, depth
         filters = no_filters(git, directory, is_top=is_top)
         self._process: subprocess.Popen[bytes] = start_git(git, directory, (*filters, *_STATUS), is_top=is_top)
 
     def is_clean(self, paths: Iterable[bytes]) -> bool:
-        """Return whether the newest commit has all of these paths below the directory, and nothing has changed.
+        """Return whether the newest commit has all of these paths, relative to the directory, and nothing has changed.
 
         Raises GitError.
         """
@@ -53,7 +55,7 @@ class AskedCheckout:
         return index.is_seen and (not below or self._are_submodules_clean(index.submodules, below))
 
     def _are_submodules_clean(self, submodules: Mapping[bytes, bytes], below: Mapping[bytes, list[bytes]]) -> bool:
-        """Return whether each submodule is at the commit recorded for it, and has these paths."""
+        """Return whether each submodule is at its recorded commit, unchanged, and has the paths in `below`."""
         committed = committed_submodules(self._git, self._directory, _SECONDS_MAX, is_top=self._is_top)
         return committed == submodules and all(
             self._is_submodule_clean(path, commit.decode("ascii"), below[path]) for path, commit in submodules.items()
@@ -61,7 +63,7 @@ class AskedCheckout:
 
     def _is_submodule_clean(self, path: bytes, commit: str, paths: list[bytes]) -> bool:
         directory = os.path.join(self._directory, path)
-        if not begins_in(directory):  # The submodule is not checked out, and git does not report files there.
+        if not begins_in(directory):  # Not checked out. git reports no files there.
             return not paths
         if self._depth == _DEPTH_MAX or not self._owns_repository(directory):
             return False
@@ -74,9 +76,9 @@ class AskedCheckout:
             checkout.close()
 
     def _owns_repository(self, submodule: bytes) -> bool:
-        """Return whether the repository of a submodule is inside it, or in git's place in the outer repository.
+        """Return whether the repository of a submodule is inside it, or in `modules/` of the outer repository.
 
-        Otherwise a `.git` file could name another repository that reports these files as clean.
+        Otherwise a `.git` file could name another repository, which reports these files as clean.
         """
         inside = os.path.join(submodule, b".git")
         if os.path.isdir(inside):
@@ -102,7 +104,7 @@ def _repository_at(git: str, directory: bytes, *, is_top: bool) -> bytes:
 
 
 def no_filters(git: str, directory: bytes, *, is_top: bool) -> tuple[bytes, ...]:
-    """Return settings that disable all filter programs. Raises GitError if a filter cannot be named."""
+    """Return settings for git that disable all filter programs. Raises GitError if a filter cannot be named."""
     output = ask_git(git, directory, ("config", "-z", "--name-only", "--list"), _SECONDS_MAX, is_top=is_top)
     names = {name[len(b"filter.") :].rpartition(b".")[0] for name in output.split(b"\0") if name.startswith(b"filter.")}
     if any(b"=" in name for name in names):

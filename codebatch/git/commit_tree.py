@@ -1,7 +1,7 @@
 """The tree of a commit in a scratch directory, as a separate work tree that the repository's settings do not affect.
 
-Only the objects of the repository are read. The index, files and settings are those of the scratch directory. So
-nothing is written to the repository, and none of its hooks and filters is active.
+Only the objects of the repository are read. The index, the files and the settings belong to the scratch directory. So
+nothing is written to the repository, and none of its hooks and filters runs.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from codebatch.system.files.memory_scratch import try_memory_scratch
 _QUERY_SECONDS = 30.0
 _CHECKOUT_SECONDS = 600.0
 _PAGE_BYTES = 4096
-# Space left free for other programs.
+# Free space that is left for other programs: this many times the size of the tree in memory, and a fixed size.
 _FREE_TIMES = 4
 _FREE_BYTES = 256 << 20
 
 
 @contextlib.contextmanager
 def tree_of(repository: Repository, commit: str) -> Iterator[bytes]:
-    """Yield the directory of a repository with the content of a commit, in a temporary work tree.
+    """Yield a directory with the content of the repository's directory in a commit, in a temporary work tree.
 
-    Raises GitError, also if the files would differ from a checkout: if the commit has submodules or files with a
-    filter. Raises OSError if the disk is full.
+    Raises GitError if the directory does not exist in the commit. Also raises GitError if the files would differ from a
+    checkout, because the commit has submodules or files with a filter. Raises OSError if the disk is full.
     """
     if not is_commit(commit):
         raise GitError(f"{commit[:80]!r} is not a commit")
@@ -45,7 +45,10 @@ def tree_of(repository: Repository, commit: str) -> Iterator[bytes]:
 
 
 def _tree_bytes(repository: Repository, commit: str) -> int:
-    """Return an upper bound of the disk space of a commit's tree, in bytes. Raises GitError, also for submodules."""
+    """Return an upper bound of the disk space of a commit's tree in bytes.
+
+    Raises GitError, also if the commit has submodules.
+    """
     size_bytes = 0
     for line in _query(repository, "ls-tree", "-r", "-l", "-z", "--full-tree", commit).split(b"\0"):
         mode, *_, size = line.partition(b"\t")[0].split() or (b"", b"0")
@@ -57,9 +60,9 @@ def _tree_bytes(repository: Repository, commit: str) -> int:
 
 @contextlib.contextmanager
 def _scratch(size_bytes: int) -> Iterator[str]:
-    """Yield an empty directory with room for `size_bytes`, removed afterwards. Raises GitError without room.
+    """Yield an empty directory, and remove it afterwards. Raises GitError if there is no room for `size_bytes`.
 
-    Memory is used if it has four times the space: writing thousands of files costs an eighth there.
+    Memory is used if enough is free, because writing thousands of files there takes an eighth of the time.
     """
     in_memory = try_memory_scratch(free_bytes=size_bytes * _FREE_TIMES + _FREE_BYTES)
     if in_memory is not None:
@@ -104,7 +107,7 @@ def _names_filter(path: bytes) -> bool:
 
 
 def _query(repository: Repository, *arguments: str) -> bytes:
-    """Return git's output, which may contain any bytes, without the final newline."""
+    """Return the output of git without the final newline. It may contain any bytes."""
     output = ask_git(
         repository.git, repository.directory, arguments, _QUERY_SECONDS, is_top=begins_in(repository.directory)
     )

@@ -1,9 +1,11 @@
 """The commits of the last year of a work tree: changed versions of files, and differing lines.
 
-git is queried as in repository.py: no setting of the repository has an effect. Every reading is bounded in commits,
-bytes and time. If a limit is reached, the result covers the newest commits. git may report any path, and the same path
-twice in a commit, so callers only look paths up. `list_commits` returns commits. `read_commits` reads the file versions
-that each commit created from others. `read_hunks` reads differing lines of chosen files only, because it is slow.
+git is queried as in repository.py, so no setting of the repository has an effect. Every reading has limits of commits,
+bytes and time. If it reaches a limit, the result covers only the newest commits.
+
+`list_commits` returns commits. `read_commits` reads which file versions each commit created, and from which versions.
+`read_hunks` reads the differing lines. It is slow, so it reads only chosen files. git may report any path, and the same
+path twice in a commit. So callers must only look up paths that they know.
 """
 
 from __future__ import annotations
@@ -27,14 +29,17 @@ HISTORY_SECONDS_MAX = 10.0
 HISTORY_BYTES_MAX = 256 << 20
 
 _COMMITS_PER_READ = 1_024
-"""Commits read at a time. git outputs merges separately, and a cut must leave the newest commits complete."""
+"""Number of commits that are read at a time.
+
+git outputs merges separately from other commits. If a limit is reached, the newest commits must be complete.
+"""
 _HEAD_SECONDS = 5.0
 _SHA1_DIGITS = 40
 _READ_BYTES = 1 << 16
 _HEAD_QUERY = ("rev-parse", "--is-shallow-repository", "HEAD^{commit}", "HEAD:./")
-# git treats larger files as binary: they have no lines and take no time.
+# git treats larger files as binary, so it does not compare their lines, which would take long.
 _BIG_FILE = ("-c", "core.bigFileThreshold=1m")
-# Protection against hostile repositories: no external diff, no text conversion, no order file.
+# Protects against hostile repositories: no external diff, no text conversion, no order file.
 _DIFF = (
     "diff-tree", "--stdin", "-r", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color",
     "--ignore-submodules=none", "-O/dev/null",
@@ -45,7 +50,7 @@ _RENAMES = "-l1000"
 _RENAMES_OF_MERGES = "-l20"
 """Limit of rename detection in merges.
 
-It is low because a merge of very different trees would take long, and few files are renamed in one parent only.
+It is low because a merge of very different trees would take long, and few files are renamed in only one parent.
 """
 _LINES = (
     "-p", "-U0", "--inter-hunk-context=0", "--diff-algorithm=myers", "--indent-heuristic",
@@ -54,7 +59,7 @@ _LINES = (
 
 
 class Head(msgspec.Struct, frozen=True):
-    """The newest commit of a work tree. `is_shallow`: history before some commit is missing."""
+    """The newest commit of a work tree. `is_shallow` is set if the history before some commit is missing."""
 
     commit: str
     is_shallow: bool
@@ -68,9 +73,9 @@ class Version(NamedTuple):
 
 
 class FileVersionChange(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A version of a file that a commit created, and the versions that it was created from, one of each parent.
+    """A version of a file that a commit created, and the versions from which it was made: one of each parent.
 
-    `old` is empty if the file is new. A merge has a change only if the file differs from that of every parent.
+    If the file is new, `old` is empty. A merge has a change only for a file that differs from the file in every parent.
     """
 
     new: Version
@@ -90,14 +95,14 @@ class ListedCommit(NamedTuple):
 
 
 class CommitComparison(NamedTuple):
-    """A commit that is compared with one parent, or with each parent if `parent` is None."""
+    """A commit to be compared with one parent. If `parent` is None, it is compared with each of its parents."""
 
     commit: bytes
     parent: bytes | None
 
 
 class Advance(Protocol):
-    """A callback for the progress of a reading."""
+    """A callback that gets the progress of a reading."""
 
     def __call__(self, done: int, planned: int) -> None: ...
 
@@ -107,21 +112,24 @@ def ignore_advance(done: int, planned: int) -> None:
 
 
 class CommitReading(NamedTuple):
-    """Changes by commit hash, for all requested commits unless `is_cut`."""
+    """The changes of each commit, by commit hash. If `is_cut`, some of the requested commits are missing."""
 
     changes: dict[bytes, tuple[FileVersionChange, ...]]
     is_cut: bool
 
 
 class HunkReading(NamedTuple):
-    """Hunks by pair, for all requested pairs unless `is_cut`. A pair without hunks cannot be compared by lines."""
+    """The hunks of each pair of versions. If `is_cut`, some of the requested pairs are missing.
+
+    If a pair has no hunks, its versions cannot be compared by lines.
+    """
 
     hunks: dict[Pair, tuple[Hunk, ...]]
     is_cut: bool
 
 
 def find_head(git: str, directory: bytes) -> Head:
-    """Return the newest commit, which must have files below the directory. Raises GitError if there is none."""
+    """Return the newest commit. Raises GitError if there is none, or if it has no files below the directory."""
     try:
         words = ask_git(git, directory, _HEAD_QUERY, _HEAD_SECONDS, is_top=begins_in(directory)).split()
     except GitError as error:
@@ -136,9 +144,9 @@ def find_head(git: str, directory: bytes) -> Head:
 def list_commits(
     git: str, directory: bytes, head: Head, *, seconds_max: float = HISTORY_SECONDS_MAX, commits_max: int = COMMITS_MAX
 ) -> list[ListedCommit]:
-    """Return the commits of the year before a commit, a child before its parents, at most one more than `commits_max`.
+    """Return the commits of the last year before `head`, each before its parents. Raises GitError.
 
-    Raises GitError.
+    At most `commits_max` + 1 commits are returned, so that the caller notices if there are more.
     """
     is_top = begins_in(directory)
     newest = ask_git(
@@ -165,10 +173,10 @@ def read_commits(
     bytes_max: int = HISTORY_BYTES_MAX,
     advance: Advance = ignore_advance,
 ) -> CommitReading:
-    """Read the changes of commits below a directory, in order. Raises GitError.
+    """Read the changes that commits made below a directory, in the given order. Raises GitError.
 
-    The oldest commit of a shallow repository appears to create every file, so it has no changes. If the limits do not
-    suffice for the first commit, it has no changes.
+    In a shallow repository, the oldest commit seems to create every file, so it has no changes. If the limits are
+    reached within the first commits that are read, the first commit is returned without changes.
     """
     prefix = ask_git(git, directory, ("rev-parse", "--show-prefix"), _HEAD_SECONDS, is_top=begins_in(directory))[:-1]
     root = () if head.is_shallow else ("--root",)
@@ -178,7 +186,7 @@ def read_commits(
         advance(start, len(commits))
         changes |= reader.read(commits[start : start + _COMMITS_PER_READ])
         if reader.is_cut:
-            changes.setdefault(commits[0].name, ())  # Otherwise every later reading would stop at the same commit.
+            changes.setdefault(commits[0].name, ())  # Otherwise every later reading would stop here too.
             break
     return CommitReading(changes, reader.is_cut)
 
@@ -195,11 +203,11 @@ class _ChangeReader(msgspec.Struct):
     is_cut: bool = False
 
     def read(self, commits: Sequence[ListedCommit]) -> dict[bytes, tuple[FileVersionChange, ...]]:
-        """Return the changes of each commit that could be read."""
+        """Return the changes of each commit that could be read within the limits."""
         ordinary = [each.name for each in commits if not each.is_merge]
         merges = {each.name: len(each.parents) for each in commits if each.is_merge}
         merge_changes = self._read(list(merges), "")
-        # Rename detection in all merges takes six times as long. It matters only if a parent lacks a file.
+        # Rename detection in all merges takes six times as long. It is needed only if a parent does not have a file.
         with_renames = [
             name for name, changes in merge_changes.items() if any(len(each.old) < merges[name] for each in changes)
         ]  # fmt: skip
@@ -236,9 +244,9 @@ def read_hunks(
     seconds_max: float = HISTORY_SECONDS_MAX,
     bytes_max: int = HISTORY_BYTES_MAX,
 ) -> HunkReading:
-    """Read the hunks of pairs of versions at some paths, each with the commit that created the new version.
+    """Read the hunks of pairs of versions at some paths. Raises GitError.
 
-    Raises GitError.
+    `wanted` maps each pair to the commit that created the new version, and the parent to compare with.
     """
     end_ns = running_ns() + round(seconds_max * 1e9)
     compared = dict.fromkeys(wanted.values())
@@ -258,7 +266,10 @@ def read_hunks(
 
 
 def read_committed(git: str, directory: bytes, head: Head, paths: Collection[bytes]) -> dict[bytes, bytes]:
-    """Return the contents of files below a directory in a commit. Paths that it lacks are left out. Raises GitError."""
+    """Return the contents of files below a directory in a commit. Paths that are not in the commit are omitted.
+
+    Raises GitError.
+    """
     is_top = begins_in(directory)
     tree: tuple[str | bytes, ...] = ("ls-tree", "-z", head.commit, "--", *sorted(paths))
     contents: dict[bytes, bytes] = {}
@@ -271,19 +282,19 @@ def read_committed(git: str, directory: bytes, head: Head, paths: Collection[byt
 
 
 def blob_of(content: bytes, commit: str) -> bytes:
-    """Return the beginning of the blob hash of a content, in the object format of the repository of a commit."""
+    """Return the beginning of the blob hash of a content. `commit` shows the hash algorithm of the repository."""
     new = hashlib.sha1 if len(commit) == _SHA1_DIGITS else hashlib.sha256
     return new(b"blob %d\0%b" % (len(content), content), usedforsecurity=False).digest()[:BLOB_BYTES]
 
 
 class _Output:
-    """The output of `git diff-tree` for commits. It must be read once, to its end.
+    """The output of `git diff-tree` for several commits. It can be read only once, to its end.
 
-    `is_cut`: a limit of bytes or time was reached. `status` is git's exit status.
+    `is_cut` is set if a limit of bytes or time was reached. `status` is the exit status of git.
     """
 
     def __init__(self, git: str, directory: bytes, arguments: tuple[str | bytes, ...], lines: Iterable[str]) -> None:
-        """Start git. Each line names a commit and optionally the parents to compare it with."""
+        """Start git. Each line has a commit, and optionally the parents with which git compares it."""
         self.is_cut = False
         self.read_bytes = 0
         self.status = 0
@@ -294,7 +305,7 @@ class _Output:
             self._process = start_git(git, directory, arguments, is_top=is_top, given=commits_file.fileno())
 
     def tokens(self, end_ns: int, bytes_max: int) -> Iterator[bytes]:
-        """Yield the parts that end with NUL."""
+        """Yield the tokens of the output, which end with NUL."""
         for block in self._blocks(b"\0", end_ns, bytes_max):
             yield from block.split(b"\0")[:-1]
 
@@ -323,7 +334,7 @@ class _Output:
 def _parse_raw(
     tokens: Iterator[bytes], prefix: bytes, *, has_renames: bool
 ) -> tuple[dict[bytes, list[FileVersionChange]], bytes]:
-    """Return the changes of each commit, and the last commit."""
+    """Return the changes of each commit, and the hash of the last commit in the output."""
     changes: dict[bytes, list[FileVersionChange]] = {}
     commit = b""
     try:
@@ -351,9 +362,9 @@ def _parse_raw(
 
 
 def _iter_output(process: subprocess.Popen[bytes], end_ns: int) -> Iterator[bytes | None]:
-    """Yield blocks of git's output, and None if the time is up.
+    """Yield blocks of the output of git. Yield None and stop if the time is up.
 
-    Standard error is read too, so that git does not block.
+    Standard error is read too, so that git does not block when the pipe is full.
     """
     assert process.stdout is not None
     assert process.stderr is not None
@@ -379,5 +390,5 @@ def _from_hex(name: bytes) -> bytes:
 
 
 def begins_in(directory: bytes) -> bool:
-    """Return whether a repository begins in a directory and not above it."""
+    """Return whether a directory is the top of a repository: whether it contains `.git`."""
     return os.path.lexists(os.path.join(directory, b".git"))

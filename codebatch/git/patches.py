@@ -1,7 +1,7 @@
 """Parsing of hunks in the output of `git diff-tree --patch --unified=0 --full-index`.
 
-Content lines begin with a sign, a space or a backslash, so no file can forge the lines about files and hunks. Paths are
-ignored: hunks are identified by the hashes of both versions.
+Lines with content begin with a sign, a space or a backslash. So content of a file cannot be mistaken for the lines that
+describe files and hunks. Paths are ignored: hunks are identified by the blob hashes of both versions.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 BLOB_BYTES = 12
-"""Length to which blob hashes are truncated, in bytes: enough to distinguish all versions."""
+"""Number of bytes of a blob hash that are kept: enough to distinguish all versions."""
 
 _PATCH = re.compile(
     rb"^(?:index ([0-9a-f]+)\.\.([0-9a-f]+)|@@ -([0-9]+)(?:,([0-9]+))? \+([0-9]+)(?:,([0-9]+))? @@)", re.MULTILINE
@@ -28,11 +28,11 @@ class Hunk(NamedTuple):
 
 
 Pair = tuple[bytes, bytes]
-"""The blobs of an old and of a new version."""
+"""The blob hashes of an old and a new version."""
 
 
 def blob_from_name(name: bytes) -> bytes:
-    """Return the truncated bytes of a hexadecimal blob hash."""
+    """Return the bytes of a hexadecimal blob hash, truncated to BLOB_BYTES."""
     return bytes.fromhex(name.decode("ascii"))[:BLOB_BYTES]
 
 
@@ -50,7 +50,7 @@ def parse_patch(blocks: Iterable[bytes]) -> dict[Pair, list[Hunk]]:
 
 
 def _span(start: bytes, count: bytes | None) -> tuple[int, int]:
-    """Return the first line and the line after the last. For an empty range git reports the line before."""
+    """Return the first line of a range and the line after the last. For an empty range, git reports the line before."""
     lines = 1 if count is None else int(count)
     first = int(start) + (lines == 0)
     return first, first + lines

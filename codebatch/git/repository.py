@@ -1,11 +1,13 @@
-"""Queries of git work trees that neither the tree nor the user's settings affect.
+"""Queries of git work trees. Neither the tree nor the settings of the user affect the results.
 
-A repository's configuration may name programs (`core.fsmonitor`, hooks, transports), which must not run. The user's
-configuration may name further ignore files, which must not change snapshots. Both are overridden, and all `GIT_*`
-variables are removed from the environment. git's output depends on an untrusted index: a path that no tree can contain
-makes the output invalid. git may also never return: it waits for a FIFO named `.gitignore` or in its repository, and
-takes exponential time over some patterns. So every query has a time limit. Memory is limited too, because of endless
-input: a device in place of the attributes file, or a tree of exponential size.
+The configuration of a repository may name programs (`core.fsmonitor`, hooks, transports), which must not run. The
+user's configuration may name further ignore files, which must not change snapshots. Both are overridden, and all
+`GIT_*` variables are removed from the environment.
+
+The output of git depends on an untrusted index. If it has a path that no tree can contain, the output is rejected. git
+may never end: it waits for a FIFO named `.gitignore` or in its repository, and takes exponential time for some
+patterns. So every query has a time limit. Input may be endless: a device in place of the attributes file, or a tree of
+exponential size. So memory is limited too.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from codebatch.system.clock import running_ns
 from codebatch.system.processes.proc import waits_for_fifo
 
 GIT_MEMORY_BYTES_MAX = 4 << 30
-"""Limit of git's own memory, without mapped files: git reads files of patterns and trees of any size into memory."""
+"""Limit of git's own memory, without mapped files: git reads pattern files and trees of any size into memory."""
 
 _SETTINGS = (
     "core.attributesFile=",
@@ -46,28 +48,29 @@ _ENVIRONMENT = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
-    # Otherwise glibc returns the memory of each file version to the kernel and requests it again for the next one.
+    # Otherwise glibc returns the memory after each file version to the kernel, and requests it again for the next one.
     "MALLOC_MMAP_THRESHOLD_": "67108864",
     "MALLOC_TRIM_THRESHOLD_": "268435456",
 }
-# git reads only its index for this query.
+# For this query, git reads only its index.
 _TRACKED_SECONDS = 30.0
-# Interval of the checks whether git is blocked.
+# Interval at which a waiting process checks whether git is blocked.
 _POLL_SECONDS = 0.2
 _LIST = ("ls-files", "-coz", "--deduplicate", "--exclude-per-directory=.gitignore")
 _UNREADABLE = re.compile(rb"warning: (?:could not open directory|unable to access) '(.*?)/?': (.*)")
-# Invalid components of paths: empty, `.`, `..`, and `.git` in any case. And a slash at the beginning.
+# Invalid parts of paths: a component that is empty, `.`, `..`, or `.git` in any case; a slash at the beginning.
 _NO_PATH = re.compile(rb"(?:\A|[\0/])(?:\.\.?|\.git)(?=[/\0])|(?:\A|[\0/])/", re.IGNORECASE)
 _NAME_TOO_LONG = os.strerror(errno.ENAMETOOLONG)
 _WARNINGS = (b"warning: could not open directory", b"warning: unable to access")
-# Output of `ls-files -v -s -z`: "H 100644 OBJECT 0<TAB>PATH<NUL>". Another tag: unmerged, or git ignores its file.
+# Output of `ls-files -v -s -z`: "H 100644 OBJECT 0<TAB>PATH<NUL>". A tag other than H means that the file is unmerged
+# or that git ignores its state.
 _INDEXED = re.compile(rb"[^\t\0]*\t([^\0]*)\0")
 _SUBMODULE = re.compile(rb"(?:\A|\0)(?:H )?160000 (?:commit )?([0-9a-f]+)(?: \d)?\t([^\0]*)")
 _UNSEEN = re.compile(rb"(?:\A|\0)(?!H )[^\0]")
 
 
 class GitError(Exception):
-    """git is missing, too old, or cannot read this tree. The text has the reason."""
+    """git is missing or too old, or cannot read this tree. The message is the reason."""
 
 
 class GitSilent(GitError):
@@ -82,16 +85,16 @@ class GitBlockedError(GitSilent):
 
 
 class GitListing(msgspec.Struct, frozen=True):
-    """git's listing: paths below a directory, each ended by NUL, and the unreadable paths with reasons."""
+    """A listing by git: paths below a directory, each with NUL at its end, and unreadable paths with reasons."""
 
     raw: bytes
     unreadable: tuple[tuple[bytes, str], ...]
 
 
 class GitIndex(msgspec.Struct, frozen=True):
-    """The index of a repository below a directory. `submodules` maps some of the `paths` to commits.
+    """The part of a repository's index that is below a directory. `submodules` maps some of the `paths` to commits.
 
-    `is_seen`: git compares the files of all paths, and none is left out of the work tree.
+    If `is_seen` is set, git compares the files of all paths, and none is omitted from the work tree.
     """
 
     paths: frozenset[bytes]
@@ -100,17 +103,17 @@ class GitIndex(msgspec.Struct, frozen=True):
 
 
 class GitList:
-    """A running `git ls-files`. `wait` or `close` must be called."""
+    """A running `git ls-files`. Call `wait` or `close`."""
 
     def __init__(self, git: str, directory: bytes, *, is_top: bool) -> None:
-        """Start listing a directory. `is_top`: the repository must begin there and not above."""
+        """Start to list a directory. `is_top` means that the directory is the top of its repository."""
         self._process = start_git(git, directory, _LIST, is_top=is_top)
 
     def wait(self, seconds: float) -> GitListing:
-        """Return the listing. Raises GitError; after GitSilent or GitBlockedError it may be called again."""
+        """Return the listing. Raises GitError. After GitSilent or GitBlockedError, it may be called again."""
         output, errors = finish_git(self._process, seconds)
         unreadable = [(each[1], each[2].decode("utf-8", "replace")) for each in _UNREADABLE.finditer(errors)]
-        # git truncates warnings at 4096 bytes, which removes the reason if a path is too long.
+        # git truncates warnings at 4096 bytes. If a path is too long, the reason is missing.
         if len(unreadable) < sum(map(errors.count, _WARNINGS)) or any(
             reason == _NAME_TOO_LONG for _, reason in unreadable
         ):
@@ -135,7 +138,7 @@ def find_git() -> str | None:
 
 
 def gitlinks(git: str, directory: bytes, seconds: float, *, is_top: bool) -> set[bytes]:
-    """Return the paths of submodules in the index, below a directory. Raises GitError."""
+    """Return the paths of the submodules that the index has below a directory. Raises GitError."""
     paths = set()
     for line in ask_git(git, directory, ("ls-files", "-sz"), seconds, is_top=is_top).split(b"\0"):
         mode, _, path = line.partition(b"\t")
@@ -145,18 +148,18 @@ def gitlinks(git: str, directory: bytes, seconds: float, *, is_top: bool) -> set
 
 
 def tracked(git: str, directory: bytes, seconds: float, *, is_top: bool) -> set[bytes]:
-    """Return the paths in the index, below a directory. Raises GitError.
+    """Return the paths that the index has below a directory. Raises GitError.
 
-    git reads no file of the work tree and no ignore patterns for this query.
+    For this query, git reads neither files of the work tree nor ignore patterns.
     """
     names = set(_checked(ask_git(git, directory, ("ls-files", "-cz"), seconds, is_top=is_top)).split(b"\0"))
     return names - {b""}
 
 
 def read_index(git: str, directory: bytes, seconds: float, *, is_top: bool) -> GitIndex:
-    """Return the index, and whether git compares all its files with the work tree.
+    """Return the index below a directory, and whether git compares all its files with the work tree.
 
-    git does not in a sparse checkout, or for files that are marked so in the index. Raises GitError.
+    git does not compare all of them in a sparse checkout, or if the index marks files so. Raises GitError.
     """
     output = ask_git(git, directory, ("ls-files", "-v", "-s", "-z"), seconds, is_top=is_top)
     paths = _INDEXED.findall(output)
@@ -170,7 +173,7 @@ def committed_submodules(git: str, directory: bytes, seconds: float, *, is_top: 
 
 
 def is_tracked(git: str, directory: bytes, path: bytes) -> bool:
-    """Return whether the index has a path or anything below it. The repository must begin in the directory.
+    """Return whether the index has a path, or a path below it. `directory` must be the top of the repository.
 
     Raises GitError.
     """
@@ -180,13 +183,13 @@ def is_tracked(git: str, directory: bytes, path: bytes) -> bool:
 def start_git(
     git: str, directory: bytes, arguments: tuple[str | bytes, ...], *, is_top: bool, given: int = subprocess.DEVNULL
 ) -> subprocess.Popen[bytes]:
-    """Start git in a directory without external settings. `end_git` must be called. Raises GitError.
+    """Start git in a directory without external settings. The caller must call `end_git`. Raises GitError.
 
-    `given` is the file descriptor for standard input, by default none.
+    `given` is the file descriptor for standard input. By default there is no input.
     """
     settings = [part for setting in _SETTINGS for part in ("-c", setting)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _ENVIRONMENT
-    # With an explicit repository, a broken one is an error, and git does not search the parent directories. Also,
+    # With an explicit repository, a broken repository is an error: git does not search the parent directories. Also,
     # `core.worktree` and the owner of the directory have no effect.
     where = ["--git-dir=.git", "--work-tree=."] if is_top else []
     try:
@@ -206,9 +209,9 @@ def start_git(
 
 
 def finish_git(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes]:
-    """Wait for the end of git and return its output and warnings. Raises GitError, and GitSilent after `seconds`.
+    """Wait until git ends. Return its output and warnings. Raises GitError, or GitSilent after `seconds`.
 
-    Raises GitBlockedError soon after git begins to wait for a FIFO.
+    Raises GitBlockedError soon after git has begun to wait for a FIFO.
     """
     output, errors = _communicate(process, running_ns() + round(seconds * 1e9))
     if process.returncode != 0:
@@ -217,7 +220,7 @@ def finish_git(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes,
 
 
 def _communicate(process: subprocess.Popen[bytes], end_ns: int) -> tuple[bytes, bytes]:
-    """Wait for the end of a process and return its output and warnings. Raises GitSilent, GitBlockedError."""
+    """Wait until a process ends. Return its output and warnings. Raises GitSilent or GitBlockedError."""
     while True:
         remaining = max(0.0, (end_ns - running_ns()) / 1e9)
         try:
@@ -230,7 +233,7 @@ def _communicate(process: subprocess.Popen[bytes], end_ns: int) -> tuple[bytes, 
 
 
 def ask_git(git: str, directory: bytes, arguments: tuple[str | bytes, ...], seconds: float, *, is_top: bool) -> bytes:
-    """Run git and return its output. Raises GitError, and GitSilent after `seconds`."""
+    """Run git and return its output. Raises GitError, or GitSilent after `seconds`."""
     process = start_git(git, directory, arguments, is_top=is_top)
     try:
         return finish_git(process, seconds)[0]
@@ -251,7 +254,7 @@ def _submodules(output: bytes) -> Mapping[bytes, bytes]:
 
 
 def _checked(names: bytes) -> bytes:
-    """Return names unchanged if each is a possible path below the queried directory. Raises GitError otherwise."""
+    """Return names unchanged. Raises GitError unless each is a possible path below the queried directory."""
     invalid = _NO_PATH.search(names)
     if invalid is not None:
         start = names.rfind(b"\0", 0, invalid.start() + 1) + 1
@@ -261,7 +264,7 @@ def _checked(names: bytes) -> bytes:
 
 
 def _first_line(errors: bytes) -> str:
-    """Return the first line of an error. If it ends with a colon, the next line is appended."""
+    """Return the first line of an error message. If it ends with a colon, also return the next line."""
     first, *others = errors.decode("utf-8", "replace").strip().split("\n")
     more = f" {others[0].strip()}" if first.endswith(":") and others else ""
     return f"{first.removeprefix('fatal: ')}{more}"

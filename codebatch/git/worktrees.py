@@ -1,7 +1,8 @@
 """Linked git work trees, read from their files as described in gitrepository-layout(5), without running git.
 
 A linked work tree has a file `.git` that names `<common>/worktrees/<name>`. Any user can write such a file. So it
-counts only if the file `gitdir` in that directory names it in turn: only the owner of the repository can write there.
+counts only if that directory has a file `gitdir` that names the work tree. Only the owner of the repository can write
+there.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ _FILE_BYTES_MAX = 8192
 def common_directory(top: bytes) -> bytes | None:
     """Return the git directory that a work tree shares with the repository's other work trees, without links.
 
-    `top` is the root of the work tree, absolute. None if its `.git` is neither a directory nor a file that names one.
-    The file of a submodule, or of `git init --separate-git-dir`, names a separate git directory.
+    `top` is the absolute root of the work tree. Its `.git` is the git directory, or a file that names the git
+    directory, as in a linked work tree, a submodule, or after `git init --separate-git-dir`. Return None if `.git` is
+    neither.
     """
     path = os.path.join(top, b".git")
     if os.path.isdir(path):
@@ -31,7 +33,7 @@ def common_directory(top: bytes) -> bytes | None:
 
 
 def linked_common_directory(top: bytes) -> bytes | None:
-    """Return the common git directory if the work tree at `top` is linked, or None."""
+    """Return the common git directory if the work tree at `top` is a linked one. Otherwise return None."""
     own = _named_directory(top)
     if own is None:
         return None
@@ -45,7 +47,7 @@ def linked_common_directory(top: bytes) -> bytes | None:
 
 
 def is_linked_beside(top: bytes, other: bytes | None) -> bool:
-    """Return whether `top` is a linked work tree of the repository of the work tree at `other`."""
+    """Return whether `top` is a linked work tree of the repository whose work tree is at `other`."""
     if other is None or top == other:
         return False
     common = linked_common_directory(top)
@@ -53,7 +55,10 @@ def is_linked_beside(top: bytes, other: bytes | None) -> bool:
 
 
 def main_work_tree(top: bytes) -> bytes | None:
-    """Return the root of the main work tree if the one at `top` is linked to it. None otherwise, and if it is bare."""
+    """Return the root of the main work tree if the work tree at `top` is linked to it.
+
+    Return None if it is not linked, or if the repository is bare.
+    """
     common = linked_common_directory(top)
     if common is None or os.path.basename(common) != b".git" or not os.path.isdir(common):
         return None

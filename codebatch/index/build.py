@@ -1,11 +1,11 @@
 """Building of the index of a merged batch from its shard files (SPEC.md "Index").
 
-1. If an older index has a base with nearly all shard files, this base is reused, and the other files go into an
-   overlay. Otherwise all files go into a new base.
-2. The terms of each shard file are read from its terms file if this is valid. Otherwise the records are decoded and a
-   terms file is written. Damaged shards are omitted. If a shard is not in the index, queries read all of it.
-3. The terms are merged by key. Each posting has the number of the shard file's slot.
-4. index.json and the parts are written, or linked, under a hidden name and published by one rename next to older
+1. If the base of an older index has nearly all shard files, it is reused, and the missing files go into an overlay.
+   Otherwise all files go into a new base.
+2. The terms of each shard file are read from its terms file. If that is invalid, the records are decoded and a terms
+   file is written. Damaged shard files are omitted: if the index does not have a shard file, queries read all of it.
+3. The terms of all files are merged by key. Each posting has the number of its shard file's slot in the layer.
+4. index.json and the parts are written, or linked, under a hidden name. One rename publishes them next to older
    indexes, which are then removed. Published files never change.
 """
 
@@ -42,17 +42,18 @@ from codebatch.system.processes.garbage_collector import collector_paused
 
 
 class LayerContents(NamedTuple):
-    """The contents of a layer: values by key in key order, and the digest of each slot's shard file trailer."""
+    """The contents of a layer: values by key in key order, and for each slot the digest of its shard file's trailer."""
 
     pairs: dict[bytes, bytes]
     slots: tuple[Digest, ...]
 
 
 class Built(NamedTuple):
-    """Statistics of a build. `reused` counts the shard files in the reused base.
+    """Statistics of a build. `reused` is the number of shard files in the reused base.
 
-    `decoded` counts shard files without a valid terms file. `damaged` counts unreadable ones, which are omitted.
-    `bytes` is the length of the new layer, and `postings` are those in it.
+    - `decoded`: the number of shard files without a valid terms file.
+    - `damaged`: the number of unreadable shard files, which are omitted.
+    - `bytes`: the size of the new layer. `terms` and `postings` are those in the new layer.
     """
 
     terms: int
@@ -65,10 +66,13 @@ class Built(NamedTuple):
 
 
 class _Shards:
-    """The shard files of outputs with indexed records, and their terms. Counts decoded and damaged files."""
+    """The shard files of a batch whose records are indexed, and their terms. It counts decoded and damaged files."""
 
     def __init__(self, store: StoreDir, outputs: Outputs, passed_over: PassedOver, *, is_anew: bool) -> None:
-        """If `is_anew`, the index is built from all records. `passed_over` gets reports of damage."""
+        """Find the shard files. If `is_anew` is set, existing terms files are not read.
+
+        `passed_over` gets reports of damage.
+        """
         self._store = store
         self._outputs = outputs
         self._passed_over = passed_over
@@ -83,9 +87,9 @@ class _Shards:
         }
 
     def iter_terms(self, known: Collection[Digest] = (), *, keeps: bool) -> Iterator[tuple[Digest, Terms]]:
-        """Yield the terms of each shard file that is not known. If `keeps`, terms files of decoded shards are written.
+        """Yield the digest and the terms of each shard file that is not in `known`.
 
-        Raises StoreUnwritable.
+        If `keeps` is set, a terms file is written for each decoded shard file. Raises StoreUnwritable.
         """
         for digest, (task, index) in self.places.items():
             if digest in known:
@@ -113,10 +117,10 @@ class _Shards:
 
 
 def build(store: StoreDir, batch: BatchDir, outputs: Outputs, passed_over: PassedOver, *, is_anew: bool) -> Built:
-    """Build the index of outputs and make it the current one of their batch. On return it is on disk.
+    """Build the index of merged outputs and make it the current one of their batch. On return it is on disk.
 
-    If `is_anew`, only the records are used, not the older index and terms files. The caller holds the shared lock of
-    the store (`StoreDir.writing`). Raises StoreUnwritable or StoreError.
+    If `is_anew` is set, the index is built from the records alone: older indexes and terms files are not read. The
+    caller holds the shared lock of the store (`StoreDir.writing`). Raises StoreUnwritable or StoreError.
     """
     shards = _Shards(store, outputs, passed_over, is_anew=is_anew)
     base = None if is_anew else find_base(store, (batch.id, *batch.about.bases), shards.places)
@@ -125,12 +129,12 @@ def build(store: StoreDir, batch: BatchDir, outputs: Outputs, passed_over: Passe
     except FileNotFoundError:
         if base is None:
             raise
-    # Another process has published a newer index of that batch and removed the one with this base.
+    # Another process published a newer index of the base's batch and removed the base.
     return _build(store, batch, _Shards(store, outputs, passed_over, is_anew=is_anew), None)
 
 
 def _build(store: StoreDir, batch: BatchDir, shards: _Shards, base: IndexBase | None) -> Built:
-    """Build the index on a base, if any. Raises FileNotFoundError if the base was removed."""
+    """Build the index on a base, or without one if it is None. Raises FileNotFoundError if the base was removed."""
     reused = shards.places.keys() & base.layer.slots if base is not None else frozenset[Digest]()
     contents = unite(shards.iter_terms(reused, keeps=True))
     return Built(
@@ -145,16 +149,16 @@ def _build(store: StoreDir, batch: BatchDir, shards: _Shards, base: IndexBase | 
 
 
 def posted_anew(store: StoreDir, outputs: Outputs, passed_over: PassedOver) -> tuple[dict[Digest, Terms], int]:
-    """Return the terms of each shard file, decoded from its records, and the number of unreadable files.
+    """Return the terms of each shard file, decoded from its records, and the number of unreadable shard files.
 
-    Nothing is written.
+    Terms files are neither read nor written.
     """
     shards = _Shards(store, outputs, passed_over, is_anew=True)
     return dict(shards.iter_terms(keeps=False)), shards.damaged
 
 
 def unite(shard_terms: Iterable[tuple[Digest, Terms]]) -> LayerContents:
-    """Return the contents of a layer with the terms of shard files."""
+    """Return the contents of a layer with the terms of all given shard files."""
     gathered = PostingCollector()
     slots: list[Digest] = []
     with collector_paused():
@@ -166,10 +170,10 @@ def unite(shard_terms: Iterable[tuple[Digest, Terms]]) -> LayerContents:
 
 
 def publish_index(store: StoreDir, batch_id: str, contents: LayerContents, base: IndexBase | None) -> int:
-    """Publish an index with a new layer, and an older base if given, as the current one of a batch.
+    """Publish an index as the current one of a batch. It has a new layer, and the reused base if one is given.
 
-    Return the length of the new layer, which is 0 if the base covers everything. On return the index is on disk and
-    older ones are removed. The caller holds the shared lock of the store. Raises StoreUnwritable or StoreError.
+    Return the size of the new layer in bytes. It is 0 if the base has all shard files. On return the index is on disk,
+    and older indexes are removed. The caller holds the shared lock of the store. Raises StoreUnwritable or StoreError.
     """
     files = store.files
     building = store.root / layout.INDEXES / f".{uuid.uuid4().hex}.tmp"
@@ -197,14 +201,14 @@ def publish_index(store: StoreDir, batch_id: str, contents: LayerContents, base:
         raise
     for older in generations(store, batch_id):
         if older < number:
-            with ignoring_link_refusals():  # If this is not a directory, it stays. No reader uses it.
+            with ignoring_link_refusals():  # It stays if it is not a directory. No reader uses it.
                 files.remove_tree(indexes_of(store, batch_id) / str(older))
     return sum(part.length for part in layer.parts)
 
 
 def _decode_shard(outputs: Outputs, task: TaskOutput, index: int) -> Terms:
     """Decode the records of a shard file into terms. Raises StoreCorrupt."""
-    frames = outputs.whole_frames(task, index)  # Verified against the trailer, so that frame numbers are right.
+    frames = outputs.whole_frames(task, index)  # Verified, because postings contain frame numbers.
     try:
         return collect_terms(map(posted_by_lines, iter_frames(frames, task.shards[index].bytes)))
     except ValueError as error:

@@ -1,8 +1,8 @@
 """LMDB databases as bytes: created in memory and read from memory.
 
 LMDB has no checksums, and if a mapped file is truncated, the process is killed (SIGBUS). So no file of the store is
-mapped. Its bytes are read and verified, and LMDB opens a private copy (memfd_create(2)) by its name in /proc. Files of
-the store are written only by `Files`.
+mapped. Instead, its bytes are read and verified, and copied to memory (memfd_create(2)). LMDB opens this copy by its
+name in /proc. Only `Files` writes files of the store.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _SPARE_BYTES = 1 << 20
 
 
 def make_database(pairs: Mapping[bytes, bytes]) -> bytes:
-    """Return a database of values by key, which must be in key order. It is written in one transaction.
+    """Return a database with values by key. `pairs` must be in key order. It is written in one transaction.
 
     Raises StoreError if there is not enough memory.
     """
-    # Upper bound: values outside of leaves have pages of their own; leaves and branches are at least half full.
+    # An upper bound: large values have pages of their own. Leaves and branches are at least half full.
     values = sum(map(len, pairs.values()))
     size = 2 * (sum(map(len, pairs)) + values + 64 * len(pairs)) + _PAGE_BYTES * (values // 1024)
     try:
@@ -45,7 +45,7 @@ def make_database(pairs: Mapping[bytes, bytes]) -> bytes:
 
 
 class Database:
-    """A read-only database. Safe to use in processes forked from the one that opened it."""
+    """A read-only database. Processes that were forked after it was opened may use it too."""
 
     def __init__(self, data: bytes) -> None:
         """Open the database. Raises ValueError if the bytes are not a database or cannot be mapped."""
@@ -92,10 +92,10 @@ class Database:
         return () if value is None else (value,)
 
     def iter_from(self, prefix: bytes, first: bytes = b"", last: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """Yield the pairs whose keys begin with a prefix, in key order.
+        """Yield the (key, value) pairs whose keys begin with a prefix, in key order.
 
-        If `first` and `last` are given, which begin with the prefix, they are inclusive bounds. Raises ValueError if
-        the database is damaged.
+        `first` and `last`, if not empty, are the smallest and the greatest key to yield. Both must begin with the
+        prefix. Raises ValueError if the database is damaged.
         """
         try:
             with self._environment.begin() as transaction, transaction.cursor() as cursor:
@@ -108,7 +108,7 @@ class Database:
             raise ValueError(str(error)) from error
 
     def close(self) -> None:
-        """Release the memory. The database cannot be used any more."""
+        """Release the memory. The database cannot be used after this call."""
         self._environment.close()
 
 

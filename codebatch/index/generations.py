@@ -1,7 +1,8 @@
 """The indexes of a batch on disk: `indexes/<batch>/<number>/`. The highest number is current.
 
-An index has a base layer, and an overlay if the base lacks shard files. A layer is cut into parts, one file each. The
-files of a base are shared with older indexes by hard links. Published files never change.
+An index has a base layer. If the base does not have all shard files, the index has an overlay with the others. A layer
+is divided into parts, one file each. Indexes with the same base share its files by hard links. Published files never
+change.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ from codebatch.system.files.file_reader import FileReader
 INDEX_FORMAT = 1
 
 CHANGED_PERCENT_MAX = 10
-"""Maximum percentage of shard files that are only in the overlay, and of slots of the base that are unused."""
+"""Limit for the reuse of a base: at most this percentage of the needed shard files is missing from it.
+
+At most the same percentage of the base's slots may have shard files that are not needed.
+"""
 
 
 class LayerPart(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +72,7 @@ def decode_index(data: bytes) -> IndexFile:
 
 
 def indexes_of(store: StoreDir, batch_id: str) -> Path:
-    """Return the directory of the indexes of a batch."""
+    """Return the directory that contains the indexes of a batch."""
     return store.root / layout.INDEXES / batch_id
 
 
@@ -88,9 +92,10 @@ def read_index_file(store: StoreDir, root: Path) -> IndexFile | None:
 
 
 def find_base(store: StoreDir, batch_ids: Iterable[str], needed: Collection[Digest]) -> IndexBase | None:
-    """Return the base of the first index of given batches that is undamaged and has nearly the needed shard files.
+    """Return the first usable base among the indexes of given batches, or None.
 
-    None if there is none. CHANGED_PERCENT_MAX limits both missing and unneeded shard files.
+    A base is usable if it is undamaged and nearly has the `needed` shard files: CHANGED_PERCENT_MAX limits both the
+    missing and the unneeded ones.
     """
     for batch_id in batch_ids:
         try:
@@ -126,7 +131,7 @@ def _is_undamaged(store: StoreDir, base: IndexBase) -> bool:
 
 def read_part(files: FileReader, path: Path, part: LayerPart) -> bytes:
     """Return the bytes of a part. Raises CorruptFile if they do not match index.json, or FileNotFoundError."""
-    # One more byte is enough to detect a longer file, which might not fit into memory.
+    # Reading one more byte detects a longer file. Reading all of it might need too much memory.
     data = files.read_range(path, 0, part.length + 1)
     if len(data) != part.length or zlib.crc32(data) != part.crc32:
         raise corrupt_index(path, "is damaged: it does not match index.json")
@@ -134,7 +139,7 @@ def read_part(files: FileReader, path: Path, part: LayerPart) -> bytes:
 
 
 def corrupt_index(path: Path, problem: str) -> CorruptFile:
-    """Return the error for a damaged index of a batch, or for a file in it."""
+    """Return the error for a damaged index. `path` is the directory of the index or a file in it."""
     batch = path.parent if layout.parse_generation(path.name) else path.parent.parent
     return CorruptFile(str(path), problem, hint=index_hint(batch.name))
 

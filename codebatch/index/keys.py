@@ -1,8 +1,8 @@
 """Keys and values of an index as bytes (SPEC.md "Index"). No I/O.
 
-A key is a tag and a term. A lookup is a key or a key prefix. It may match too much, because the records of the matching
-frames are filtered again, but never too little. A term that is too long for a key is truncated, and its digest
-distinguishes it from others with the same beginning.
+A key is a tag and a term. A lookup is a key or a prefix of keys. The frames found by a lookup may contain other records
+too, so their records are filtered again. No matching record is ever missed. If a term is too long for a key, it is
+truncated and its digest is added, which distinguishes terms with the same beginning.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from itertools import repeat
 import msgspec
 
 TERMS_VERSION = 1
-"""The version of the indexed terms and of their encoding. Data of another version is rebuilt."""
+"""The version of the indexed terms and their encoding. Terms files and indexes of other versions are rebuilt."""
 
 KINDS_POSTED = frozenset(("symbol", "edge", "diagnostic", "metric"))
 
 TERM_BYTES_MAX = 400
-"""Maximum length of a term that is not truncated. LMDB keys have at most 511 bytes."""
+"""Maximum length in bytes of a term that is not truncated. LMDB keys have at most 511 bytes."""
 
 POSTING_BYTES = 8
 
@@ -37,7 +37,7 @@ CODE = b"d"
 METRIC = b"m"
 
 _CUT = b"\xff"
-# The lookbehind makes the search linear in the length of the target.
+# The lookbehind makes the search time linear in the length of the target.
 _LAST_COMPONENT = re.compile(r"(?<![^.:/\\>])[^.:/\\>]*\Z")
 _GREATEST = 2**32 - 1
 
@@ -46,9 +46,9 @@ _posting = struct.Struct("<II")
 
 
 class Lookup(msgspec.Struct, frozen=True):
-    """A search: for `key`, or if `is_prefix`, for all keys that begin with `key`.
+    """A search for `key`. If `is_prefix` is set, it is a search for all keys that begin with `key`.
 
-    If given, `first` and `last` are inclusive bounds of these keys.
+    `first` and `last`, if not empty, are the smallest and the greatest matching key.
     """
 
     key: bytes
@@ -65,7 +65,7 @@ def make_key(tag: bytes, term: bytes) -> bytes:
 
 
 def look_for(tag: bytes, term: str) -> Lookup:
-    """Return the lookup of a term. A final `*` matches all terms with the prefix before it."""
+    """Return the lookup of a term. If it ends with `*`, return the lookup of all terms with the prefix before `*`."""
     if term.endswith("*"):
         return look_for_prefix(tag, term[:-1].encode("utf-8", "surrogatepass"))
     return Lookup(make_key(tag, term.encode("utf-8", "surrogatepass")), is_prefix=False)
@@ -77,19 +77,25 @@ def look_for_prefix(tag: bytes, prefix: bytes) -> Lookup:
 
 
 def look_for_code(code: str) -> Lookup:
-    """Return the lookup of diagnostics with a code, of any severity. A final `*` matches all codes with the prefix."""
+    """Return the lookup of diagnostics with a code, of any severity.
+
+    If the code ends with `*`, return the lookup of all codes with the prefix before `*`.
+    """
     if code.endswith("*"):
         return look_for(CODE, code)
     return look_for_prefix(CODE, code.encode("utf-8", "surrogatepass") + b"\0")
 
 
 def look_for_references(target: str) -> Lookup:
-    """Return the lookup of edges to a target, except `depends`. Only the last component of the target is indexed."""
+    """Return the lookup of edges to a target, except edges of type `depends`.
+
+    Only the last component of a target is indexed, so edges to other targets with the same last component match too.
+    """
     return Lookup(make_key(REFERENCE, last_component(target).encode("utf-8", "surrogatepass")), is_prefix=False)
 
 
 def look_for_metric(metric: str, least: float | None, most: float | None) -> Lookup:
-    """Return the lookup of the values of a metric. If given, `least` and `most` are finite inclusive bounds."""
+    """Return the lookup of the values of a metric between `least` and `most`, inclusive. None means no bound."""
     prefix = metric.encode("utf-8", "surrogatepass") + b"\0"
     lookup = look_for_prefix(METRIC, prefix)
     if len(prefix) + _NUMBER_BYTES > TERM_BYTES_MAX:  # Truncated keys do not contain the value.
@@ -105,7 +111,7 @@ def code_term(code: str, severity: str) -> bytes:
 
 
 def metric_term(metric: str, value: int) -> bytes:
-    """Return the term of a metric value. Terms of a metric sort by value. Values are clamped to 32 bits, unsigned."""
+    """Return the term of a metric value. Terms of one metric sort by value. Values are limited to 0 to 2**32 - 1."""
     return metric.encode() + b"\0" + _encode_number(value)
 
 
@@ -121,12 +127,15 @@ def last_component(target: str) -> str:
 
 
 def encode_postings(slot: int, frames: int) -> list[bytes]:
-    """Return the postings of all frames of a slot: the frame number and the slot number, little-endian."""
+    """Return a posting for each frame of a slot: the frame number and the slot number, little-endian."""
     return list(map(_posting.pack, range(frames), repeat(slot)))
 
 
 def frames_by_slot(values: Iterable[bytes]) -> dict[int, list[int]]:
-    """Map each slot to its frames in postings, unique and ascending. Raises ValueError if a value is truncated."""
+    """Decode values of postings. Map each slot to its frames, ascending and each once.
+
+    Raises ValueError if a value is truncated.
+    """
     postings = array("Q")
     try:
         for value in values:

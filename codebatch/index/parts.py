@@ -1,7 +1,7 @@
-"""A layer of an index in parts: each is an LMDB database of a key range, in a file of its own.
+"""A layer of an index in parts. Each part is an LMDB database with a range of keys, in a file of its own.
 
-So a query only reads the parts with the keys that it needs. A part is read, verified and opened at its first use, and
-damage is reported then.
+So a query reads only the parts with the keys that it needs. A part is read, verified and opened when it is first used.
+Damage is reported then.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from codebatch.system.files.file_reader import FileReader
 from codebatch.system.files.files import Files
 
 PART_BYTES_MAX = 1 << 20
-"""Maximum size of a part with more than one key, in bytes."""
+"""Maximum size of a part in bytes before compression, unless it has only one key."""
 
-# Ten percent smaller than level 1 in the same time. Level 7 saves another ten percent but takes four times as long.
+# Ten percent smaller than level 1 in the same time. Level 7 saves ten percent more, but takes four times as long.
 _LEVEL = 3
 # Approximate overhead of LMDB for each key and value.
 _NODE_BYTES = 12
 
 
 def write_parts(files: Files, directory: Path, name: str, pairs: Mapping[bytes, bytes]) -> tuple[LayerPart, ...]:
-    """Write the pairs of a layer, which must be in key order, into a directory that is not yet published.
+    """Write the pairs of a layer as parts into a directory that is not published yet. `pairs` must be in key order.
 
     On return the bytes are on disk. Raises StoreUnwritable or StoreError.
     """
@@ -78,7 +78,7 @@ class LayerReader:
         self._databases: dict[int, Database] = {}
 
     def find(self, lookups: Sequence[Lookup]) -> Iterator[tuple[Digest, list[int]]]:
-        """Yield the frames that match any of the lookups, with the digest of their shard file's trailer.
+        """Yield the frames that match any of the lookups, each list with the digest of the shard file's trailer.
 
         A shard file may be yielded several times.
         """
@@ -96,7 +96,10 @@ class LayerReader:
             yield from matches
 
     def iter_posted(self) -> Iterator[tuple[bytes, Digest, list[int]]]:
-        """Yield all entries: a key, the digest of a shard file's trailer, and the frames. Closes each part."""
+        """Yield all entries: a key, the digest of a shard file's trailer, and the frames.
+
+        Each part is closed after its last entry.
+        """
         for number in range(len(self._parts)):
             try:
                 database = self._open(number)
@@ -113,12 +116,12 @@ class LayerReader:
             read_part(self._files, path, part)
 
     def close(self) -> None:
-        """Release the memory. The layer cannot be used any more."""
+        """Release the memory. The layer cannot be used after this call."""
         for database in self._databases.values():
             database.close()
 
     def _part_numbers(self, lookup: Lookup) -> Sequence[int]:
-        """Return the numbers of the parts that may have matches."""
+        """Return the numbers of the parts in which keys may match a lookup."""
         first = end = bisect_right(self._firsts, lookup.first or lookup.key)
         if lookup.is_prefix:
             while end < len(self._firsts) and self._firsts[end].startswith(lookup.key):
@@ -130,12 +133,12 @@ class LayerReader:
     def _cached_database(self, number: int) -> Database:
         database = self._databases.get(number)
         if database is None:
-            # If several threads open the part at once, each gets a valid database.
+            # Several threads may open the part at once. Each gets a valid database.
             database = self._databases[number] = self._open(number)
         return database
 
     def _open(self, number: int) -> Database:
-        """Open a part. Raises ValueError if it is not a database or its keys do not match index.json."""
+        """Open a part. Raises ValueError if it is not a database, or its first and last key do not fit index.json."""
         part = self._parts[number]
         database = Database(decompress_one(read_part(self._files, self._paths[number], part), part.content))
         first, last = database.bounds()

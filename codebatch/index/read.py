@@ -1,11 +1,11 @@
 """Reading of an index: only the needed parts are opened and verified.
 
-The index narrows a search and never answers it. Its postings for a shard file are valid for any file with the same
-trailer digest, in any batch, because the records are the same. If a shard file is not in the index, the caller reads
-all of it.
+The index returns the frames that may match a search. The caller then reads and filters the records in these frames.
+Shard files with the same trailer digest have the same records, so postings are valid for each of them, in any batch. If
+a shard file is not in the index, the caller reads all of it.
 
-A part is read at its first use. If another process has published a newer index of the batch by then and removed this
-one, the newer is used. Both have the same postings for a shard file that is in both.
+A part is read when it is first used. By then, another process may have published a newer index of the batch and removed
+this one. Then the newer index is used. For a shard file in both indexes, the postings are equal.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TRIES_MAX = 4
 
 
 class _Generation(msgspec.Struct, frozen=True):
-    """An index on disk, and the shard files in it."""
+    """An index on disk, and the digests of the shard files that it has."""
 
     root: Path
     layers: tuple[LayerReader, ...]
@@ -39,7 +39,7 @@ class _Generation(msgspec.Struct, frozen=True):
 
 
 class _FramesFound(msgspec.Struct, frozen=True):
-    """The frames that match any of the lookups, by shard file, and the shard files in the index."""
+    """The frames that match any of the lookups, by shard file, and the shard files that the index has."""
 
     lookups: tuple[Lookup, ...]
     frames: dict[Digest, set[int]]
@@ -56,7 +56,7 @@ class BatchIndex:
         self._last_found = _FramesFound((), {}, generation.known)
 
     def posted(self) -> dict[Digest, dict[bytes, bytes]]:
-        """Return the postings of each shard file in the index: the frames by key, as in `Terms`."""
+        """Return the postings of each shard file in the index. They map keys to frames, as in `Terms.by_key`."""
         return self._with_newest(_posted)
 
     def check(self) -> None:
@@ -68,7 +68,7 @@ class BatchIndex:
         return self._look_up(lookups).frames
 
     def narrow(self, output: TaskOutput, lookups: Sequence[Lookup]) -> list[Sequence[int] | None]:
-        """Return the matching frames of each shard of a task, ascending. None means that all frames may match."""
+        """Return the matching frames of each shard of a task, ascending. None means that any frame may match."""
         result = self._look_up(lookups)
         return [
             sorted(result.frames.get(shard.digest, ()))
@@ -78,13 +78,13 @@ class BatchIndex:
         ]
 
     def close(self) -> None:
-        """Release the memory. The index cannot be used any more."""
+        """Release the memory. The index cannot be used after this call."""
         for layer in self._generation.layers:
             layer.close()
 
     def _look_up(self, lookups: Sequence[Lookup]) -> _FramesFound:
         key = tuple(lookups)
-        result = self._last_found  # Read once, because several threads may replace it.
+        result = self._last_found  # A single read, because other threads may replace it.
         if result.lookups != key:  # Callers repeat the same lookups for each task.
             result = self._last_found = self._with_newest(lambda generation: _find(generation, key))
         return result
@@ -124,7 +124,7 @@ def _check(generation: _Generation) -> None:
 
 
 def open_index(store: StoreDir, batch_id: str) -> BatchIndex | None:
-    """Return the current index of a batch. None if there is none or it has another version of the terms.
+    """Return the current index of a batch. None if there is no index, or its terms have another version.
 
     Raises CorruptFile if index.json is damaged, and StoreError if it cannot be read.
     """

@@ -1,8 +1,8 @@
-"""Terms that the frames of a shard file contribute to an index, and the files that cache them (SPEC.md "Index").
+"""The terms under which an index finds the frames of a shard file, and files that cache them (SPEC.md "Index").
 
-A terms file belongs to one shard file, identified by the digest of its trailer. It saves decoding the shard file for
-the index of the next batch with this file. It is checksummed. A terms file that is damaged, or of another shard file or
-version, is rebuilt.
+A terms file belongs to one shard file, identified by the digest of its trailer. If the next batch has the same shard
+file, its index is built from the terms file without decoding the shard file. A terms file has a checksum. If it is
+damaged, or belongs to another shard file or version, it is rebuilt.
 """
 
 from __future__ import annotations
@@ -44,9 +44,10 @@ _metric_value = attrgetter("metric", "value")
 
 
 class TermColumn(NamedTuple):
-    """The terms of one tag: their number in each frame of a shard file, and all terms in frame order.
+    """The terms with one tag in a shard file, in frame order. `counts` has their number in each frame.
 
-    `texts` has a tag and a term of any length for each, separated by 0xFF, which does not occur in UTF-8.
+    `texts` has the tag and the term of each, separated by 0xFF, which does not occur in UTF-8. A term may have any
+    length.
     """
 
     counts: array[int]
@@ -54,44 +55,44 @@ class TermColumn(NamedTuple):
 
 
 class Terms(msgspec.Struct, frozen=True):
-    """The terms of a shard file with `frames` frames: a column for each tag with any terms."""
+    """The terms of a shard file with `frames` frames: one column for each tag that has terms."""
 
     frames: int
     columns: tuple[TermColumn, ...]
 
     def by_key(self) -> dict[bytes, bytes]:
-        """Return the frame numbers of each key, ascending, as little-endian integers of 4 bytes."""
+        """Map each key to the numbers of its frames, ascending, as little-endian integers of 4 bytes."""
         gathered = PostingCollector()
         gathered.add(self, list(map(_frame.pack, range(self.frames))))
         return gathered.by_key()
 
 
 class PostingCollector:
-    """The merged postings of shard files, by key."""
+    """A collector of the postings of several shard files, by key."""
 
     def __init__(self) -> None:
         self._postings: defaultdict[bytes, list[bytes]] = defaultdict(list)
 
     def add(self, terms: Terms, postings: Sequence[bytes]) -> None:
-        """Add the terms of a shard file. `postings` has the bytes that each of its frames adds to a value."""
+        """Add the terms of a shard file. `postings` has the bytes to append to a value for each frame of the file."""
         for counts, texts in terms.columns:
             lists = map(self._postings.__getitem__, texts.split(_SEPARATOR))
             deque(map(list.append, lists, chain.from_iterable(map(repeat, postings, counts))), maxlen=0)
 
     def by_key(self) -> dict[bytes, bytes]:
-        """Return all values in key order, and drop the collected postings."""
+        """Return the values of all keys in key order. The collected postings are dropped."""
         postings = self._postings
         if max(map(len, postings), default=0) > 1 + keys.TERM_BYTES_MAX:
             for text in [text for text in postings if len(text) > 1 + keys.TERM_BYTES_MAX]:
                 postings[keys.make_key(text[:1], text[1:])] = postings.pop(text)
-        # Values are joined in insertion order, which is memory order and twice as fast as key order.
+        # Join values in insertion order. This is the order in memory, and twice as fast as key order.
         values = dict(zip(postings, map(b"".join, postings.values()), strict=True))
         postings.clear()
         return {key: values[key] for key in sorted(values)}
 
 
 class _TermLine(msgspec.Struct, gc=False):
-    """The members of a record line that terms are made from. Other members and kinds are ignored."""
+    """The members of a record line from which terms are made. All other members are ignored."""
 
     kind: str
     name: str = ""
@@ -105,7 +106,7 @@ class _TermLine(msgspec.Struct, gc=False):
 
 _decoder = msgspec.json.Decoder(_TermLine)
 _kind = attrgetter("kind")
-# Caches, because most call targets and metric values occur in many files.
+# Cached, because most call targets and metric values occur in many files.
 _last_component = lru_cache(1 << 14)(keys.last_component)
 
 
@@ -115,7 +116,10 @@ def _metric_term(metric: tuple[str, int]) -> bytes:
 
 
 class Posted(msgspec.Struct, frozen=True):
-    """The unique terms of one frame, by tag: their number, and their texts, each as 0xFF, the tag and the term."""
+    """The distinct terms of one frame, for each of _TAGS: their number, and their texts.
+
+    A text is 0xFF, the tag and the term.
+    """
 
     counts: tuple[int, ...]
     texts: tuple[bytes, ...]
@@ -130,9 +134,9 @@ def posted_by_lines(lines: bytes) -> Posted:
 
 
 def posted_by(records: Sequence[Record], types: Sequence[type[Record]], lines: bytes = b"") -> Posted:
-    """Return the terms of a frame with records of given types and further record lines.
+    """Return the terms of a frame that contains `records` and the record lines `lines`.
 
-    Raises ValueError if a line is not a record.
+    `types` are the types of `records`. Raises ValueError if a line is not a record.
     """
     all_records: Sequence[object] = records
     all_types: Sequence[type[Record] | None] = types
@@ -179,7 +183,7 @@ def _decode(lines: bytes) -> list[_TermLine]:
 
 
 def collect_terms(frames: Iterable[Posted]) -> Terms:
-    """Return the terms of a shard file from those of each frame."""
+    """Return the terms of a shard file. `frames` are the terms of each of its frames."""
     posted = list(frames)
     counts = zip(*[frame.counts for frame in posted], strict=True)
     texts = map(b"".join, zip(*[frame.texts for frame in posted], strict=True))

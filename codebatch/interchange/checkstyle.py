@@ -1,9 +1,10 @@
 """The XML format of Checkstyle, which many programs write.
 
-The reader refuses document types, so no entities can be defined. It uses expat, which is part of Python. Compared to
-it, defusedxml adds only the refusal of document types, which is one handler. No document tree is built.
+The reader rejects document types, so no entities can be defined. It uses expat, which is part of Python: the library
+defusedxml would add only this rejection, which takes one handler. No document tree is built.
 
-Data without a Checkstyle attribute is in attributes of the namespace NAMESPACE, which other readers ignore.
+Checkstyle has no attribute for some data of codebatch. These are written as attributes of the namespace NAMESPACE,
+which other readers ignore.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _DISMISSED = "ignore"
 
 
 def export_checkstyle(outgoing: Iterable[Outgoing]) -> Export:
-    """Return findings sorted by file and location, one on each line."""
+    """Return a Checkstyle document with findings sorted by file and location, one on each line."""
     count = 0
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f'<checkstyle version="8.0" xmlns:codebatch="{NAMESPACE}">']
     for path, group in groupby(by_place(outgoing), key=lambda finding: finding.path):
@@ -61,7 +62,7 @@ def _error(outgoing: Outgoing) -> str:
 
 
 def attribute(name: str, value: str) -> str:
-    r"""Return an attribute with a leading blank. Characters that XML cannot represent are escaped, such as `\x1b`."""
+    r"""Return an XML attribute after a blank. Characters that XML cannot represent are escaped, such as `\x1b`."""
     return f' {name}="{_SPECIAL.sub(_escaped, value)}"'
 
 
@@ -91,7 +92,7 @@ def _refuse_doctype(*_: object) -> None:
 
 
 class _CheckstyleHandler:
-    """The findings that were read so far."""
+    """A collector of the findings in the parsed elements."""
 
     def __init__(self) -> None:
         self.findings: list[Reported] = []
@@ -101,7 +102,7 @@ class _CheckstyleHandler:
         self._path = ""
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        """Handle the start of an element. Raises Unreadable."""
+        """Collect data from the start of an element. Raises Unreadable."""
         name = name.rpartition(" ")[2]
         if not self._depth and name != "checkstyle":
             raise Unreadable(f"it starts with <{name[:80]}> instead of <checkstyle>")
@@ -123,7 +124,7 @@ class _CheckstyleHandler:
                 pass
 
     def end(self, name: str) -> None:
-        """Handle the end of an element."""
+        """Leave an element."""
         self._depth -= 1
         if name.rpartition(" ")[2] == "file":
             self._path = ""
@@ -150,5 +151,5 @@ def _convert(path: str, attributes: dict[str, str]) -> Reported:
 
 
 def _number(text: str | None) -> int:
-    """Return a number of at most nine digits, or 0 for any other text."""
+    """Return the number in a text of at most nine digits, or 0 for any other text."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else 0

@@ -1,4 +1,4 @@
-"""A tags file in the format of universal-ctags (tags(5)), sorted for the binary search of editors and `readtags`."""
+"""The format of universal-ctags for a tags file (tags(5)), sorted for the binary search of editors and `readtags`."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _ACCESS = {"protected": b"protected", "internal": b"internal", "private": b"priv
 
 
 def export_ctags(symbols: Iterable[tuple[bytes, Mapping[str, Json]]]) -> Export:
-    """Return definitions without imports, sorted by name and location.
+    """Return a tags file with all definitions, but no imports, sorted by name and location.
 
-    `symbols` are `symbol` records with the path of their file, grouped by file.
+    `symbols` are pairs of a file's path and one of its `symbol` records. All records of a file are adjacent.
     """
     lines: list[bytes] = []
     for path, of_file in groupby(symbols, key=itemgetter(0)):
@@ -44,7 +44,7 @@ def export_ctags(symbols: Iterable[tuple[bytes, Mapping[str, Json]]]) -> Export:
 def _line(path: bytes, symbol: Mapping[str, Json], kind: str, scope_kind: str | None) -> bytes:
     """Return the tag of a definition.
 
-    Its scope is included if the scope is a definition of the file, which precedes it.
+    If its scope is a definition of the same file and precedes it, the tag names the scope.
     """
     name = _escaped(str(symbol["name"]).encode())
     if name[:1] in (b" ", b"!"):

@@ -1,4 +1,4 @@
-"""Exported findings, and the input and the result of an export, independent of its format."""
+"""The input and the result of an export, which do not depend on its format."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ Form = Literal["sarif", "github", "gitlab", "checkstyle", "rdjson", "ctags"]
 class Outgoing(NamedTuple):
     """An exported finding and its file.
 
-    In a comparison, `state` is its state, and `reason` explains the state. `is_changed`: the older batch does not have
-    its line. `fingerprint` is empty if the content of the file is missing.
+    In an export of a comparison, `state` is the state of the finding, and `reason` explains the state. `is_changed` is
+    set if the older batch does not have the finding's line. `fingerprint` is empty if the content of the file is
+    missing.
     """
 
     found: Diagnostic
@@ -43,9 +44,10 @@ class Export(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExportedFindings(msgspec.Struct, frozen=True, kw_only=True):
-    """The input of an export: findings, and `tools` with their versions, or an empty string if unknown.
+    """The input of an export.
 
-    `tools` also contains tools without findings. `incomplete` describes missing results, or is empty.
+    `tools` maps each tool to its version, or to an empty string if that is unknown. Tools without findings are
+    included. `incomplete` describes missing results, or is empty.
     """
 
     findings: tuple[Outgoing, ...]

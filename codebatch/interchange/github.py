@@ -1,7 +1,7 @@
 """Annotations of a GitHub workflow, and the summary of a job.
 
-GitHub shows at most ten annotations of each kind a step, without a note about the others. So ten are printed, and the
-others are counted.
+For each step and kind, GitHub shows at most ten annotations, and no note that there are more. So ten of each kind are
+printed, and the others are counted.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from codebatch.model.record import Severity
 from codebatch.model.text.quantities import count_of
 
 ANNOTATIONS_MAX = 10
-"""Maximum number of annotations of a kind in a step."""
+"""Maximum number of annotations of one kind that GitHub shows for a step."""
 _KINDS: Mapping[Severity, str] = {"error": "error", "warning": "warning", "info": "notice", "hint": "notice"}
-# In a message, everything after the second `::` is text of one line. A property also ends at `,` or `:`.
+# The message is the text after the second `::`, up to the end of the line. A property also ends at `,` or `:`.
 _IN_TEXT = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _IN_PROPERTY = {**_IN_TEXT, ":": "%3A", ",": "%2C"}
 _SPECIAL = re.compile("[%\r\n:,]")
@@ -72,6 +72,9 @@ def workflow_command(kind: str, message: str, properties: Mapping[str, object]) 
 
 
 def _escaped(text: str, escapes: Mapping[str, str]) -> str:
-    """Escape a text to one line, including control characters other than line ends."""
+    """Return a text on one line: line ends and special characters are replaced by `escapes`.
+
+    Other control characters are escaped too.
+    """
     lines = (printable_text(line) for line in re.split("(\r|\n)", text))
     return "".join(_SPECIAL.sub(lambda match: escapes.get(match[0], match[0]), line) for line in lines)

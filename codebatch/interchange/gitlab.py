@@ -1,4 +1,4 @@
-"""The Code Quality report of GitLab. Fingerprints must be unique, because GitLab drops later duplicates."""
+"""The Code Quality report of GitLab. Each fingerprint must be unique, because GitLab drops later duplicates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SEVERITIES: dict[Severity, str] = {"error": "major", "warning": "minor", "info"
 
 
 def export_gitlab(outgoing: Iterable[Outgoing]) -> Export:
-    """Return findings sorted by path and location, one on each line, in one array."""
+    """Return a JSON array of findings sorted by path and location, one on each line."""
     rows = [msgspec.json.encode(_row(finding)) for finding in by_place(outgoing)]
     return Export(data=b"[" + b",".join(b"\n" + row for row in rows) + b"\n]\n", count=len(rows))
 
@@ -35,6 +35,9 @@ def _row(outgoing: Outgoing) -> dict[str, object]:
 
 
 def _fingerprint(outgoing: Outgoing) -> str:
-    """Return a digest of the path and the fingerprint. If the file's content is missing, use the whole finding."""
+    """Return a digest of the path and the fingerprint of a finding.
+
+    Without a fingerprint, because the content of the file is missing, the whole finding is used.
+    """
     identity = outgoing.fingerprint or msgspec.json.encode(outgoing.found).decode()
     return sha256(b"\0".join((outgoing.path, identity.encode()))).hexdigest()

@@ -1,4 +1,4 @@
-"""A reader of JSON lines: `diagnostic` records as codebatch writes them (`-o jsonl`). Only `message` is required."""
+"""A reader of JSON Lines: `diagnostic` records as codebatch writes them (`-o jsonl`). Only `message` is required."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _decoder = msgspec.json.Decoder(_JsonLine)
 
 
 def read_jsonl(data: bytes) -> Report:
-    """Read JSON lines. Other kinds of records are counted as dismissed. Raises Unreadable, which names the line."""
+    """Read JSON Lines. Records of other kinds count as dismissed. Raises Unreadable, which names the line."""
     try:
         data = as_utf8(data)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Paths and messages in exports. Both come from untrusted trees."""
+"""Paths and messages in exports. Both come from untrusted trees, so they may contain any characters."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _STEERING = re.compile("[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-
 
 
 def uri_of(path: bytes) -> str:
-    """Return a path as a relative URI (RFC 3986). Other bytes are percent-encoded, so no information is lost."""
+    """Return a path as a relative URI (RFC 3986). All other bytes are percent-encoded, so no information is lost."""
     return quote(path, safe="/!$&'()*+,;=@")
 
 
 def text_of(path: bytes) -> str:
-    r"""Return a path as text, for formats without bytes.
+    r"""Return a path as text, for formats that have no bytes.
 
-    Invalid UTF-8 is in its displayed form, such as `caf\xe9.py`.
+    Invalid UTF-8 is displayed as backslash escapes, such as `caf\xe9.py`.
     """
     return display_path(path)
 
 
 def printable_text(text: str) -> str:
-    r"""Escape all control and invisible characters except line feeds and carriage returns, such as `\x1b`."""
+    r"""Return a text in which control and invisible characters are escaped, such as `\x1b`, except LF and CR."""
     return _STEERING.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)

@@ -1,6 +1,6 @@
 """The diagnostic format of reviewdog (proto/rdf/reviewdog.proto in its repository) as JSON.
 
-Columns are bytes of a line, counted from 1.
+Columns count the bytes of a line from 1.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _SEVERITIES: dict[str | int, Severity] = {
     3: "info",
 }
 _COUNTING_CHARACTERS = ("ruff",)
-"""Programs that count code points, contrary to the format."""
-# Number of code points of a line that are measured together.
+"""Programs that write columns in code points, contrary to the format."""
+# Number of code points in a part of a line. The byte offset of each part is cached.
 _PART = 1000
 
 
@@ -74,7 +74,7 @@ _decoder = msgspec.json.Decoder(_Result)
 
 
 def export_rdjson(outgoing: Iterable[Outgoing], content_of: Callable[[bytes], bytes | None]) -> Export:
-    """Return findings sorted by location, one a line.
+    """Return a JSON document with findings sorted by path and location, one on each line.
 
     `content_of` returns the content of a file, or None if it is missing.
     """
@@ -108,7 +108,7 @@ def _range(diagnostic: Diagnostic, lines: Sequence[bytes] | None) -> _Range:
 
 
 def _position(line: int, column: int, lines: Sequence[bytes] | None) -> _Position:
-    """Return a position, without its column if the content of the file is missing."""
+    """Return a line and column as a position. If the content of the file is missing, omit the column."""
     if lines is None:
         return _Position(line=line)
     text = lines[line - 1] if 0 < line <= len(lines) else b""
@@ -116,7 +116,7 @@ def _position(line: int, column: int, lines: Sequence[bytes] | None) -> _Positio
 
 
 def byte_column(text: bytes, column: int) -> int:
-    """Convert a column in code points to bytes, both counted from 1. An invalid byte counts as one code point."""
+    """Convert a column from code points to bytes, both counted from 1. An invalid byte counts as one code point."""
     characters = max(column - 1, 0)
     if text.isascii():
         return characters + 1
@@ -129,9 +129,9 @@ def byte_column(text: bytes, column: int) -> int:
 
 @functools.lru_cache(maxsize=4)
 def _decode_with_offsets(text: bytes) -> tuple[str, list[int]]:
-    """Return a decoded line, and the byte offset of each part.
+    """Return a decoded line, and the byte offset of each part of _PART code points.
 
-    Cached, because minified code has all findings in one line.
+    Cached, because in minified code all findings are on one line.
     """
     decoded = text.decode("utf-8", "surrogateescape")
     sizes = (_size(decoded[at : at + _PART]) for at in range(0, len(decoded), _PART))
@@ -155,7 +155,7 @@ def _convert(diagnostic: _Diagnostic, result: _Result) -> Reported:
     range_ = location.range or _Range()
     start, end = range_.start or _Position(), range_.end or _Position()
     severity = _SEVERITIES.get(diagnostic.severity or result.severity or "", "warning")
-    # This format has three severities, so codebatch writes hints in this way.
+    # The format has no hints, so codebatch writes them in this way.
     if severity == "info" and diagnostic.original_output == "hint":
         severity = "hint"
     writer = (result.source and result.source.name) or ""

@@ -1,4 +1,4 @@
-"""Findings as other programs report them, and the error for unreadable reports."""
+"""Findings that other programs report, and the error for reports that cannot be read."""
 
 from __future__ import annotations
 
@@ -14,21 +14,24 @@ REPORTED_MAX = 1_000_000
 MESSAGE_CHARACTERS_MAX = 65_536
 
 Unit = Literal["characters", "utf-16", "utf-8"]
-"""The unit of columns: code points, UTF-16 units, or UTF-8 bytes."""
+"""The unit in which a report counts columns: code points, UTF-16 units, or UTF-8 bytes."""
 
 Whole = Annotated[float, msgspec.Meta(multiple_of=1)]
-"""An integer as in JSON Schema, which includes 2.0."""
+"""An integer in the sense of JSON Schema: 2.0 is an integer too."""
 
 T = TypeVar("T")
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class Unreadable(ValueError):
-    """A report that is not in the expected format. The message follows a colon."""
+    """A report is not in the expected format. In messages to users, the text of this error follows a colon."""
 
 
 class ReportedSpan(NamedTuple):
-    """A location as offset from 0 and length in a file, in units of columns or in bytes of the stored file."""
+    """A location as an offset, counted from 0, and a length.
+
+    If `is_of_bytes` is set, they are in bytes of the stored file. Otherwise they are in the unit of columns.
+    """
 
     start: int
     length: int
@@ -36,10 +39,11 @@ class ReportedSpan(NamedTuple):
 
 
 class Reported(NamedTuple):
-    """A finding. Lines and columns are 1-based, ends exclusive, and 0 if missing. Texts may be empty.
+    """A finding in a report. Lines and columns count from 1, and are 0 if missing. Ends are exclusive.
 
-    `span` applies if there is no line. `paths` are names of the file, the most likely first. If `is_uri` is set,
-    percent signs in them are escapes.
+    - `span`: the location if there is no line, or None.
+    - `paths`: possible names of the file, the most likely first. If `is_uri` is set, percent signs in them are escapes.
+    - Texts may be empty.
     """
 
     paths: tuple[str | bytes, ...]
@@ -57,7 +61,7 @@ class Reported(NamedTuple):
 
 
 class Report(NamedTuple):
-    """The content of a report. `dismissed` counts results that the report itself marks as no findings."""
+    """The content of a report. `dismissed` counts results that the report itself does not regard as findings."""
 
     findings: list[Reported]
     dismissed: int = 0
@@ -65,12 +69,12 @@ class Report(NamedTuple):
 
 
 def whole(number: float | None) -> int:
-    """Return a number as int, or 0 for None."""
+    """Convert a number to int. None becomes 0."""
     return int(number or 0)
 
 
 def decoded(data: bytes, decoder: msgspec.json.Decoder[T]) -> T:
-    """Decode JSON. Raises Unreadable."""
+    """Decode JSON. Raises Unreadable for an invalid text."""
     try:
         return decoder.decode(as_utf8(data))
     except RecursionError as error:
@@ -81,9 +85,9 @@ def decoded(data: bytes, decoder: msgspec.json.Decoder[T]) -> T:
 
 
 def as_utf8(data: bytes) -> bytes:
-    """Return a text as UTF-8 without byte order mark. UTF-16 is converted, because Windows programs write it.
+    """Return an encoded text as UTF-8 without a byte order mark. Raises ValueError.
 
-    Raises ValueError.
+    UTF-16 is converted, because Windows programs write it.
     """
     if data.startswith(_WIDE):
         return data.decode("utf-16").encode()
@@ -91,7 +95,7 @@ def as_utf8(data: bytes) -> bytes:
 
 
 def bounded(findings: Iterable[Reported]) -> Iterator[Reported]:
-    """Yield the findings. Raises Unreadable if there are more than REPORTED_MAX."""
+    """Yield the given findings. Raises Unreadable after REPORTED_MAX of them."""
     for count, finding in enumerate(findings):
         if count >= REPORTED_MAX:
             raise Unreadable(f"it has more than {REPORTED_MAX:,} findings")

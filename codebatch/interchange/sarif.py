@@ -1,7 +1,7 @@
 """SARIF 2.1.0 (OASIS): a writer of the form that GitHub's code scanning accepts, and a reader of results.
 
-Each written tool is a run with a constant `automationDetails.id`. GitHub closes alerts that are missing in a later
-upload of the same run. So a tool without findings has a run too.
+The writer makes one run for each tool, with a constant `automationDetails.id`. If an alert is missing in a later upload
+of the same run, GitHub closes it. So a tool without findings also has a run.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from codebatch.model.record import Diagnostic, Severity
 
 _ROOT = "%SRCROOT%"
 _ROOTS = (_ROOT, "SRCROOT")
-"""Base ids that denote the root of the tree."""
+"""Values of `uriBaseId` that denote the root of the tree."""
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _FINGERPRINT = "codebatch/v1"
 _WRITTEN_LEVELS: Mapping[Severity, Level] = {"error": "error", "warning": "warning", "info": "note", "hint": "note"}
@@ -65,23 +65,23 @@ _BASELINE: Mapping[str | None, BaselineState] = {
 _VERSION = "2.1."
 _BASES_MAX = 16
 _LEVELS: dict[str, Severity] = {"error": "error", "warning": "warning", "note": "info", "none": "hint"}
-# CodeQL's severities, for rules without a level.
+# The severities of CodeQL, which are used for rules without a level.
 _PROBLEMS: dict[str, Severity] = {"error": "error", "warning": "warning", "recommendation": "info"}
 _SECURITY_ERROR_MIN, _SECURITY_WARNING_MIN = 7.0, 4.0
 _NO_FINDINGS = ("pass", "notApplicable")
 _UNITS: dict[str | None, Unit] = {"unicodeCodePoints": "characters"}
 _COUNTING_CHARACTERS = ("ruff",)
-"""Tools that count code points without declaring it."""
+"""Tools that write columns in code points without declaring this."""
 _decoder = msgspec.json.Decoder(Log)
 
 Summaries = Mapping[tuple[str, str], str]
-"""Summaries of rules, by tool and rule ID."""
+"""The summaries of rules, by (tool, rule ID)."""
 
 
 def export_sarif(exported: ExportedFindings, findings: ByTool, summaries: Summaries) -> Export:
-    """Return findings by tool as SARIF, in the given order.
+    """Return findings as a SARIF log, one run for each tool. The order of the findings stays.
 
-    If the file is too large, it contains only the first findings of each tool.
+    If the log would be too large, it contains only the first findings of each tool.
     """
     most = max(map(len, findings.values()), default=0)
     while not fits(data := _encoded(exported, findings, most, summaries)) and most > 1:
@@ -118,7 +118,7 @@ def _run(exported: ExportedFindings, tool: str, findings: Sequence[Outgoing], su
 
 
 def _rule(tool: str, code: str, level: Level, summaries: Summaries) -> Rule:
-    """Return a rule with the three texts that GitHub requires. If the rule has no summary, each text is its name."""
+    """Return a rule with the three texts that GitHub requires. If it has no summary, each of them is its name."""
     summary = summaries.get((tool, code))
     short_text = Text(text=summary or f"{code} of {tool}")
     more = Text(text=f"{summary}. Details: codebatch rules show {code}") if summary else short_text
@@ -168,12 +168,12 @@ def _region(diagnostic: Diagnostic) -> Region | None:
 
 
 def _raw(value: object) -> Raw | UnsetType:
-    """Return a value in the form of a part that readers do not check."""
+    """Return a value as a part of type Raw, which readers do not check."""
     return UNSET if value is UNSET else Raw(msgspec.json.encode(value))
 
 
 def read_sarif(data: bytes) -> Report:
-    """Read the results of all runs of a log. Raises Unreadable."""
+    """Read the results of all runs in a log. Raises Unreadable."""
     log = decoded(data, _decoder)
     if not (log.version or "").startswith(_VERSION):
         raise Unreadable(f"its version is {log.version!r}; only 2.1.0 is supported")
@@ -187,7 +187,7 @@ def read_sarif(data: bytes) -> Report:
 
 
 class _RunReader:
-    """A reader of a run, with the data that results refer to by index."""
+    """A reader of one run. It has the parts of the run to which results refer by index."""
 
     def __init__(self, run: Run) -> None:
         if run.external_property_file_references and run.external_property_file_references.results:
@@ -201,7 +201,7 @@ class _RunReader:
         self.has_failed = any(each and each.execution_successful is False for each in run.invocations or ())
 
     def iter_reported(self) -> Iterator[Reported]:
-        """Yield the results that are findings. Others are counted."""
+        """Yield the results that are findings. Count all others in `dismissed`."""
         for result in self._run.results or ():
             if result is None:
                 continue
@@ -231,9 +231,9 @@ class _RunReader:
         )
 
     def _severity(self, result: Result, rule: Named) -> Severity:
-        """Return the severity from the result, or else from its rule, or else from properties of the rule."""
+        """Return the severity of a result: its own, or the one of its rule, or one from properties of the rule."""
         own_severity = _text(result.properties.severity) if result.properties is not None else ""
-        # SARIF has no level for hints, so codebatch writes them in this way.
+        # SARIF has no hints, so codebatch writes them in this way.
         if own_severity == "hint" and result.level == "note":
             return "hint"
         if result.level is None and result.kind not in (None, "fail"):
@@ -246,9 +246,9 @@ class _RunReader:
         return problem or _severity_of_score(_text(bag.security)) or "warning"
 
     def _paths(self, location: ArtifactLocation | None) -> tuple[str, ...]:
-        """Return the URI of a file resolved against its base.
+        """Return the URI of a file, resolved against its base.
 
-        If the base is the root of the tree, also return the unresolved URI.
+        If the base is the root of the tree, return the unresolved URI as a second one.
         """
         if location is not None and location.uri is None:
             artifact = at(self._run.artifacts, location.index)
@@ -267,9 +267,9 @@ class _RunReader:
 
 
 def _span(region: Region) -> ReportedSpan | None:
-    """Return the span of a region with offsets.
+    """Return the span of a region that has offsets, or None.
 
-    Character offsets take precedence. An offset of -1 counts as missing.
+    Character offsets take precedence over byte offsets. An offset of -1 counts as missing.
     """
     if region.char_offset is not None and region.char_offset >= 0:
         return ReportedSpan(whole(region.char_offset), whole(region.char_length), is_of_bytes=False)
@@ -279,7 +279,7 @@ def _span(region: Region) -> ReportedSpan | None:
 
 
 def _is_dismissed(result: Result) -> bool:
-    """Return whether a result is marked as no finding: it passed, is suppressed, or is absent."""
+    """Return whether the report itself does not count a result as a finding: it passed, is suppressed, or is absent."""
     if result.kind in _NO_FINDINGS or result.baseline_state == "absent":
         return True
     suppressions = [suppression for suppression in result.suppressions or () if suppression is not None]
@@ -287,7 +287,7 @@ def _is_dismissed(result: Result) -> bool:
 
 
 def _severity_of_score(text: str) -> Severity | None:
-    """Return the severity for a CVSS score from 0 to 10, as GitHub maps it, or None if it is not a number."""
+    """Return the severity for a CVSS score from 0 to 10, as GitHub maps it. None if the text is not a number."""
     try:
         score = float(text)
     except ValueError:
@@ -298,7 +298,7 @@ def _severity_of_score(text: str) -> Severity | None:
 
 
 def _text(raw: Raw | UnsetType) -> str:
-    """Return a property that is a text or a number as text."""
+    """Return a property as text if it is a text or a number. Otherwise return an empty text."""
     if raw is UNSET:
         return ""
     try:

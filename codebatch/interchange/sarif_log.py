@@ -1,7 +1,7 @@
-"""SARIF 2.1.0 (OASIS, docs.oasis-open.org/sarif/sarif/v2.1.0): the parts that are read or written, with its names.
+"""SARIF 2.1.0 (OASIS, docs.oasis-open.org/sarif/sarif/v2.1.0): the parts that codebatch reads or writes.
 
-A log that is read may have null in place of any part or element, which counts as missing. Unset parts are not written.
-Parts of type `Raw` are not checked when they are read.
+Names are those of the standard. In a log that is read, any part or element may be null, which counts as missing. Unset
+parts are not written. Parts of type `Raw` are not checked when they are read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Text(SarifPart, frozen=True):
 
 
 class Message(Text, frozen=True):
-    """The message of a result: a text, or the name of a text of its rule or tool."""
+    """The message of a result: a text, or the ID of a text that its rule or tool defines."""
 
     id: str | None = None
     markdown: str | None = None
@@ -130,7 +130,7 @@ class Location(SarifPart, frozen=True):
 
 
 class Suppression(SarifPart, frozen=True):
-    """A suppression of a result, which may be accepted or not."""
+    """A suppression of a result. `status` shows whether it was accepted."""
 
     kind: Raw | UnsetType = UNSET
     status: str | None = None
@@ -143,7 +143,7 @@ class Provenance(SarifPart, frozen=True):
 
 
 class Result(SarifPart, frozen=True):
-    """A result, which may be a finding or not."""
+    """A result of a tool. Not every result is a finding."""
 
     rule_id: str | None = None
     rule_index: Whole | None = None
@@ -181,7 +181,7 @@ class Invocation(SarifPart, frozen=True):
 
 
 class External(SarifPart, frozen=True):
-    """References to parts of a run in other files."""
+    """References to parts of a run that are in other files."""
 
     results: tuple[Raw, ...] | None = None
 

@@ -26,14 +26,14 @@ T = TypeVar("T")
 
 
 class Named(NamedTuple):
-    """A rule and its component. Either is empty if it is missing."""
+    """A rule and the component that defines it. If one is missing, it is an empty object."""
 
     rule: Rule
     component: Component
 
 
 class SarifRules:
-    """The rules of a run."""
+    """The rules of a run, with their configurations in its invocations."""
 
     def __init__(self, run: Run) -> None:
         tool = run.tool or Tool()
@@ -47,14 +47,15 @@ class SarifRules:
         self._levels = [dict(self._iter_levels(each or Invocation())) for each in run.invocations or ()]
 
     def of(self, result: Result) -> Named:
-        """Return the rule of a result, by its index or else by its id."""
+        """Return the rule of a result: by its index, or else by its ID."""
         reference = result.rule or RuleReference()
         index = reference.index if result.rule_index is None or result.rule_index < 0 else result.rule_index
         return self._resolve(reference, index, result.rule_id or reference.id or "")
 
     def level(self, result: Result, named: Named) -> str | None:
-        """Return the level of a result without a level: from the rule's configuration for its invocation, or its
-        default.
+        """Return the level of a result that has no level of its own.
+
+        It is the level that is configured for the rule in the result's invocation, or else the default of the rule.
         """
         invocation = (result.provenance or Provenance()).invocation_index
         if invocation is None and len(self._levels) == 1:
@@ -66,9 +67,9 @@ class SarifRules:
         return levels.get(id(rule)) or levels.get(code or "") or default
 
     def _iter_levels(self, invocation: Invocation) -> Iterator[tuple[int | str, str]]:
-        """Yield configured levels by identity of a known rule, or else by rule id.
+        """Yield the configured levels of rules: by the identity of a known rule, or else by the rule ID.
 
-        Of several, the first is yielded last.
+        If a rule has several levels, the first one in the log is yielded last, so that it overrides the others.
         """
         for override in reversed(invocation.rule_configuration_overrides or ()):
             if override is not None and override.configuration is not None and override.configuration.level is not None:
@@ -83,7 +84,7 @@ class SarifRules:
             rule = next((each for each in component.rules or () if each and each.guid == reference.guid), None)
         if rule is not None and (not code or not rule.id or f"{code}/".startswith(f"{rule.id}/")):
             return Named(rule, component)
-        # No rule has this index, or its id differs. The result belongs to a component that is not given.
+        # No rule has this index, or the rule has another ID. The result belongs to a component that is not in the log.
         while code and code not in self._by_id:  # `CA1000/1` belongs to the rule `CA1000`.
             code = code.rpartition("/")[0]
         return self._by_id.get(code) or Named(_NO_RULE, component)
@@ -103,7 +104,7 @@ def at(values: Sequence[T | None] | None, index: float | None) -> T | None:
 
 
 def message_of(message: Message, named: Named) -> str:
-    """Return the message of a result with its arguments inserted."""
+    """Return the text of a result's message, with its arguments inserted."""
     text = message.text
     if text is None and message.id is not None:
         sources = (named.rule.message_strings, named.component.global_message_strings)
@@ -115,9 +116,9 @@ def message_of(message: Message, named: Named) -> str:
 
 
 def _insert_arguments(text: str, arguments: Sequence[str | None]) -> str:
-    """Insert arguments into a text, up to the size limit of messages.
+    """Insert arguments into a text. Stop at the size limit of messages.
 
-    A short text may refer to a long argument many times.
+    The limit is needed because a short text may refer to a long argument many times.
     """
     parts: list[str] = []
     size = end = 0

@@ -1,4 +1,4 @@
-"""Limits of GitHub's code scanning. A SARIF file above a limit is rejected (docs.github.com, "SARIF support")."""
+"""Limits of GitHub's code scanning. It rejects a SARIF file that exceeds a limit (docs.github.com, "SARIF support")."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RUNS_MAX = 20
 RESULTS_MAX = 25_000
 """Maximum number of results of a run."""
 RESULTS_SHOWN = 5_000
-"""Maximum number of results of a run that GitHub shows."""
+"""Number of results of a run that GitHub shows at most."""
 GZIP_BYTES_MAX = 10_000_000
 
 ByTool = Mapping[str, Sequence[Outgoing]]
@@ -28,18 +28,24 @@ def by_tool(findings: Sequence[Outgoing], tools: Mapping[str, str]) -> dict[str,
 
 
 def cut(findings: ByTool) -> dict[str, Sequence[Outgoing]]:
-    """Return the findings within the limits: tools with findings first, and the first findings of each tool."""
+    """Return the findings that are within the limits. Tools with findings take precedence.
+
+    For each tool, return its first findings, at most RESULTS_MAX.
+    """
     tools = sorted(findings, key=lambda tool: (not findings[tool], tool))[:RUNS_MAX]
     return {tool: findings[tool][:RESULTS_MAX] for tool in sorted(tools)}
 
 
 def fits(data: bytes) -> bool:
-    """Return whether a file is within the size limit, compressed at the lowest level. Higher levels are not larger."""
+    """Return whether a file is within the size limit after compression at the lowest level.
+
+    At higher levels it would not be larger.
+    """
     return len(data) <= GZIP_BYTES_MAX or len(gzip.compress(data, compresslevel=1)) <= GZIP_BYTES_MAX
 
 
 def left_out(findings: ByTool, accepted: ByTool) -> Iterator[str]:
-    """Yield notes about findings that are omitted, and about findings that GitHub does not show."""
+    """Yield notes about findings that are not exported, and about exported findings that GitHub does not show."""
     if without := sorted(findings.keys() - accepted):
         count = count_of(sum(len(findings[tool]) for tool in without), "finding")
         yield f"omitted: {count_of(len(without), 'tool')} with {count}, because GitHub accepts at most {RUNS_MAX} tools"

@@ -1,4 +1,4 @@
-"""The summary of a GitHub job in Markdown, of at most 1 MiB. GitHub does not show a larger summary."""
+"""The summary of a GitHub job in Markdown, at most 1 MiB. GitHub would not show a larger summary."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from codebatch.model.record import SEVERITIES
 from codebatch.model.text.quantities import count_of
 
 SUMMARY_BYTES_MAX = 1 << 20
-"""Maximum size of all summaries of a step."""
+"""Maximum total size of all summaries of a step in bytes."""
 _RULES_SHOWN = 50
 _SHOWN = 1_000
-"""Maximum number of findings that are listed individually."""
+"""Maximum number of findings that the summary lists one by one."""
 _CHARACTERS = 200
-"""Maximum number of characters of a text in the table."""
+"""Maximum number of characters of a text in a table cell."""
 _MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>&@$:])")
 
 
@@ -70,7 +70,7 @@ def _rules(findings: Sequence[Outgoing]) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    """Return a text for a table cell: no Markdown or HTML, on one line, cut to `_CHARACTERS` characters."""
+    """Return a text for a table cell: on one line, without Markdown and HTML, truncated to `_CHARACTERS` characters."""
     one_line = printable_text(" ".join(text.split()))
     cut = one_line if len(one_line) <= _CHARACTERS else one_line[:_CHARACTERS] + "…"
     return _MARKS.sub(r"\\\1", cut)

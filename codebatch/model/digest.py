@@ -1,4 +1,4 @@
-"""Digests: sha256 as lower-case hex, over bytes whose layout SPEC.md defines."""
+"""Digests: the sha256 of bytes as lower-case hex. SPEC.md "Digests" defines which bytes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _canonical = msgspec.json.Encoder(order="sorted")
 
 
 def are_digests(texts: Sequence[str]) -> bool:
-    """Return whether all texts are digests. For thousands of texts much faster than `DIGEST_PATTERN`."""
+    """Return whether all texts are digests. For thousands of texts, this is much faster than `DIGEST_PATTERN`."""
     return {*map(len, texts)} <= {_LENGTH} and not "".join(texts).encode("utf-8", "replace").translate(None, _DIGITS)
 
 

@@ -1,8 +1,8 @@
 """Encoding and decoding of the JSON documents of a store (SPEC.md "Documents").
 
 A document is one line: a JSON object whose last member is `checksum`, the sha256 in hex of all bytes before that
-member. The checksum covers the bytes of the file, not the decoded values. So a member that a later version adds is not
-damage, but any changed bit is.
+member. The checksum covers the bytes of the file, not the decoded values. So a changed bit is detected, but a member
+that a later version adds is not mistaken for damage.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ InstantNs = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class DocumentError(ValueError):
-    """The bytes are not a valid document. The text completes the message "… is damaged: "."""
+    """The bytes are not a valid document. The text of the error completes "… is damaged: "."""
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of documents. Each subclass sets the default of `format` to the format that this version reads."""
+    """Base of documents. Each subclass sets the default of `format`: the format that this version writes and reads."""
 
     format: int
 
@@ -73,12 +73,12 @@ def _tail(body: bytes) -> bytes:
 
 @cache
 def _decoder_of(type_: type[D]) -> msgspec.json.Decoder[D]:
-    """Cached because ten thousand documents of one type may be read."""
+    """Return the decoder of a type. Cached, because a process may read ten thousand documents of one type."""
     return msgspec.json.Decoder(type_)
 
 
 def decode_json(data: bytes, decode: Callable[[bytes], T]) -> T:
-    """Decode untrusted JSON without a checksum by a function of msgspec. Raises DocumentError."""
+    """Decode untrusted JSON that has no checksum. `decode` is a function of msgspec. Raises DocumentError."""
     try:
         return decode(data)
     except _UNDECODABLE as error:

@@ -1,4 +1,4 @@
-"""Patterns of gitignore(5): parsing, conversion to globs over bytes, and the decision for a path.
+"""Patterns of gitignore(5): parsing, conversion to globs over bytes, and the pattern that decides a path.
 
 The library pathspec is not used, because it lacks three features: paths that are not UTF-8; git's result for a negated
 pattern inside an excluded directory (pathspec issues 129 and 137); and the file and line of the deciding pattern.
@@ -59,9 +59,10 @@ class Pattern(msgspec.Struct, frozen=True):
 
 
 class PatternList:
-    """The patterns of one file for paths below `base`, which is empty or a directory with a slash at its end.
+    """The patterns of one ignore file. They apply to paths below `base`.
 
-    If the directory of the file is above the tree, `way` is the path from there to the tree, ending with a slash.
+    `base` is empty or a directory that ends with a slash. If the ignore file is in a directory above the tree, `way` is
+    the path from that directory to the tree. It ends with a slash.
     """
 
     def __init__(
@@ -75,12 +76,12 @@ class PatternList:
         self._globs = GlobSet([pattern.glob for pattern in patterns], self._last_of)
 
     def decide(self, path: bytes, *, is_directory: bool) -> Pattern | None:
-        """Return the last pattern that matches a path itself, or None. The caller must test the path's parents."""
+        """Return the last pattern that matches a path, or None. The caller must test the parents of the path itself."""
         for_file, for_directory = self._globs.find(self._way + path[len(self.base) :])
         return for_directory if is_directory else for_file
 
     def _last_of(self, matching: Iterator[int]) -> tuple[Pattern | None, Pattern | None]:
-        """Return the last matching pattern if the path is a file, and if it is a directory."""
+        """Return two patterns: the last match if the path is a file, and the last match if it is a directory."""
         for_directory = None
         for index in matching:
             pattern = self.patterns[index]
@@ -121,9 +122,11 @@ class PatternMistake(NamedTuple):
 def find_mistake(patterns: Sequence[str], root: str = "", home: str = "") -> PatternMistake | None:
     """Return the first pattern that can match no path, or None if each may match one.
 
-    git silently ignores such a line in .gitignore. In a list of codebatch it is a mistake: the list would select
-    nothing, which looks like success. `root` is the absolute path of the tree, or empty if the tree contains the same
-    path below itself. `home` is the home directory, for `~`.
+    In .gitignore, git silently ignores such a pattern. In a list of codebatch it is a mistake: the list would select
+    nothing, which looks like success.
+
+    `root` is the absolute path of the tree. It is empty if the tree contains this path below itself too. `home` is the
+    home directory, for patterns with `~`.
     """
     for pattern in patterns:
         if pattern.startswith("#"):
@@ -182,7 +185,10 @@ def _hint_at_alternatives(pattern: str, braces: re.Match[str]) -> str:
 
 
 def _hint_at_form(pattern: str, path: str, root: str) -> str:
-    """Return a hint with the pattern for an absolute `path` below `root`; both are relative if no root is known."""
+    """Return a hint with the pattern that matches `path`, which is absolute and below `root`.
+
+    If `root` is empty, `path` is relative to it.
+    """
     within = [part for part in root.split("/") if part]
     parts: list[str] = []
     for part in path.split("/"):
@@ -205,10 +211,7 @@ def _hint_at_form(pattern: str, path: str, root: str) -> str:
 
 
 def _impossible_part(glob: Sequence[Token]) -> str | None:
-    """Return the first component of a glob that no path has: empty, `.` or `..`.
-
-    None if every component is possible.
-    """
+    """Return the first component of a glob that no path has: empty, `.` or `..`. Return None if there is none."""
     part: list[Token] = []
     for token in (*glob, _SLASH):
         if token == PARENTS and not part:
@@ -231,9 +234,10 @@ def describe(patterns: PatternList, pattern: Pattern) -> str:
 def decide_chain(
     chain: Sequence[PatternList], path: bytes, *, is_directory: bool
 ) -> tuple[PatternList, Pattern] | None:
-    """Return the pattern that decides a path, and its list. Lists are ordered by directory, nearest first.
+    """Return the pattern that decides a path, and its list. Return None if no pattern matches.
 
-    Raises SourceUnreadable if there are more than _CHAIN_MAX lists.
+    `chain` has the lists of the directories above the path, nearest first. Raises SourceUnreadable if there are more
+    than _CHAIN_MAX lists.
     """
     if len(chain) > _CHAIN_MAX:
         raise SourceUnreadable(
@@ -283,7 +287,7 @@ def _trim_trailing_spaces(line: bytes) -> bytes:
 
 
 def _tokens(pattern: bytes, *, by_name: bool) -> list[Token]:
-    """Return a pattern's tokens, by the rules of git's wildmatch.c (with WM_PATHNAME unless `by_name`)."""
+    """Return a pattern's tokens, by the rules of git's wildmatch.c. Unless `by_name`, WM_PATHNAME is set."""
     tokens: list[Token] = []
     literal_end = next(_SPECIAL.finditer(pattern)).start()
     at = 0
@@ -318,8 +322,8 @@ def _stars(pattern: bytes, start: int, *, by_name: bool, is_behind_literal: bool
     if by_name or end - start == 1:
         return STAR, end
     after = pattern[end : end + 2]
-    # git compares the literal prefix of a pattern separately, so stars directly after it count as at the start:
-    # `/a**/b` is `a` and then `**/b` (dir.c, match_pathname).
+    # git compares the literal prefix of a pattern separately. So stars directly after this prefix count as if they were
+    # at the start: `/a**/b` is `a` and then `**/b` (dir.c, match_pathname).
     opens = pattern[start - 1 : start] in (b"", b"/") or is_behind_literal
     if opens and after.startswith(b"/"):
         return PARENTS, end + 1
@@ -350,7 +354,10 @@ def _set(pattern: bytes, start: int) -> tuple[frozenset[int], int]:
 
 
 def _set_member(pattern: bytes, at: int, previous: int | None, members: set[int]) -> tuple[int | None, int]:
-    """Parse one member of a set into `members`. Return the start of a possible range, and the next position."""
+    """Parse one member of a bracket expression into `members`.
+
+    Return the byte at which a range may start, or None, and the next position.
+    """
     char = pattern[at]
     if char == _BACKSLASH:
         if at + 1 == len(pattern):

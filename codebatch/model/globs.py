@@ -1,9 +1,9 @@
 """Matching of gitignore(5) globs: one automaton for all globs of a file, so that no pattern and no path is slow.
 
-A glob is a sequence of tokens. The state of a set of globs is a bit vector with one bit for each token and each glob's
-end. A byte of a path moves all bits at once (Shift-And: Baeza-Yates and Gonnet 1992). There is no backtracking as in
-regular expressions: the cost of a path is at most its length times the total length of the globs. Transitions are
-cached, up to a limit of memory, so that in most trees a byte costs one dictionary lookup.
+A glob is a sequence of tokens. The state of a set of globs is a bit vector. It has one bit for each token, and one for
+the end of each glob. A byte of a path moves all bits at once (Shift-And: Baeza-Yates and Gonnet 1992). Unlike in
+regular expressions, there is no backtracking: a path costs at most its length times the total length of the globs.
+Transitions are cached, up to a limit of memory, so in most trees a byte costs one dictionary lookup.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ REST = -3
 Token = int | frozenset[int]
 """A byte, one of a set of bytes, or one of the constants above.
 
-Tokens that may match nothing are never adjacent, except PARENTS followed by one other.
+Two tokens that may both match nothing are adjacent only if the first is PARENTS.
 """
 
 _SLASH = ord("/")
@@ -34,10 +34,13 @@ _STATE_BYTES = 500
 
 
 class GlobSet(Generic[T]):
-    """A set of globs, with a function from the matching globs to the value for a path."""
+    """A set of globs, and a function that computes the value of a path from the globs that match the path."""
 
     def __init__(self, globs: Sequence[Sequence[Token]], answer: Callable[[Iterator[int]], T]) -> None:
-        """Build the automaton. `answer` receives the indexes of the matching globs, last first, once for each state."""
+        """Build the automaton.
+
+        `answer` gets the indexes of the matching globs, last first. It is called at most once for each state.
+        """
         self._answer = answer
         self._read(globs)
         self._accepted: dict[int, int] = {}
@@ -47,7 +50,7 @@ class GlobSet(Generic[T]):
         self._last_entered = (b"", self._start)
 
     def _read(self, globs: Sequence[Sequence[Token]]) -> None:
-        """Number the tokens. An initial PARENTS needs no bit: such a glob restarts after every slash."""
+        """Number the tokens. An initial PARENTS gets no bit: its glob starts again after every slash instead."""
         places: dict[Token, list[int]] = {STAR: [], PARENTS: [], REST: []}
         starts: list[int] = []
         anywhere: list[int] = []
@@ -68,7 +71,7 @@ class GlobSet(Generic[T]):
         ]
         self._loops_in_name = stars | self._parents | rests
         self._loops_at_slash = self._parents | rests
-        # Bits that may be left after any byte. PARENTS may be left only after a slash.
+        # Tokens that may end after any byte. PARENTS may end only after a slash.
         self._may_leave = stars | rests
         self._anywhere = self._with_skipped(_bits(anywhere, at))
         self._initial = self._with_skipped(_bits(starts, at)) | self._anywhere
@@ -84,9 +87,9 @@ class GlobSet(Generic[T]):
         return state.answer
 
     def _enter(self, directory: bytes) -> _State[T]:
-        """Return the state after a directory's slash.
+        """Return the state after a directory and its slash.
 
-        The last one is cached, because files of a directory come in sequence.
+        The last state is cached, because the files of a directory are requested one after the other.
         """
         entered, state = self._last_entered
         if entered != directory:
@@ -119,7 +122,7 @@ class GlobSet(Generic[T]):
         return moved | self._anywhere if byte == _SLASH else moved
 
     def _with_skipped(self, bits: int) -> int:
-        """Add the positions after tokens that may match nothing, of which at most two are adjacent."""
+        """Add the positions after tokens that may match nothing. At most two such tokens are adjacent."""
         bits |= (bits & self._loops_in_name) << 1
         return bits | (bits & self._loops_in_name) << 1
 

@@ -9,15 +9,15 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 def can_close_cycle(source: str, *, type_only: bool, deferred: bool) -> bool:
-    """Return whether an import of the file `source` counts for cycles: only if loading the file executes it.
+    """Return whether an import of the file `source` can be part of a cycle: whether loading `source` executes it.
 
-    Rust never counts: the modules of a crate are compiled together, and Cargo refuses cycles of crates.
+    Imports of Rust files never can: the modules of a crate are compiled together, and Cargo refuses cycles of crates.
     """
     return not (type_only or deferred or source.endswith(".rs"))
 
 
 def components(graph: Mapping[Node, Sequence[Node]]) -> Iterator[list[Node]]:
-    """Yield the strongly connected components, each after the components that its nodes lead to.
+    """Yield the strongly connected components. Each comes after all components that can be reached from it.
 
     `graph` maps each node to its successors. Every successor must be a key too.
     """

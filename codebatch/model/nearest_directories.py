@@ -1,4 +1,4 @@
-"""Values of directories that apply to everything below them, such as ignore files."""
+"""Values of directories, such as ignore files, that apply to all paths below the directory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Nearest(Generic[T]):
     def put(self, directory: bytes, value: T) -> None:
         """Set the value of a directory. The empty path is the root of the tree."""
         self._values[directory] = value
-        # Cached values depend only on ancestors. If this directory is not cached, no directory below it is.
+        # Caching a directory also caches its ancestors. So if this directory is not cached, nothing below it is.
         if directory in self._cached:
             self._cached = {}
 
@@ -53,7 +53,7 @@ def parent_of(path: bytes) -> bytes:
 
 
 def innermost(directories: Iterable[bytes], path: bytes) -> bytes | None:
-    """Return the innermost of the directories that are or contain a path, or None."""
+    """Return the innermost of the directories that contain a path or are equal to it. None if there is none."""
     enclosing = (
         directory
         for directory in directories
@@ -63,9 +63,9 @@ def innermost(directories: Iterable[bytes], path: bytes) -> bytes | None:
 
 
 def unknown_from_top(directory: bytes, known: Container[bytes]) -> list[bytes]:
-    """Return a directory and its ancestors up to the nearest one in `known`, outermost first, without that one.
+    """Return a directory and those of its ancestors that are below the nearest one in `known`, outermost first.
 
-    `known` must contain the root of the tree.
+    The result is empty if `directory` is in `known`. `known` must contain the root of the tree.
     """
     unknown = []
     while directory not in known:

@@ -1,8 +1,8 @@
-"""A plan: everything that determines output, resolved, and the division into shards. Immutable, with a digest.
+"""A plan: everything that determines the output of a batch, and its division into shards. Immutable.
 
-The digest covers the snapshot, the paths that restrict the plan, and the tasks with versions, code, configuration and
-tools. Shards and contexts are pure functions of these, so the digest need not cover them. Limits of time and memory are
-not part of a plan.
+The digest of a plan covers the snapshot, the paths that restrict the plan, and the tasks with versions, code,
+configuration and tools. Shards and contexts follow from these, so the digest need not cover them. Limits of time and
+memory are not part of a plan.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Plan(Document, frozen=True, kw_only=True):
         return self.shards[-1].end if self.shards else 0
 
     def work(self) -> dict[ShardId, Work]:
-        """Map ids to all work: the shards in path order, then the project tasks in plan order."""
+        """Map IDs to all work of the plan: first the shards in path order, then the project tasks in plan order."""
         all_work: list[Work] = [*self.shards, *map(ProjectWork, self.project_tasks)]
         return {work.id: work for work in all_work}
 
@@ -93,7 +93,7 @@ class Plan(Document, frozen=True, kw_only=True):
         return frozenset(needed)
 
     def context_of(self, item: int) -> dict[str, bytes]:
-        """Map context names to the values for an item, without empty values."""
+        """Map the names of contexts to the values for an item. Contexts with an empty value are omitted."""
         return {name: value for name, table in self.contexts.items() if (value := table.values[table.items[item]])}
 
 
@@ -142,7 +142,7 @@ def _key_of(task: PlannedTask, keys: Mapping[str, Digest]) -> Digest | None:
 
 
 def with_config(task: PlannedTask, config: dict[str, Json]) -> PlannedTask:
-    """Return a task as planned with another configuration. The task must not need others."""
+    """Return a planned task with another configuration, and a cache key that matches. The task must not need others."""
     assert not task.needs
     key = task_key(
         name=task.name,
@@ -178,9 +178,9 @@ def items_of(entries: Sequence[Entry], paths: Sequence[bytes] = ()) -> list[Entr
 
 
 def order_tasks(names: Sequence[str], needs: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the tasks in dependency order, otherwise in the given order.
+    """Return the tasks in an order in which each comes after those that it needs, otherwise in the given order.
 
-    Raises ValueError for a missing need or a cycle.
+    Raises ValueError if a needed task is missing or tasks form a cycle.
     """
     ordered: list[str] = []
     waiting = list(names)

@@ -8,16 +8,21 @@ from typing import Literal
 import msgspec
 
 ProjectKind = Literal["git", "ignored", "settings", "store", "unmarked", "removed"]
-"""The reason why a directory is the root: a git work tree, or one that ignores `start`; settings or a store in it; or
-the start of the search. `removed`: the current directory no longer exists, so no batch belongs to it.
+"""The reason why a directory is the root of a project.
+
+- `git`: it is a git work tree.
+- `ignored`: it is a git work tree that ignores `start`.
+- `settings`, `store`: it contains settings or a store.
+- `unmarked`: nothing was found, so it is the directory in which the search began.
+- `removed`: the current directory no longer exists, so no batch belongs to it.
 """
 
 
 class ProjectRoot(msgspec.Struct, frozen=True):
-    """The root directory of a project, and the directory in it at which the search began.
+    """The root directory of a project, and `start`, the directory in it at which the search began.
 
-    Both are absolute paths without symbolic links, like the sources of batches. `last` is the last directory searched
-    if it is not the root.
+    Both are absolute paths without symbolic links, like the sources of batches. `last` is the last directory that was
+    searched, if it is not the root.
     """
 
     root: bytes
@@ -26,10 +31,10 @@ class ProjectRoot(msgspec.Struct, frozen=True):
     last: bytes = b""
 
     def root_among(self, known: Collection[bytes]) -> bytes:
-        """Return the nearest ancestor of `start` in `known`, otherwise the root.
+        """Return the nearest of `start` and its ancestors that is in `known`. If there is none, return the root.
 
-        In a git work tree the result is the root. Outside git, a directory that was analysed before is a project even
-        if it contains no marker.
+        Outside git, a directory that was analysed before is a project even if it contains no marker. In a git work tree
+        the result is always the root.
         """
         directory = self.root if self.kind == "git" else self.start
         while directory not in known:
@@ -43,9 +48,9 @@ class ProjectRoot(msgspec.Struct, frozen=True):
         return self.kind != "removed" and is_below(directory, self.root)
 
     def has_source(self, root: bytes) -> bool:
-        """Return whether a source tree at an absolute path counts as part of the project.
+        """Return whether a source tree at an absolute path belongs to the project: whether it is the root.
 
-        Outside git, trees below the project and trees around `start` count too.
+        Outside git, trees below the root, and trees that contain `start`, belong to the project too.
         """
         return root == self.root or (self.kind != "git" and (self.holds(root) or is_below(self.start, root)))
 
@@ -54,5 +59,5 @@ REMOVED = ProjectRoot(b"", b"", "removed")
 
 
 def is_below(path: bytes, directory: bytes) -> bool:
-    """Return whether an absolute path is a directory or below it."""
+    """Return whether an absolute path is equal to `directory` or below it."""
     return path == directory or path.startswith(directory.rstrip(b"/") + b"/")

@@ -1,4 +1,4 @@
-"""Counts of records, stored so that summaries need not read outputs."""
+"""Counts of records. They are stored so that summaries can be made without reading outputs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
 
 
 def subtract_counts(whole: Counts, part: Counts) -> Counts:
-    """Return the counts of a whole without those of a part."""
+    """Return the counts of the records of `whole` that are not in `part`."""
     diagnostics = {
         severity: _difference(codes, part.diagnostics.get(severity, {}))
         for severity, codes in whole.diagnostics.items()

@@ -15,10 +15,10 @@ SHARD_ID_DIGITS_MIN = 8
 
 _PROJECT_PREFIX = "project-"
 SHARD_ID_PATTERN = rf"[0-9a-f]{{{SHARD_ID_DIGITS_MIN},64}}|{_PROJECT_PREFIX}[a-z][a-z0-9_-]{{0,63}}"
-"""A pattern of the ids of shards and project work, in the names of registers and leases."""
+"""A pattern for the IDs of shards and of project work, as in the names of registers and leases."""
 
 PROJECT_PATH = b"."
-"""The path in a record about no file: the failure of a project task."""
+"""The path in the failure record of a project task, which is not about any file."""
 
 
 class ShardRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,14 +48,14 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def items(self) -> int:
-        """The number of items. Positions in units and outcomes are in the range from 0 to this number."""
+        """The number of items. Units and outcomes number the items of a shard from 0."""
         return self.end - self.start
 
 
 class ProjectWork(msgspec.Struct, frozen=True):
     """The work of a task of project scope: the whole project, as one item.
 
-    In units, leases and registers, its `id` takes the place of a shard id. No shard has such an id.
+    Its `id` is used in units, leases and registers like the ID of a shard. No shard has such an ID.
     """
 
     task: str
@@ -72,11 +72,11 @@ class ProjectWork(msgspec.Struct, frozen=True):
 
 
 Work = Shard | ProjectWork
-"""All work that units are cut from. Mappings use ids as keys, because names and messages contain ids."""
+"""All work that is divided into units. Mappings use IDs as keys, because names and messages contain IDs."""
 
 
 def path_of(work: Work, item: int, items: Sequence[Entry]) -> bytes:
-    """Return the path of an item of work, from all `items` of the plan."""
+    """Return the path of an item of a shard or of project work. `items` are all items of the plan."""
     match work:
         case Shard(start=start):
             return items[start + item].path

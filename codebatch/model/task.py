@@ -1,4 +1,4 @@
-"""Declarations of tasks, and pipelines. They import no heavy library: the coordinator never loads a parser."""
+"""Declarations of tasks, and pipelines. No heavy library is imported, so the coordinator never loads a parser."""
 
 from __future__ import annotations
 
@@ -31,22 +31,23 @@ class SnapshotView(Protocol):
 Context = Callable[[SnapshotView], Callable[[Entry], bytes]]
 """A function that derives a further input of an entry's result from the whole snapshot (SPEC.md "Context").
 
-
-A context has a name. Tasks that declare the same name must declare the same function, which a plan evaluates once.
+Each context has a name. If several tasks declare the same name, they must declare the same function. A plan evaluates
+the function once.
 """
 
 
 Prepare = Callable[..., tuple[msgspec.Struct, str]]
-"""`prepare(config, is_project=…)` returns the configuration to plan with, and a note on deviations for people, or "".
+"""`prepare(config, is_project=…)` returns the configuration for the plan, and a note for people, or "".
 
-Unless `is_project`, the tree is not the project of the configuration, and no file of the tree may affect the result.
-Raises ValueError or InvalidConfiguration.
+The note describes how this configuration differs from the given one. If `is_project` is false, the tree does not
+belong to the project of the configuration. Then no file of the tree may affect the result. Raises ValueError or
+InvalidConfiguration.
 """
 
 ConfiguredContexts = Callable[..., Mapping[str, Context]]
-"""`configured_contexts(config)` returns further contexts for a configuration.
+"""`configured_contexts(config)` returns the further contexts that a task has with a configuration.
 
-No other task has contexts of these names.
+No other task may have contexts of these names.
 """
 
 

@@ -1,7 +1,8 @@
-"""The tasks that a process can resolve: installed entry points and custom tasks of a project (user_tasks.py).
+"""The tasks that a process can find by name: installed entry points, and custom tasks of a project (user_tasks.py).
 
-A catalogue is created once, when the configuration is read or a worker starts, and passed to the code that resolves
-names. A coordinator's catalogue is isolated: it imports no task that does not come with codebatch (isolated_tasks.py).
+A catalogue is created once, when the configuration is read or a worker starts. It is passed to all code that looks up
+tasks. The catalogue of a coordinator is isolated: this process imports only tasks that come with codebatch
+(isolated_tasks.py).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _BUILT_IN = "codebatch_workers.tasks:"
 
 
 class TaskIsolation(Protocol):
-    """A port for queries about tasks that must not be imported in this process (isolated_tasks.py)."""
+    """An interface for questions about tasks that this process must not import (isolated_tasks.py)."""
 
     def describe(self, name: str) -> TaskDescription: ...
     def look_ahead(self, settings: Mapping[str, Mapping[str, Json]]) -> None: ...
@@ -40,11 +41,12 @@ class TaskIsolation(Protocol):
 
 
 class TaskCatalogue:
-    """Tasks by name. Each is loaded on first use and only once.
+    """Tasks by name. Each is loaded once, on first use.
 
-    `own_places` has the locations of custom tasks. `watch` audits what custom tasks read while they are loaded.
-    `imports` are the names of imports in a batch (model/analysis/imports.py). `isolated` handles tasks that must not be
-    loaded in this process.
+    - `own_places`: the locations of custom tasks.
+    - `watch`: an audit of what custom tasks read while they are loaded, or None.
+    - `imports`: the names of imports in a batch (model/analysis/imports.py).
+    - `isolated`: answers questions about tasks that this process must not load, or None.
     """
 
     isolated: TaskIsolation | None = None
@@ -63,7 +65,7 @@ class TaskCatalogue:
 
     @cached_property
     def installed(self) -> dict[str, EntryPoint]:
-        """All installed tasks, not yet loaded. Raises InvalidConfiguration if two packages claim one name."""
+        """All installed tasks, not yet loaded. Raises InvalidConfiguration if two packages have the same task name."""
         tasks: dict[str, EntryPoint] = {}
         for entry_point in _read_entry_points():
             other = tasks.get(entry_point.name)
@@ -77,7 +79,7 @@ class TaskCatalogue:
         return tasks
 
     def with_imports(self, names: Iterable[str]) -> TaskCatalogue:
-        """Return a catalogue that also resolves these imports."""
+        """Return a catalogue that has these imports too."""
         more = frozenset(names) - self.imports
         if not more:
             return self
@@ -86,26 +88,26 @@ class TaskCatalogue:
         return catalogue
 
     def is_foreign(self, name: str) -> bool:
-        """Return whether a task of this name does not come with codebatch."""
+        """Return whether a task does not come with codebatch."""
         if name in self.own_places:
             return True
         entry_point = self.installed.get(name)
         return entry_point is not None and not entry_point.value.startswith(_BUILT_IN)
 
     def isolation_of(self, name: str) -> TaskIsolation | None:
-        """Return the handler for a task that must not be imported in this process. None if it may be imported."""
+        """Return what answers questions about a task that this process must not import. None if it may be imported."""
         return self.isolated if self.isolated is not None and self.is_foreign(name) else None
 
     def own_source(self, name: str) -> OwnSource:
-        """Return the source of a custom task, as it was at the first call. Raises InvalidConfiguration."""
+        """Return the source of a custom task. It is read at the first call only. Raises InvalidConfiguration."""
         if name not in self._sources:
             self._sources[name] = read_own_source(name, self.own_places[name])
         return self._sources[name]
 
     def own_task(self, name: str) -> OwnTask | None:
-        """Load the custom task of a name. Return None if there is none.
+        """Load the custom task with a name. Return None if there is no such task.
 
-        Raises InvalidConfiguration if it cannot be loaded.
+        A task of project scope gets the tasks that it needs. Raises InvalidConfiguration if the task cannot be loaded.
         """
         if name not in self.own_places:
             return None
@@ -117,7 +119,7 @@ class TaskCatalogue:
         return replace(loaded, declaration=replace(loaded.declaration, needs=needs))
 
     def load_own(self, name: str) -> OwnTask:
-        """Load a custom task without adding the tasks that it needs. Raises InvalidConfiguration."""
+        """Load a custom task, without the tasks that it needs. Raises InvalidConfiguration."""
         assert self.isolated is None, "a coordinator runs no module of the user's"
         if name not in self._own:
             self._own[name] = load_own_task(name, self.own_places[name], self.own_source(name), self.watch)
@@ -125,7 +127,7 @@ class TaskCatalogue:
 
 
 def _read_entry_points() -> Iterable[EntryPoint]:
-    """Return the entry points for tasks. Raises InvalidConfiguration if those of any installed package are damaged."""
+    """Return the entry points of tasks. Raises InvalidConfiguration if any installed package has damaged ones."""
     try:
         return entry_points(group=ENTRY_POINT_GROUP)
     except (TypeError, ValueError) as error:
@@ -136,7 +138,7 @@ def _read_entry_points() -> Iterable[EntryPoint]:
 
 
 def _find_damaged_package() -> str:
-    """Return the directory in which the entry points of a package are damaged, and its name; otherwise nothing."""
+    """Return the name and directory of an installed package with damaged entry points, or an empty string."""
     for distribution in distributions():
         try:
             distribution.entry_points  # noqa: B018 - it is parsed

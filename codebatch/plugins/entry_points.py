@@ -1,4 +1,4 @@
-"""Tasks from the entry point group `codebatch.tasks`. Built-in tasks are loaded like all others."""
+"""Tasks from the entry point group `codebatch.tasks`. Built-in tasks are loaded in the same way as all others."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ _DIGESTS_MAX = 4096
 
 _PACKAGES_OF_CODEBATCH = ("codebatch", "codebatch_workers")
 
-# For lines of `Requires-Dist` (PEP 508): the name, and whether the requirement is only for an extra.
+# Parts of a line `Requires-Dist` (PEP 508): the name of the requirement, and the condition that it is only for an
+# extra.
 _REQUIRED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _EXTRA = re.compile(r"\bextra\s*==")
 
 
 def describe_task(catalogue: TaskCatalogue, name: str) -> TaskDescription:
-    """Return the description of a task. An isolated catalogue does not import foreign tasks.
+    """Return the description of a task. If the catalogue is isolated, foreign tasks are not imported here.
 
     Raises InvalidConfiguration.
     """
@@ -86,22 +87,22 @@ def _reject_taken_name(catalogue: TaskCatalogue, name: str) -> None:
 
 
 def load_implementation(declaration: TaskDeclaration) -> object:
-    """Return the object that a declaration's `implementation` names. Only for workers: it imports large libraries."""
+    """Return the object that `implementation` of a declaration names. Only for workers: it imports large libraries."""
     module, _, attribute = declaration.implementation.partition(":")
     loaded: object = getattr(importlib.import_module(module), attribute)
     return loaded
 
 
 def normalized(name: str) -> str:
-    """Return the name of a distribution in the form in which names are compared (PEP 503)."""
+    """Return the name of a distribution in the form for comparison (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 @functools.cache
 def package_digest(package: str) -> Digest:
-    """Return the digest of all files of a package or module by relative path, without caches and bytecode.
+    """Return the digest of all files of a package or module with their relative paths, without bytecode.
 
-    Raises InvalidConfiguration if the package is not installed or a namespace package.
+    Raises InvalidConfiguration if the package is not installed, or is a namespace package.
     """
     try:
         spec = importlib.util.find_spec(package)
@@ -121,13 +122,16 @@ def _file_digest(path: str) -> Digest:
 
 @functools.lru_cache(maxsize=_DIGESTS_MAX)
 def _digest_in_state(path: str, _state: tuple[int, ...]) -> Digest:
-    """Return the digest of a file. The cache entry is valid for one state of the file."""
+    """Return the digest of a file. It is cached for one state of the file: its fingerprint."""
     with open(path, "rb", buffering=0) as file:
         return digest_bytes(file.readall())
 
 
 def _iter_files(directory: str, above: str = "") -> Iterator[str]:
-    """Yield the files below a directory, relative to it. Faster than `Path.rglob`, because every worker needs it."""
+    """Yield the paths of the files below a directory, relative to it. `__pycache__` is omitted.
+
+    This is faster than `Path.rglob`, and every worker calls it.
+    """
     with os.scandir(directory) as entries:
         for entry in entries:
             if not entry.is_dir():
@@ -137,10 +141,10 @@ def _iter_files(directory: str, above: str = "") -> Iterator[str]:
 
 
 def implementation_digest(catalogue: TaskCatalogue, task: TaskDescription) -> Digest:
-    """Return the digest of the package that implements a task and of its sources.
+    """Return the digest of the code of a task: its package and its `sources`.
 
-    For a custom task, it covers the task's file with the function's name, its `files`, and all packages of codebatch.
-    It also covers imported packages whose changes no version reveals.
+    For a custom task, the digest covers the task's file with the name of the function, its `files`, and all packages of
+    codebatch. It also covers imported packages whose version does not show changes.
     """
     if task.name not in catalogue.own_places:
         packages = {task.implementation.partition(":")[0].partition(".")[0], *task.sources}
@@ -156,7 +160,10 @@ def packages_in_key(own: OwnSource) -> list[str]:
 
 
 def _with_inputs_of_parse(own: OwnTask, parse: TaskDeclaration) -> TaskDeclaration:
-    """Return the declaration of a custom task, with the tools and contexts of `parse`, whose trees it receives."""
+    """Return the declaration of a custom task, with the tools and contexts of `parse`, whose syntax trees it gets.
+
+    Also add the distributions of imported modules, and their requirements.
+    """
     tools = [*own.declaration.tools, *(tool for name in own.source.imports for tool in providers(name))]
     for tool in tools:  # The loop appends to the list.
         known = set(map(normalized, tools))
@@ -171,7 +178,7 @@ def _with_inputs_of_parse(own: OwnTask, parse: TaskDeclaration) -> TaskDeclarati
 
 @functools.cache
 def _requirements(distribution: str) -> tuple[str, ...]:
-    """Return the installed requirements of a distribution, without those of extras."""
+    """Return the installed requirements of a distribution. Requirements of extras are omitted."""
     try:
         lines = metadata.requires(distribution) or ()
     except metadata.PackageNotFoundError:
@@ -182,14 +189,14 @@ def _requirements(distribution: str) -> tuple[str, ...]:
 
 @functools.cache
 def providers(module: str) -> tuple[str, ...]:
-    """Return the installed distributions that provide a module, usually one with the same name."""
+    """Return the installed distributions that provide a module. Usually this is the distribution with its name."""
     if _installed_version(module) is not None:
         return (module,)
     return tuple(sorted(set(metadata.packages_distributions().get(module, ()))))  # Slow, and rarely needed.
 
 
 def _is_installed_with_version(module: str) -> bool:
-    """Return whether a module is installed with its distribution. Editable installs are elsewhere."""
+    """Return whether a module is in the directory of its distribution. False for an editable install."""
     spec = importlib.util.find_spec(module)
     assert spec is not None
     location = os.path.realpath(str(spec.origin))
@@ -206,9 +213,9 @@ def _has_files(module: str) -> bool:
 
 
 def tool_versions(declaration: TaskDescription) -> dict[str, str]:
-    """Return the versions of the distributions that a task depends on, and of installed optional ones.
+    """Return the versions of the distributions that a task needs, and of the optional ones that are installed.
 
-    `python` is the version of the interpreter: minor releases change Unicode tables and codecs. Raises
+    `python` is the minor version of the interpreter, because minor versions change Unicode tables and codecs. Raises
     InvalidConfiguration if a required distribution is missing.
     """
     versions = {"python": "{}.{}".format(*sys.version_info)}
@@ -222,7 +229,7 @@ def tool_versions(declaration: TaskDescription) -> dict[str, str]:
 
 
 def check_planned(catalogue: TaskCatalogue, task: PlannedTask) -> None:
-    """Raise ToolMismatch if this process has another version of a planned task."""
+    """Raise ToolMismatch if this process has another version of a task than its plan."""
     declaration = load_declaration(catalogue, task.name)
     installed = {
         "version": declaration.version,
@@ -235,7 +242,7 @@ def check_planned(catalogue: TaskCatalogue, task: PlannedTask) -> None:
 
 
 def mismatch(task: str, different: Sequence[str]) -> ToolMismatch:
-    """Return the error for fields of a planned task that differ. Without fields, a task that it needs differs."""
+    """Return the error that fields of a planned task differ. If there are no fields, a task that it needs differs."""
     return ToolMismatch(
         f"the batch was planned with another version of {task} (different {', '.join(different) or 'needed task'})",
         hint="use the installation that created the batch, or make a new batch with: codebatch run PATH",
@@ -243,7 +250,7 @@ def mismatch(task: str, different: Sequence[str]) -> ToolMismatch:
 
 
 def look_again() -> None:
-    """Clear all caches about installed packages, which may have been replaced."""
+    """Clear all caches about installed packages, because packages may have been replaced."""
     package_digest.cache_clear()
     _installed_version.cache_clear()
     providers.cache_clear()
@@ -252,7 +259,7 @@ def look_again() -> None:
 
 @functools.cache
 def _installed_version(distribution: str) -> str | None:
-    """Return a distribution's version, or None. Cached because tasks share most distributions."""
+    """Return the version of a distribution, or None. Cached, because tasks have most distributions in common."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:

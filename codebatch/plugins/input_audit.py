@@ -1,13 +1,14 @@
-"""Audit of inputs of custom tasks that their cache keys do not cover, with Python's audit events (PEP 578).
+"""Audit for inputs of custom tasks that their cache keys do not cover. It uses Python's audit events (PEP 578).
 
-A process has one audit hook, which is active while a custom task runs: while its module is executed or its function is
-called. An event is either a path, which the task's key covers or not (key_coverage.py), or an action with unknown
-input: another process, a connection, a call into C. The first input that is not covered marks the task until the
-process ends, because a module may keep what it read. Earlier results do not depend on it. Audit hooks cannot be
-removed.
+A process has one audit hook. It is active while a custom task runs: while its module is executed or its function is
+called. An event is either a path or an action with unknown input, such as another process, a connection or a call of C
+code. A path is covered by the task's key or not (key_coverage.py).
 
-A module is executed once in a process. So its files count for each task that imports it. Files that are read for one
-task while a module's code runs count for each task that imports this module.
+A module may keep what it read. So after its first input that is not covered, a task counts as having such input until
+the process ends. Earlier results do not depend on it. Audit hooks cannot be removed.
+
+A module is executed only once in a process. So its files count for each task that imports it. If files are read while
+the code of a module runs, they count for each task that imports this module.
 
 Python has no events for stat(2), the environment, clocks, random numbers, shared memory, and files opened by C code.
 """
@@ -25,7 +26,7 @@ from typing import ParamSpec, Protocol, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# The index of the path argument of each event with a path: reading, listing, and new names of files.
+# For each event with a path: the index of the path among its arguments. The events read, list or rename files.
 _PATHS = {
     "open": 0,
     "import": 1,
@@ -37,7 +38,7 @@ _PATHS = {
     "os.rename": 0,
     "ctypes.dlopen": 0,
 }
-# Sources of external input, and execution that the hook does not observe: other processes, interpreters, C code.
+# Sources of external input, and code that the hook does not observe: other processes, interpreters, C code.
 _ACTS = frozenset(
     {
         "builtins.input",
@@ -67,27 +68,27 @@ _ACTS = frozenset(
 _EVENTS = _ACTS | _PATHS.keys() | {"ctypes.dlsym", "os.mkdir", "sqlite3.connect"}
 _STARTER = "multiprocessing.popen_spawn"
 _THREAD = "a thread that goes on"
-# The listings of these modules are searches for a module or, on Python's path, a distribution. Files that they find are
-# opened later.
+# If these modules list a directory, they search for a module or, on Python's path, for a distribution. Files that they
+# find are opened later.
 _IMPORTERS = frozenset({"importlib._bootstrap_external", "_frozen_importlib_external"})
 _METADATA = "importlib.metadata"
 
 
 class Coverage(Protocol):
-    """The paths that the key of a task covers. Paths are absolute and without links."""
+    """The paths that the cache key of a task covers. Paths are absolute and without links."""
 
     def has(self, path: str) -> bool:
         """Return whether the key covers the content of a file or directory."""
 
     def shown(self, path: str) -> str:
-        """Return the path for people. It is not absolute."""
+        """Return the path as text for people. It is not absolute."""
 
 
 class InputAudit:
-    """An auditor of the inputs of custom tasks."""
+    """An audit of the inputs of custom tasks."""
 
     def __init__(self, store: str) -> None:
-        """Install the hook. Files in the store that are opened by other threads are ignored: the threads are ours."""
+        """Install the hook. Files in the store that other threads open are ignored: these threads are codebatch's."""
         self._store = os.path.realpath(store)
         self._path = frozenset(map(os.path.realpath, sys.path))
         self._thread = get_ident()
@@ -105,14 +106,14 @@ class InputAudit:
     def found(self, task: str) -> str:
         """Return the first input of a task that its key does not cover, such as `open tools/words.txt`.
 
-        Empty if there is none.
+        Return an empty string if there is none.
         """
         if task in self._coverage and task not in self._found:
             self._check_loaded_modules(task)
         return self._found.get(task, "")
 
     def during(self, task: str, call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
-        """Make a call in which a custom task runs, and audit it."""
+        """Make a call in which a custom task runs, and audit the inputs of this task."""
         previous_task, self._current_task = self._current_task, task
         threads = count_threads()
         try:
@@ -123,7 +124,7 @@ class InputAudit:
                 self._found.setdefault(task, _THREAD)
 
     def judge(self, task: str, coverage: Coverage, imports: frozenset[str]) -> None:
-        """Set the key coverage of a task. Inputs from its load time are checked now.
+        """Set what the key of a task covers. Inputs that were recorded while the task was loaded are judged now.
 
         `imports` are the modules that the task imports and that are loaded from files.
         """
@@ -139,11 +140,11 @@ class InputAudit:
                 return
             thread = get_ident()
             if thread in self._threads_in_hook:
-                return  # Events caused by the audit itself.
+                return  # The audit itself caused the event.
             self._threads_in_hook.add(thread)
             try:
                 self._handle_event(task, event, arguments)
-            # The argument is not a path, or its own code raises. The task handles errors of the call itself.
+            # The argument is not a path, or code of the argument raises. The task handles errors of the call itself.
             except Exception:
                 self._found[task] = event
             finally:
@@ -171,9 +172,9 @@ class InputAudit:
         if argument is None and event in ("os.listdir", "os.scandir"):
             argument = os.curdir
         if isinstance(argument, int) and str(_caller(3)).startswith(_STARTER):
-            self._found[task] = _STARTER  # The only way of the standard library to start a process without an event.
+            self._found[task] = _STARTER  # Only this code starts a process without an event.
         if argument is None or isinstance(argument, int):
-            return  # A module or library that is part of the interpreter, or a descriptor whose opening was audited.
+            return  # Part of the interpreter, or a descriptor whose opening was audited.
         if event == "ctypes.dlopen" and os.sep not in str(argument):
             self._found[task] = event  # The library is searched for in the system.
             return
@@ -193,7 +194,7 @@ class InputAudit:
             self._load_inputs.setdefault(task, []).append((event, path))
 
     def _check_loaded_modules(self, task: str) -> None:
-        """Check the modules that the task imports and that were loaded earlier."""
+        """Judge the files of modules that the task imports and that were loaded earlier."""
         imports, checked_files = self._imports[task], self._checked_files.setdefault(task, set())
         files = [
             file
@@ -206,7 +207,7 @@ class InputAudit:
         checked_files.update(files)
 
     def _record_created(self, task: str, path: str) -> None:
-        """Record a new file or directory: reading it later returns what was written to it."""
+        """Record a file or directory that a task creates. If the task reads it later, it reads its own data."""
         if not os.path.lexists(path):
             self._created.setdefault(task, set()).add(path)
 
@@ -229,12 +230,12 @@ class InputAudit:
 
 
 def is_in(path: str, directory: str) -> bool:
-    """Return whether a path is a directory or below it, by their texts only."""
+    """Return whether a path is equal to `directory` or below it. Only the texts are compared."""
     return path == directory or path.startswith(directory + os.sep)
 
 
 def _running_modules() -> frozenset[str]:
-    """Return the modules whose top-level code is running. Each of them may have caused a read."""
+    """Return the modules whose top-level code is running. Each of them may have caused the current event."""
     frame: FrameType | None = sys._getframe()
     names: set[str] = set()
     while frame is not None:
@@ -244,7 +245,7 @@ def _running_modules() -> frozenset[str]:
 
 
 def _caller(frames: int) -> object:
-    """Return the module of the caller `frames` calls above."""
+    """Return the name of the module whose code is `frames` calls above the caller."""
     return sys._getframe(frames + 1).f_globals.get("__name__")
 
 

@@ -1,9 +1,9 @@
-"""Access of a coordinator to foreign tasks: a fork imports them and returns the answers.
+"""Access of a coordinator to foreign tasks: a fork imports them and answers questions about them.
 
-A user's module may do anything while it is imported: change the directory, umask, signal handlers or limits, end the
-process, fork, hang. So the coordinator imports none. A fork imports all requested modules, each with a time limit, and
-returns the data that the coordinator needs: the description of a task, its configuration under settings, and its
-contexts. Answers are cached, so a run needs one fork. Workers import the modules themselves.
+While a user's module is imported, it may do anything: change the directory, umask, signal handlers or limits, end the
+process, fork, or hang. So the coordinator imports none. A fork imports all requested modules, each with a time limit.
+It returns the data that the coordinator needs: the description of a task, its configuration for given settings, and its
+contexts. Answers are cached, so a run usually needs one fork. Workers import the modules themselves.
 """
 
 from __future__ import annotations
@@ -25,16 +25,18 @@ from codebatch.plugins.user_tasks import said
 from codebatch.system.processes.forks import ForkFailure, call_isolated
 
 LOAD_SECONDS_MAX = 30.0
-"""Time limit for the import of a module, unless the limit for files is higher."""
+"""Time limit for the import of a module in seconds. If the limit for a file is higher, it applies instead."""
 
 _HINT = "importing the file runs all of it: move slow code, and code that ends the process, into the function"
 
 
 class TaskAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer about a task. `refusal` is an error message and hint; `config` is JSON.
+    """The answer to a question about a task.
 
-    `is_stable`: the configuration, used as settings, results in itself. `is_prepared`: the task has a `prepare`
-    function.
+    - `refusal`: an error message and hint, or None.
+    - `config`: the configuration as JSON.
+    - `is_stable`: this configuration, used as settings, gives the same configuration again.
+    - `is_prepared`: the task has a `prepare` function. `note` is its note for people.
     """
 
     description: TaskDescription | None = None
@@ -48,17 +50,17 @@ class TaskAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _TaskQuestion(NamedTuple):
-    """A question about a task, which its declaration answers in a fork."""
+    """A question about a task. `answer` is called in a fork and uses the declaration of the task."""
 
     name: str
     answer: Callable[[TaskCatalogue], TaskAnswer]
 
 
 class IsolatedTasks:
-    """Queries about the foreign tasks of a catalogue. Methods raise InvalidConfiguration."""
+    """Answers to questions about the foreign tasks of a catalogue. Methods raise InvalidConfiguration."""
 
     def __init__(self, catalogue: TaskCatalogue, seconds: float) -> None:
-        """`seconds` is the limit for the import of one module, and for one answer."""
+        """`seconds` is the time limit for the import of one module, and for one answer."""
         self._catalogue = catalogue
         self._seconds = seconds
         self._descriptions: dict[str, TaskDescription] = {}
@@ -66,7 +68,7 @@ class IsolatedTasks:
         self._unloadable: dict[str, TaskAnswer] = {}
 
     def look_ahead(self, settings: Mapping[str, Mapping[str, Json]]) -> None:
-        """Query several tasks in one fork, each with its settings, and cache the answers."""
+        """Ask about several tasks in one fork, each with its settings, and cache the answers."""
         names = [name for name in settings if self._catalogue.is_foreign(name)]
         unknown = [name for name in names if (name, repr(settings[name])) not in self._configured]
         if not unknown:
@@ -80,7 +82,7 @@ class IsolatedTasks:
                 self._configured.setdefault((name, repr(msgspec.json.decode(answer.config))), answer)
 
     def describe(self, name: str) -> TaskDescription:
-        """Return the data part of a task's declaration."""
+        """Return the description of a task."""
         if name not in self._descriptions:
             self._answer(name, {})
         return self._descriptions[name]
@@ -96,7 +98,10 @@ class IsolatedTasks:
     def prepare(
         self, name: str, settings: Mapping[str, Json], *, is_project: bool
     ) -> tuple[Mapping[str, Json], str] | None:
-        """Return the settings to plan with, and a note on deviations. None if the task has no `prepare`."""
+        """Return the settings for the plan, and a note for people. None if the task has no `prepare`.
+
+        The note describes how these settings differ from the given ones.
+        """
         if not self._answer(name, settings).is_prepared:
             return None
         (answer,) = self._ask([_TaskQuestion(name, partial(_prepare, name, settings, is_project))])
@@ -110,13 +115,13 @@ class IsolatedTasks:
         return _accepted(answer).contexts
 
     def _answer(self, name: str, settings: Mapping[str, Json]) -> TaskAnswer:
-        """Return the answer about a task that can be loaded."""
+        """Return the answer about a task. Raises if the task cannot be loaded."""
         self.look_ahead({name: settings})
         answer = self._configured[name, repr(settings)]
         return answer if answer.description else _accepted(answer)
 
     def _ask(self, questions: Sequence[_TaskQuestion], besides: Iterable[str] = ()) -> list[TaskAnswer]:
-        """Let one fork import the modules of the questions and of the tasks `besides`, and answer the questions."""
+        """Answer questions in one fork, which first imports the modules of their tasks and of `besides`."""
         names = dict.fromkeys((*(question.name for question in questions), *besides))
         loads = [_TaskQuestion(name, partial(_load, name)) for name in names]
         with call_isolated(self._answer_in_fork, [*loads, *questions], TaskAnswer, seconds=self._seconds) as answers:
@@ -128,7 +133,7 @@ class IsolatedTasks:
                 return [
                     self._require_answer(question.name, next(answers), "cannot be planned") for question in questions
                 ]
-        # A task of project scope needs all custom tasks. Each is imported within its own time limit.
+        # A task of project scope needs all custom tasks. Import each of them too, with its own time limit.
         return self._ask(questions, self._catalogue.own_places)
 
     def _require_answer(self, name: str, answer: TaskAnswer | ForkFailure, problem: str) -> TaskAnswer:
@@ -139,7 +144,7 @@ class IsolatedTasks:
         raise InvalidConfiguration(f"the task {name!r} {problem} from {location}: {answer.reason}", hint=_HINT)
 
     def _answer_in_fork(self, question: _TaskQuestion) -> TaskAnswer:
-        self._catalogue.isolated = None  # This is the fork's copy: modules are imported there.
+        self._catalogue.isolated = None  # This is the copy in the fork, which imports modules.
         if question.name not in self._unloadable:
             try:
                 return question.answer(self._catalogue)
@@ -187,7 +192,7 @@ def _evaluate(
 
 
 def _accepted(answer: TaskAnswer) -> TaskAnswer:
-    """Return an answer that is not a refusal. Raises InvalidConfiguration otherwise."""
+    """Return an answer. Raises InvalidConfiguration if it is a refusal."""
     if answer.refusal is not None:
         message, hint = answer.refusal
         raise InvalidConfiguration(message, hint=hint)
@@ -197,7 +202,7 @@ def _accepted(answer: TaskAnswer) -> TaskAnswer:
 def isolated_catalogue(
     own_places: Mapping[str, OwnPlace] | None = None, *, imports: Iterable[str] = (), file_seconds: float = 0.0
 ) -> TaskCatalogue:
-    """Return the catalogue of a coordinator. `file_seconds` is the time limit of a file."""
+    """Return a catalogue for a coordinator. `file_seconds` is the time limit for one file in seconds."""
     catalogue = TaskCatalogue(own_places, imports=imports)
     catalogue.isolated = IsolatedTasks(catalogue, max(LOAD_SECONDS_MAX, file_seconds))
     return catalogue

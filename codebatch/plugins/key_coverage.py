@@ -1,4 +1,4 @@
-"""Coverage of the cache key of a custom task (workers/TASKS.md "Custom tasks")."""
+"""The files that the cache key of a custom task covers (workers/TASKS.md "Custom tasks")."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _METADATA = re.compile(r"(.+)-[^-]+\.(?:dist|egg)-info\Z")
 
 
 class KeyCoverage:
-    """The files that the key of a custom task covers, by content or by the version of their distribution.
+    """The files that the key of a custom task covers, by their content or by the version of their distribution.
 
-    The standard library is covered by the interpreter's minor version. /dev/null has no content.
+    The minor version of the interpreter covers the standard library. /dev/null is covered, because it has no content.
     """
 
     def __init__(self, own: OwnSource, place: OwnPlace, tools: Iterable[str], *, besides: Iterable[str]) -> None:
@@ -50,7 +50,7 @@ class KeyCoverage:
         return any(self._is_of_tool(first) for first in _first_names(path, self._sites))
 
     def shown(self, path: str) -> str:
-        """Return the path relative to the project, the name of an installed module, or the last component."""
+        """Return a path for people: relative to the project, the name of an installed module, or the last component."""
         if path.endswith(".pyc"):
             with contextlib.suppress(ValueError):
                 path = importlib.util.source_from_cache(path)
@@ -86,7 +86,7 @@ class KeyCoverage:
         return sorted({os.path.realpath(str(distribution(tool).locate_file(""))) for tool in self._tools})
 
     def _is_of_tool(self, first: str) -> bool:
-        """Return whether a top-level name in a site directory belongs only to distributions of the key."""
+        """Return whether a top-level name in a site directory belongs only to distributions that the key covers."""
         metadata = _METADATA.match(first)
         owners = (metadata[1],) if metadata else providers(first)
         return bool(owners) and self._tools.issuperset(map(normalized, owners))
@@ -94,7 +94,7 @@ class KeyCoverage:
 
 @functools.cache
 def _libraries() -> tuple[str, ...]:
-    """Return the directories and the archive of the standard library."""
+    """Return the paths of the standard library: two directories and an archive."""
     compiled = os.path.join(sys.base_exec_prefix, sys.platlibdir, "python{}.{}".format(*sys.version_info))
     archive = os.path.join(sys.base_prefix, sys.platlibdir, "python{}{}.zip".format(*sys.version_info))
     return os.path.realpath(os.path.dirname(os.__file__)), os.path.realpath(compiled), os.path.realpath(archive)
@@ -106,7 +106,10 @@ def _is_of_interpreter(path: str) -> bool:
 
 
 def _first_names(path: str, sites: Iterable[str]) -> Iterator[str]:
-    """Yield the top-level name of a path in each of the sites that contain it, without the suffix of a module."""
+    """Yield the top-level name of a path in each of the sites that contain it.
+
+    The suffix of a module is removed: the name of `SITE/a/b.py` is `a`, that of `SITE/c.py` is `c`.
+    """
     for site in sites:
         if site and path.startswith(site + os.sep):
             first, *rest = path[len(site) + 1 :].split(os.sep)

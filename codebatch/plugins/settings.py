@@ -1,4 +1,4 @@
-"""Configuration and contexts of a task from its settings. All functions run code of the declaration."""
+"""The configuration and the contexts of a task for given settings. All functions run code of the declaration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codebatch.model.plan import ContextTable
 from codebatch.model.task import Context, Json, SnapshotView, TaskDeclaration
 from codebatch.model.text.suggestions import did_you_mean
 
-# The position of an error in the rules of lint, and an example for each of their fields.
+# The position of an error in the rules of `lint`. Below: an example for each field of a rule.
 _OF_RULE = re.compile(r"at `\$\.rules(?:\[\d+\]|\[\.\.\.\])?\.?(\w*)")
 _MISSING = re.compile(r"missing required field `(\w+)`")
 _RULE_WRITTEN = {
@@ -31,7 +31,7 @@ _RULE_WRITTEN = {
 
 
 def configure(declaration: TaskDeclaration, settings: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the configuration as JSON, including defaults. Raises InvalidConfiguration."""
+    """Return the configuration of a task for settings, as JSON with defaults. Raises InvalidConfiguration."""
     config: dict[str, Json] = msgspec.to_builtins(_config_of(declaration, settings))
     return config
 
@@ -39,9 +39,9 @@ def configure(declaration: TaskDeclaration, settings: Mapping[str, Json]) -> dic
 def prepare(
     declaration: TaskDeclaration, settings: Mapping[str, Json], *, is_project: bool
 ) -> tuple[Mapping[str, Json], str] | None:
-    """Return the settings to plan with, and a note on deviations for people. None if the task has no `prepare`.
+    """Return the settings for the plan, and a note for people. None if the task has no `prepare`.
 
-    Raises InvalidConfiguration.
+    The note describes how these settings differ from the given ones. Raises InvalidConfiguration.
     """
     if declaration.prepare is None:
         return None
@@ -52,7 +52,7 @@ def prepare(
 
 
 def contexts_of(declaration: TaskDeclaration, config: Mapping[str, Json]) -> Mapping[str, Context]:
-    """Return the contexts of a task for a configuration, by name."""
+    """Map the names of the contexts that a task has for a configuration to these contexts."""
     if declaration.configured_contexts is None:
         return declaration.contexts
     return {**declaration.contexts, **declaration.configured_contexts(_config_of(declaration, config))}

@@ -1,15 +1,17 @@
 """Custom tasks of the current project: `python = "tools/x.py:task"` under `[tasks.NAME]` of its configuration.
 
-The setting names a function `task(file)` or `task(file, config)`, which returns the records of a file. `config` is
-annotated with a msgspec struct, the type of the task's configuration. If the first parameter is named `project`, the
-task has project scope: it is called once, after all tasks of `full` and all custom tasks of file scope, and returns
-records of any files.
+The setting names a function `task(file)` or `task(file, config)`, which returns the records of a file. The annotation
+of `config` is a msgspec struct, the type of the task's configuration. If the first parameter is named `project`, the
+task has project scope. It is then called once, after all tasks of `full` and all custom tasks of file scope, and
+returns records of any files.
 
-The file is read once. Its digest, which includes the function's name, covers the code that is run. A worker rejects a
-file that has changed since the plan was made. A coordinator reads the file and never runs it (isolated_tasks.py).
-Python's path is not changed, so the file can import installed modules but no modules beside it: the digest covers all
-code of the project that is run. Other files that it reads must be listed in `files`, which the digest covers too.
-`tools` are the distributions whose versions are in the key, by default those that are imported.
+The file is read once. The digest of its bytes and of the function's name covers the code that is run. If the file has
+changed since the plan was made, a worker rejects it. A coordinator reads the file and never runs it
+(isolated_tasks.py).
+
+The digest must cover all code of the project that is run. So Python's path is not changed: the file can import
+installed modules, but no modules from its own directory. Other files that it reads must be listed in `files`, which the
+digest covers too. `tools` are the distributions whose versions are in the key. By default these are the imported ones.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ _PARAMETERS_MAX = 2
 _FILE_BYTES_MAX = 16 << 20
 
 SETTINGS = ("python", "tools", "files", "reuse")
-"""The settings in `[tasks.NAME]` of a custom task that are not part of its own configuration."""
+"""The settings in `[tasks.NAME]` of a custom task that codebatch itself uses. All others are its configuration."""
 
 
 def place_of(name: str, settings: Mapping[str, Json], project: Path) -> OwnPlace:
@@ -79,10 +81,12 @@ def place_of(name: str, settings: Mapping[str, Json], project: Path) -> OwnPlace
 
 
 class OwnSource(msgspec.Struct, frozen=True):
-    """The file of a custom task, read but not run. `digest` covers it, the function's name and the task's `files`.
+    """The file of a custom task, read but not run.
 
-    `named` are all modules that it imports anywhere, except the standard library and codebatch. `imports` are those
-    whose versions affect the result. `states` maps names in the configuration to fingerprints from before reading.
+    - `digest`: covers the file, the name of the function and the `files` of the task.
+    - `named`: all modules that the file imports anywhere, except the standard library and codebatch.
+    - `imports`: those of them whose versions affect the result.
+    - `states`: maps the names of `files` in the configuration to fingerprints from before they were read.
     """
 
     content: bytes
@@ -92,7 +96,7 @@ class OwnSource(msgspec.Struct, frozen=True):
     states: Mapping[str, tuple[int, ...]]
 
     def changed_file(self, place: OwnPlace) -> str | None:
-        """Return a file that has changed since it was read for the digest, or None."""
+        """Return one of the `files` that has changed since it was read for the digest, or None."""
         for key, file_path in place.files.items():
             with contextlib.suppress(OSError):
                 if file_fingerprint(file_path) == self.states[key]:
@@ -102,7 +106,7 @@ class OwnSource(msgspec.Struct, frozen=True):
 
 
 class OwnTask(msgspec.Struct, frozen=True):
-    """A custom task, loaded."""
+    """A custom task that was loaded."""
 
     source: OwnSource
     declaration: TaskDeclaration
@@ -112,9 +116,9 @@ class OwnTask(msgspec.Struct, frozen=True):
 
 @contextlib.contextmanager
 def importing() -> Iterator[None]:
-    """Import foreign modules in the body. Changes of the process state are undone, except the working directory.
+    """Import foreign modules in the body of the `with`. Undo changes of the process state, except the directory.
 
-    Raises ImportError if the module would end the process.
+    Raises ImportError if a module would end the process.
     """
     state_before = ProcessState()
     try:
@@ -130,12 +134,12 @@ def importing() -> Iterator[None]:
 
 
 def said(error: BaseException) -> str:
-    """Return an exception's type and text. Handles any exception of a task, even if its text raises another one."""
+    """Return the type and the text of an exception. Works for any exception, even if making its text raises another."""
     return traceback.format_exception_only(error)[-1].strip()
 
 
 def read_own_source(name: str, place: OwnPlace) -> OwnSource:
-    """Read the file of a custom task and its `files` without running code. Raises InvalidConfiguration."""
+    """Read the file of a custom task and its `files`, without running any code. Raises InvalidConfiguration."""
     path, _, attribute = place.python.rpartition(":")
     try:
         content = _read(path)
@@ -146,7 +150,7 @@ def read_own_source(name: str, place: OwnPlace) -> OwnSource:
         raise _cannot_be_loaded(name, path, said(error)) from error
     return OwnSource(
         content=content,
-        # Without the path of the file, so that the digest does not depend on its location.
+        # The path of the file is not included, so the digest does not depend on its location.
         digest=digest_pairs([(attribute, digest_bytes(content)), *digests]),
         named=named,
         imports=tuple(sorted(named)) if place.tools is None else (),
@@ -155,16 +159,16 @@ def read_own_source(name: str, place: OwnPlace) -> OwnSource:
 
 
 def load_own_task(name: str, place: OwnPlace, source: OwnSource, watch: InputAudit | None = None) -> OwnTask:
-    """Run the file of a custom task and return its function and declaration.
+    """Run the file of a custom task. Return its function and declaration.
 
-    The catalogue adds the needs of a task of project scope. `watch` audits what the file reads. Raises
+    If it has project scope, the catalogue adds the tasks that it needs. `watch` audits what the file reads. Raises
     InvalidConfiguration if it cannot be loaded.
     """
     path, _, attribute = place.python.rpartition(":")
     try:
         module = types.ModuleType(f"codebatch_own_{name}")
         module.__file__ = path
-        # Classes look up their module there. It also keeps the module alive until the process ends.
+        # Classes look up their module here. The entry also keeps the module alive until the process ends.
         sys.modules[module.__name__] = module
         code = compile(source.content, path, "exec", dont_inherit=True)
         with importing():

@@ -1,6 +1,7 @@
-"""Functions of the workers' code that queries call in their own process, because they need parsers or lint rules.
+"""Functions in the workers' code that queries call in their own process, because they need parsers or lint rules.
 
-This package must not import the workers' code. So the functions are found by the name of their module, and typed here.
+This package must not import the workers' code. So each function is found by the name of its module, and its type is
+declared here.
 """
 
 from __future__ import annotations
@@ -14,15 +15,18 @@ from codebatch.model.task import Json
 from codebatch.protocol.launch import QUESTIONS_MODULE, SILENCING_MODULE, SOURCE_MODULE
 
 RuleSwitch = Callable[[bytes, str, str], bool | None]
-"""Returns whether a rule is off, by path, tool and rule ID; None for a rule that the settings do not know."""
+"""A function (path, tool, rule ID) that returns whether a rule is off. None for a rule unknown to the settings."""
 UnreportedReason = Literal["suppressed", "unknown", ""]
-"""Why lint may have a finding without reporting it: a comment, or a limit or doubt. Empty if it has no such finding."""
+"""The reason why lint may have a finding without reporting it, or empty if it has no such finding.
+
+`suppressed`: a comment suppresses it. `unknown`: a limit was reached, or it is uncertain.
+"""
 FindingsOfFile = tuple[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str, str, str]], bool]
 """Path, content, contexts, findings (line, tool, rule ID, message), and whether the file may have suppressions."""
 
 
 class RuleTrialRunner(Protocol):
-    """Trials of the user's rules: each is one rule on one file or example."""
+    """A runner of trials of the user's rules. Each trial is one rule on one file or example."""
 
     def __len__(self) -> int: ...
     def run(self, index: int) -> list[dict[str, Json]]: ...
@@ -73,7 +77,7 @@ class SourceServices(Protocol):
 
 
 class AbsenceServices(Protocol):
-    """Reasons why lint reports no finding (`codebatch_workers.runtime.absence_reasons`)."""
+    """Functions that find out why lint reports no finding (`codebatch_workers.runtime.absence_reasons`)."""
 
     def rule_switch(self, settings: Mapping[str, Json]) -> RuleSwitch | None: ...
     def per_file_limits(self) -> tuple[frozenset[str], frozenset[str], int]: ...
@@ -83,7 +87,7 @@ class AbsenceServices(Protocol):
 
 
 def language_services() -> LanguageServices:
-    """Import the services that need parsers. This takes a few hundred milliseconds the first time."""
+    """Import the services that need parsers. The first call takes a few hundred milliseconds."""
     return cast("LanguageServices", importlib.import_module(QUESTIONS_MODULE))
 
 
@@ -93,5 +97,5 @@ def source_services() -> SourceServices:
 
 
 def absence_services() -> AbsenceServices:
-    """Import the services that compare findings."""
+    """Import the services that explain missing findings."""
     return cast("AbsenceServices", importlib.import_module(SILENCING_MODULE))

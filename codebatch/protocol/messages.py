@@ -36,7 +36,7 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
 
 
 class Served(msgspec.Struct, frozen=True, kw_only=True):
-    """Items [start, end) of a unit's shard whose results for a task are reused from an older batch, `base`.
+    """The items [start, end) of a unit's shard for which a task reuses results of the batch `base`.
 
     `first` is the number of the first of these items in the plan of that batch.
     """
@@ -51,8 +51,8 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
 class NeedState(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a command that another command needs, with its last attempt.
 
-    The attempt was for item `start` of `shard` in `round`, which is 0 if there was none. `log` is the name of its log,
-    or empty if there was no output.
+    The attempt was for item `start` of `shard`, in `round`. The round is 0 if there was no attempt. `log` is the name
+    of its log, or empty if the attempt printed nothing.
     """
 
     id: str
@@ -65,10 +65,11 @@ class NeedState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Brief(msgspec.Struct, frozen=True, kw_only=True):
-    """Input of an attempt that the definition of the command does not contain.
+    """Input of an attempt that is not in the definition of the command.
 
-    `tried` counts the failed attempts since a request last reopened the command. The previous round and log are 0 and
-    empty if there was none. `needs` are the commands that it needs.
+    - `tried`: the number of failed tries since a request last opened the command.
+    - `previous_round`, `previous_log`: those of the attempt before, or 0 and empty.
+    - `needs`: the states of the commands that it needs.
     """
 
     tried: int = 0
@@ -78,11 +79,12 @@ class Brief(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Assign(msgspec.Struct, frozen=True, kw_only=True, tag="assign"):
-    """Execute this unit, leased under this epoch. The results in `served` are reused, not executed.
+    """Execute this unit and lease it under this epoch. The results in `served` are reused, not computed.
 
-    In a work batch, the unit is one command, with a brief. It was scheduled after the first `requests` requests. The
-    worker then executes the units in `then`, one after the other, while all succeed quickly. If a command
-    `is_repeatable`, its lease is not synced, so after a crash of the machine the command may be executed twice.
+    In a work batch, the unit is one command, and `brief` belongs to it. `requests` is the number of requests known when
+    the command was scheduled. If `is_repeatable` is set, the lease is not synced. So after a crash of the machine, the
+    command may be executed a second time. `then` has further units. The worker executes them one after the other while
+    all succeed quickly.
     """
 
     unit: Unit
@@ -95,15 +97,15 @@ class Assign(msgspec.Struct, frozen=True, kw_only=True, tag="assign"):
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
-    """Another process had taken this epoch of the lease. The worker is idle again."""
+    """The worker could not lease its unit: another process had taken this epoch. The worker is idle again."""
 
     epoch: int
 
 
 class Committed(msgspec.Struct, frozen=True, kw_only=True, tag="committed"):
-    """A part of the unit is durable. `lost` counts outcomes whose register another process had taken.
+    """A part of the unit is durable. `lost` is the number of outcomes whose register another process had taken.
 
-    `used` has the resource use of the attempt of each outcome of a command.
+    In a work batch, `used` has the resource use of the attempt of each outcome.
     """
 
     commit: Commit
@@ -112,23 +114,23 @@ class Committed(msgspec.Struct, frozen=True, kw_only=True, tag="committed"):
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True, tag="finished"):
-    """The unit is finished for this worker, which is idle. A worn worker should be replaced (leaked descriptors)."""
+    """The worker has finished its unit and is idle. If `is_worn` is set, replace the worker (leaked descriptors)."""
 
     seconds: float
     is_worn: bool = False
 
 
 class Returned(msgspec.Struct, frozen=True, kw_only=True, tag="returned"):
-    """The worker does not start the last `count` commands of its assignment. It has started all before them.
+    """The worker does not start the last `count` commands of its assignment. It has started all commands before them.
 
-    Sent if commands must not wait for the current one, even if `count` is 0.
+    Sent, even with a `count` of 0, if no command may wait for the current one any more.
     """
 
     count: int
 
 
 class Delayed(msgspec.Struct, frozen=True, kw_only=True, tag="delayed"):
-    """Outcomes of commands cannot be made durable, because the disk refuses writes, as `message` describes.
+    """The worker cannot make outcomes of commands durable, because the disk refuses writes. `message` says why.
 
     Once no command runs, the worker retries for `seconds` and then gives up.
     """
@@ -138,9 +140,9 @@ class Delayed(msgspec.Struct, frozen=True, kw_only=True, tag="delayed"):
 
 
 class GaveUp(msgspec.Struct, frozen=True, kw_only=True, tag="gave_up"):
-    """The worker ends, because it cannot continue: the disk refused a write, or a task cannot be set up.
+    """The worker ends because it cannot continue: the disk refused a write, or a task cannot be set up.
 
-    This is not caused by a file of the unit. Everything that is not committed is not done. The fields are those of a
+    No file of the unit is the cause. All work that is not committed is open again. The fields are those of a
     CodebatchError.
     """
 
@@ -154,10 +156,10 @@ class Drain(msgspec.Struct, frozen=True, kw_only=True, tag="drain"):
 
 
 class Shrink(msgspec.Struct, frozen=True, kw_only=True, tag="shrink"):
-    """The current unit, which began at item `start`, now ends at `end`: another worker has the rest.
+    """The current unit, which began at item `start`, now ends at `end`. Another worker gets the rest.
 
-    A worker that is already past the new end stops at its current item. Results of items that two workers have executed
-    are refused or never read.
+    If the worker is already past the new end, it stops after its current item. Some items may then be executed by both
+    workers. The second result of such an item is refused or never read.
     """
 
     start: int
@@ -167,8 +169,9 @@ class Shrink(msgspec.Struct, frozen=True, kw_only=True, tag="shrink"):
 class Terminate(msgspec.Struct, frozen=True, kw_only=True, tag="terminate"):
     """Terminate the current command: SIGTERM, then SIGKILL after `grace_seconds` (None: as the command defines).
 
-    A `cancelled` attempt is committed with this type. Nothing is committed for a `stopped` one, which a request names.
-    If `task` is not the current command, that command has already ended, and the message is ignored.
+    If `why` is `cancelled`, the attempt gets an outcome of this type. If it is `stopped`, a request names the attempt,
+    and the attempt gets no outcome. If `task` is set and is not the current command, ignore the message: `task` has
+    ended.
     """
 
     why: Literal["cancelled", "stopped"]
@@ -177,7 +180,7 @@ class Terminate(msgspec.Struct, frozen=True, kw_only=True, tag="terminate"):
 
 
 class Proceed(msgspec.Struct, frozen=True, kw_only=True, tag="proceed"):
-    """Pass the answer of its question to the current command, which may continue: capacity is available."""
+    """Give the current command the answer to its question. It may continue, because it has its slots again."""
 
 
 class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
@@ -200,18 +203,18 @@ def encode_message(message: ToWorker | FromWorker) -> bytes:
 
 
 class MessageBuffer:
-    """A splitter of a byte stream into message bodies."""
+    """A buffer that splits received bytes into message bodies."""
 
     def __init__(self) -> None:
         self._data = bytearray()
 
     @property
     def torn_bytes(self) -> int:
-        """Number of received bytes of an incomplete message."""
+        """Number of received bytes that belong to an incomplete message."""
         return len(self._data)
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Add received bytes and yield the complete bodies. Raises ValueError if a length exceeds MESSAGE_BYTES_MAX."""
+        """Add received bytes and yield each complete body. Raises ValueError if a length exceeds MESSAGE_BYTES_MAX."""
         self._data += data
         while len(self._data) >= _prefix.size:
             (length,) = _prefix.unpack_from(self._data)

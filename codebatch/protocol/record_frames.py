@@ -1,11 +1,13 @@
 """Frames: the compressed records of a shard (SPEC.md "Frames").
 
-The bytes of a shard are cut after the first newline at or after each multiple of 32 KiB from the start of the shard.
-Each piece is one zstd frame with content size and checksum. If a shard is assembled from several outcomes, it is cut
-again, so the frames do not depend on how the work was split. `zstdcat` reads a file of frames.
+The records of a shard are cut into pieces. A piece ends after the first newline at or after each multiple of 32 KiB,
+counted from the start of the shard. Each piece is one zstd frame with content size and checksum. A shard made from
+several outcomes is cut again, so the frames do not depend on how the work was divided. `zstdcat` reads a file of
+frames.
 
-`ZstdDecompressor.decompress` silently stops after the first of several frames, so frames are passed one at a time. The
-block headers show where a frame ends (RFC 8878, section 3.1.1), so unneeded frames are skipped without decompression.
+`ZstdDecompressor.decompress` returns only the first of several frames, without an error. So each frame is passed to it
+alone. The end of a frame follows from its block headers (RFC 8878, section 3.1.1). So frames that are not needed are
+skipped without decompression.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ _CHECKSUM_BYTES = 4
 
 
 class FrameWriter:
-    """A compressor of shards into frames. It reuses one zstd compressor."""
+    """A compressor that turns the records of shards into frames. It reuses one zstd compressor."""
 
     def __init__(self) -> None:
         self._compressor = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True, write_content_size=True)
@@ -54,10 +56,10 @@ class FrameWriter:
 def iter_frames(
     frames: bytes | memoryview, size: int, decompressor: zstandard.ZstdDecompressor | None = None
 ) -> Iterator[bytes]:
-    """Yield the content of each frame, which is whole lines. A frequent caller passes a decompressor.
+    """Yield the content of each frame, which consists of whole lines. A caller with many calls passes a decompressor.
 
-    Raises ValueError unless the frames are complete, undamaged and have exactly `size` bytes of content. Content that
-    was yielded before is undamaged.
+    Raises ValueError if a frame is damaged or incomplete, or if the content does not have exactly `size` bytes. Content
+    that was yielded before the error is undamaged.
     """
     decompressor = decompressor or zstandard.ZstdDecompressor()
     for frame in iter_places(frames, size):
@@ -72,7 +74,8 @@ def decode_frames(frames: bytes, size: int) -> bytes:
 def decode_range(frames: bytes, size: int, start: int, end: int) -> bytes:
     """Return bytes [start, end) of the content of frames, which has `size` bytes.
 
-    Only the frames with these bytes are decompressed. Raises ValueError unless they are complete and undamaged.
+    Only the frames with these bytes are decompressed. Raises ValueError if frames are invalid or one of these is
+    damaged.
     """
     decompressor = zstandard.ZstdDecompressor()
     parts: list[bytes] = []
@@ -95,9 +98,9 @@ class FrameLocation(msgspec.Struct, frozen=True):
 
 
 def iter_places(frames: bytes | memoryview, size: int) -> Iterator[FrameLocation]:
-    """Yield the locations of the frames without decompressing them.
+    """Yield the location of each frame, without decompression.
 
-    Raises ValueError if they are not valid frames with a checksum, or do not have `size` bytes of content.
+    Raises ValueError if a frame is invalid or has no checksum, or if the content does not have exactly `size` bytes.
     """
     start = total = 0
     while start < len(frames):
@@ -132,5 +135,8 @@ def _decompress(decompressor: zstandard.ZstdDecompressor, frames: bytes | memory
 
 
 def _find_cut(records: bytes, start: int, offset: int) -> int:
-    """Return the end of the frame at `start` of the records and at `offset` of its shard, or 0 if unknown."""
+    """Return the end of the piece that begins at `start` in `records`, or 0 if more records are needed.
+
+    `offset` is the position of `start` in the shard.
+    """
     return records.find(b"\n", start + FRAME_BYTES - offset % FRAME_BYTES) + 1

@@ -1,4 +1,4 @@
-"""Actions that a session requests from its event loop, a closed union."""
+"""Actions that a session requests from its event loop. `Action` is the union of all."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from codebatch.scheduling.events import WorkerId
 
 
 class Spawn(msgspec.Struct, frozen=True):
-    """Start of a worker."""
+    """Start a worker."""
 
 
 class AssignUnit(msgspec.Struct, frozen=True):
-    """Assignment of a unit to an idle worker, which must lease it under this epoch."""
+    """Assign a unit to an idle worker, which must lease it under this epoch."""
 
     worker: WorkerId
     unit: Unit
@@ -23,20 +23,20 @@ class AssignUnit(msgspec.Struct, frozen=True):
 
 
 class SurveyWorker(msgspec.Struct, frozen=True):
-    """Query of the position of a running worker, reported as Surveyed."""
+    """Ask a running worker for its position. The answer arrives as the event Surveyed."""
 
     worker: WorkerId
 
 
 class ShrinkUnit(msgspec.Struct, frozen=True):
-    """Reduction of the unit of a running worker: its new end."""
+    """Shorten the unit of a running worker. `end` is the new end of the unit."""
 
     worker: WorkerId
     end: int
 
 
 class Fail(msgspec.Struct, frozen=True):
-    """Commit of `failed` outcomes for one item by this coordinator, to be reported as OutcomesCommitted."""
+    """Commit `failed` outcomes of `tasks` for one item in this coordinator. The result arrives as OutcomesCommitted."""
 
     shard: ShardId
     item: int
@@ -46,21 +46,21 @@ class Fail(msgspec.Struct, frozen=True):
 
 
 class Retire(msgspec.Struct, frozen=True):
-    """Stop of an idle worker."""
+    """Stop an idle worker."""
 
     worker: WorkerId
 
 
 class Complete(msgspec.Struct, frozen=True):
-    """End of the session: every item has an outcome of every task and can be merged."""
+    """End the session: every item has an outcome of every task, so they can be merged."""
 
 
 class Drained(msgspec.Struct, frozen=True):
-    """End of the session: nothing runs, and work is left."""
+    """End the session early: no worker runs, and work is left."""
 
 
 class Break(msgspec.Struct, frozen=True):
-    """End of the session: `deaths` workers died in a row without a commit."""
+    """End the session because the machine fails: `deaths` workers died in a row without a commit."""
 
     deaths: int
 

@@ -1,4 +1,4 @@
-"""Events that a session handles, a closed union."""
+"""Events that a session reacts to. `Event` is the union of all."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ UnitKey = tuple[ShardId, int]
 
 
 class SessionStarted(msgspec.Struct, frozen=True):
-    """The start of the session. Leases of other live processes are known by now."""
+    """The session starts. Its arguments contain the leases of other live processes."""
 
 
 class Ready(msgspec.Struct, frozen=True):
-    """Readiness of a started worker for its first unit."""
+    """A started worker is ready for its first unit."""
 
     worker: WorkerId
 
 
 class LeaseRefused(msgspec.Struct, frozen=True):
-    """Refusal of the lease of a worker's unit, because another process has the lease with `epoch`."""
+    """A worker could not lease its unit, because another process has the lease with `epoch`."""
 
     worker: WorkerId
     epoch: int
 
 
 class UnitDone(msgspec.Struct, frozen=True):
-    """End of a worker's unit. Its commits were reported before. A worn worker must be replaced."""
+    """A worker has finished its unit. Its commits were reported before. If `is_worn` is set, it must be replaced."""
 
     worker: WorkerId
     is_worn: bool = False
 
 
 class OutcomesCommitted(msgspec.Struct, frozen=True):
-    """Durable outcomes of any process, and registers with invalid content.
+    """Outcomes of any process became durable, or registers with invalid content were found.
 
     One scan of the disk yields one event.
     """
@@ -50,7 +50,7 @@ class OutcomesCommitted(msgspec.Struct, frozen=True):
 
 
 class WorkerLost(msgspec.Struct, frozen=True):
-    """The death of a worker. `items` and `task` are what it worked on, relative to the shard; None if unknown."""
+    """A worker died. `items` and `task` are those that it was working on, or None. Items are numbered in the shard."""
 
     worker: WorkerId
     items: tuple[int, int] | None
@@ -60,23 +60,24 @@ class WorkerLost(msgspec.Struct, frozen=True):
 
 
 class UnitReleased(msgspec.Struct, frozen=True):
-    """Release of a foreign unit, whose holder is dead or stuck. `epoch` is the last epoch of its lease."""
+    """The process that had leased a unit is dead or stuck. `epoch` is the last epoch of its lease."""
 
     key: UnitKey
     epoch: int
 
 
 class Surveyed(msgspec.Struct, frozen=True):
-    """The current or next item of a worker; the end of its unit if no item is left to begin."""
+    """The position of a worker: its current or next item, or the end of its unit if no item is left to begin."""
 
     worker: WorkerId
     position: int
 
 
 class ProgressReport(msgspec.Struct, frozen=True):
-    """Positions of the running workers, as in Surveyed, `seconds` after the last report or after SessionStarted.
+    """The positions of the running workers, as in Surveyed. `seconds` have passed since the last report.
 
-    A worker that is still setting up its unit has no position.
+    For the first report, they have passed since SessionStarted. A worker that is still setting up its unit has no
+    position.
     """
 
     seconds: float
@@ -84,7 +85,7 @@ class ProgressReport(msgspec.Struct, frozen=True):
 
 
 class DrainRequested(msgspec.Struct, frozen=True):
-    """A request to begin nothing new. Running units may finish their item and commit."""
+    """A request to begin nothing new. Running units may finish their current item and commit."""
 
 
 Event = (

@@ -9,7 +9,7 @@ from codebatch.scheduling.outcome_counts import OutcomeCounts
 
 
 class BatchState(str, Enum):
-    """State of a batch. PENDING: nothing ran. RUNNING: work is open. Otherwise every planned item has an outcome."""
+    """The state of a batch. PENDING: nothing ran. RUNNING: work is open. In all other states, no work is open."""
 
     PENDING = "PENDING"
     RUNNING = "RUNNING"
@@ -20,12 +20,12 @@ class BatchState(str, Enum):
 
     @property
     def is_final(self) -> bool:
-        """Return whether no work is open, so that only `resume` can change the state."""
+        """True if no work is open. Then only `resume` can change the state."""
         return self not in (BatchState.PENDING, BatchState.RUNNING)
 
 
 def batch_state(tally: OutcomeCounts, *, is_started: bool) -> BatchState:
-    """Return the state of a batch of an analysis. `is_started` is whether the batch ever had a holder."""
+    """Return the state of an analysis. `is_started` is set if the batch ever had a holder."""
     if tally.open:
         return BatchState.RUNNING if is_started or tally.open < tally.planned else BatchState.PENDING
     if tally.results == tally.planned:
@@ -36,15 +36,18 @@ def batch_state(tally: OutcomeCounts, *, is_started: bool) -> BatchState:
 
 
 def is_stalled(state: BatchState, *, live_holders: int) -> bool:
-    """Return whether work is open and no process holds it, so that the next `run` or `resume` continues it."""
+    """Return whether work is open but no live process works on it. Then the next `run` or `resume` continues it."""
     return state is BatchState.RUNNING and live_holders == 0
 
 
 class CommandState(str, Enum):
-    """State of a command (SPEC.md "Commands").
+    """The state of a command (SPEC.md "Commands").
 
-    PENDING: a needed command is open or blocked. READY: it can start. WAITING: it is retried after a wait. BLOCKED: it
-    waits for an answer. SKIPPED: a needed command failed or was cancelled or skipped, or a request skipped it.
+    - PENDING: a needed command is open or blocked.
+    - READY: it can start.
+    - WAITING: it will be retried after a waiting time.
+    - BLOCKED: it waits for an answer.
+    - SKIPPED: a needed command did not succeed, or a request skipped it.
     """
 
     PENDING = "PENDING"
@@ -59,7 +62,12 @@ class CommandState(str, Enum):
 
 
 def work_state(states: Collection[CommandState], *, is_begun: bool, is_at_work: bool, is_cancelled: bool) -> BatchState:
-    """Return the state of a work batch. `is_at_work` is whether a command runs or an interruption is being settled."""
+    """Return the state of a work batch.
+
+    - `is_begun`: a command was ever started.
+    - `is_at_work`: a command runs, or the coordinator must decide what follows an interruption.
+    - `is_cancelled`: a request cancelled the batch.
+    """
     kinds = {*states}
     if kinds <= {CommandState.DONE}:
         return BatchState.COMPLETED

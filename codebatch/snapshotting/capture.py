@@ -1,4 +1,4 @@
-"""Consistent reads of single paths of a source tree: the stored content existed at one point in time."""
+"""Consistent reads of single paths of a source tree. Stored content is content that the path had at one time."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class _ChangedError(Exception):
 
 
 def capture(directories: Directories, path: bytes, status: FileStat, writer: PackWriter) -> Row:
-    """Store the content of a file or symbolic link whose lstat result is `status`, and return its row.
+    """Store the content of a file or symbolic link, and return its row. `status` is the lstat(2) result of the path.
 
-    If the path is neither a file nor a link any more, the row has NO_KEY. A path that changes during the read is read
-    again, up to ATTEMPTS_MAX attempts. Raises SnapshotUnstable and SourceUnreadable.
+    If the path is no longer a file or link, the row has NO_KEY. If it changes during the read, it is read again, at
+    most ATTEMPTS_MAX times in total. Raises SnapshotUnstable or SourceUnreadable.
     """
     directory, _, name = path.rpartition(b"/")
     for attempt in range(ATTEMPTS_MAX):
@@ -44,7 +44,8 @@ def capture(directories: Directories, path: bytes, status: FileStat, writer: Pac
                 return _capture_link(name, parent, status, writer)
             return Row(status, NO_KEY, 0)
         except (FileNotFoundError, NotADirectoryError):
-            # The path was deleted after the listing. It is absent from the snapshot, as if the listing came later.
+            # The path was deleted after the listing. It is absent from the snapshot, as if it had been deleted before
+            # the listing.
             return Row(ABSENT, NO_KEY, 0)
         except (_ChangedError, SizeChangedError):
             continue
@@ -57,7 +58,7 @@ def capture(directories: Directories, path: bytes, status: FileStat, writer: Pac
 
 
 def _capture_file(name: bytes, parent: int, writer: PackWriter) -> Row:
-    """Read a regular file between two fstat(2) calls. If their results are equal, no write fell in between."""
+    """Read a regular file between two fstat(2) calls. If their results are equal, the file did not change between."""
     try:
         fd = os.open(name, READ_FLAGS, dir_fd=parent)
     except OSError as error:
@@ -97,7 +98,7 @@ def _capture_link(name: bytes, parent: int, status: FileStat, writer: PackWriter
 
 
 def _read(fd: int, size: int) -> bytes:
-    """Read at most `size` + 1 bytes. The extra byte reveals a file that grew."""
+    """Read at most `size` + 1 bytes. The extra byte shows that the file has grown."""
     data = os.read(fd, size + 1)
     if len(data) == size or not data:
         return data
@@ -110,7 +111,10 @@ def _read(fd: int, size: int) -> bytes:
 
 
 def _iter_chunks(fd: int, before: os.stat_result) -> Iterator[bytes]:
-    """Yield the chunks of a large file. If the file changed, raise before the iterator ends, so no object is stored."""
+    """Yield the content of a large file in chunks.
+
+    If the file has changed, raise _ChangedError after the last chunk, so that the caller stores no object.
+    """
     while data := os.read(fd, CHUNK_BYTES):
         yield data
     if _identity(os.fstat(fd)) != _identity(before):

@@ -10,9 +10,10 @@ from codebatch.model.entry import SnapshotId
 class Changes(msgspec.Struct, frozen=True):
     """Differences between a source tree and a snapshot of it.
 
-    `paths` are the first paths that differ. If `is_cut`, a limit was reached and more paths may differ. `frozen_since`
-    is a newer snapshot of the same tree; the tree is equal to that snapshot. `include` and `exclude` are the patterns
-    that selected the files.
+    - `paths`: the first paths that differ.
+    - `is_cut`: the comparison stopped at a limit, so more paths may differ.
+    - `frozen_since`: the ID of a newer snapshot to which the tree is equal, or None.
+    - `include`, `exclude`: the patterns that selected the files of the snapshot.
     """
 
     paths: tuple[bytes, ...]

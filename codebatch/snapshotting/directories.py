@@ -18,9 +18,9 @@ _FLAGS_TO_SEARCH = getattr(os, "O_PATH", os.O_RDONLY) | _FLAGS
 
 
 class Directories:
-    """A cache of open descriptors: the directory entered last and its parents. A context manager.
+    """A cache of open descriptors, for the directory entered last and its parents. A context manager.
 
-    At most 128 descriptors stay open: of the 64 highest and the 64 lowest levels.
+    At most 128 descriptors stay open: those of the 64 highest and the 64 lowest levels.
     """
 
     def __init__(self, base: bytes) -> None:
@@ -38,10 +38,10 @@ class Directories:
         os.close(self._base)
 
     def enter(self, directory: bytes) -> int:
-        """Return a descriptor of a directory, for use as `dir_fd`. Empty means the base.
+        """Return a descriptor of a directory, for use as `dir_fd`. An empty path is the base.
 
-        It is valid until the next call. Raises OSError: FileNotFoundError (always for `..`), NotADirectoryError (also
-        for a symbolic link), PermissionError.
+        The descriptor is valid until the next call. Raises OSError: FileNotFoundError (always if the path contains
+        `..`), NotADirectoryError (also for a symbolic link), PermissionError.
         """
         entered, fd = self._entered
         if entered == directory:
@@ -57,9 +57,9 @@ class Directories:
         return fd
 
     def scan(self, directory: bytes) -> Iterator[os.DirEntry[str]]:
-        """Yield the entries of a directory.
+        """Yield the entries of a directory. Raises OSError like `enter`.
 
-        The iterator must be exhausted before the next call. Raises OSError like `enter`.
+        Consume all entries before you call another method.
         """
         fd = self.enter(directory)
         try:
@@ -81,9 +81,9 @@ class Directories:
         return fd
 
     def _close_level(self, level: int) -> None:
-        """Close the descriptor of a middle level, to limit the number of open descriptors.
+        """Close the descriptor of a level in the middle, to limit the number of open descriptors.
 
-        The lowest levels stay open, because a traversal returns upwards level by level.
+        The lowest levels stay open, because a traversal goes back up level by level.
         """
         if level >= _OPEN_MAX and (fd := self._fds[level]) is not None:
             os.close(fd)

@@ -1,4 +1,4 @@
-"""Interpretation of stat cache rows: snapshot entries, skipped special files, and notes for the user."""
+"""Interpretation of the rows of the stat cache: snapshot entries, skipped special files, and notes for the user."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ def entry_of(path: bytes, row: Row) -> Entry | None:
 
 
 def is_plain(row: Row) -> bool:
-    """Return whether a row is a file, a link or absent, and affects no other path."""
+    """Return whether a row is a file, a link or an absent path, without flags. Such a row affects no other path."""
     mode = row.stat.mode
     return not row.flags and (not mode or stat.S_ISREG(mode) or stat.S_ISLNK(mode))
 
 
 def skipped_of(rows: dict[bytes, Row]) -> list[SkippedEntry]:
-    """Return the listed FIFOs, sockets and devices, in path order."""
+    """Return the listed FIFOs, sockets and devices, in path order. They are not in the snapshot."""
     special = [(path, row) for path, row in sorted(rows.items()) if is_special(row.stat.mode)]
     kinds = ((stat.S_ISFIFO, "fifo"), (stat.S_ISSOCK, "socket"), (stat.S_ISCHR, "device"), (stat.S_ISBLK, "device"))
     return [SkippedEntry(path, name) for path, row in special for test, name in kinds if test(row.stat.mode)]
 
 
 def notes_of(rows: dict[bytes, Row], skipped: list[SkippedEntry]) -> list[str]:
-    """Return notes for the user about the content: counts, each with one example."""
+    """Return notes for the user about special content of the snapshot: a count and an example for each kind."""
     notes = []
     for reason, count in sorted(Counter(item.reason for item in skipped).items()):
         first = next(item.path for item in skipped if item.reason == reason)

@@ -1,8 +1,8 @@
 """Listing of a source tree: its paths, from git or from a directory walk, and the lstat(2) result of each.
 
-A list contains candidates; lstat decides. git also lists deleted files, and lists a submodule or a nested repository as
-one name. Such a directory gets its own listing. Modes of a listing: `git`, `walk`, and `named` for a file that the user
-named. No ignore file excludes a named file.
+A listed path is only a candidate, because git also lists deleted files. lstat decides what the path is. git lists a
+submodule or a nested repository as one name; this directory gets a listing of its own. The mode of a listing is `git`,
+`walk`, or `named` for a file that the user named. No ignore file excludes a named file.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from codebatch.snapshotting.worktrees import LinkedWorktrees
 from codebatch.store import layout
 from codebatch.system.files.regular_files import read_regular
 
-# Timeout for a complete list from git. After it, git gets more time in proportion to the number of tracked files.
+# Timeout for a complete list from git. Then git gets more time, in proportion to the number of tracked files.
 _GIT_SECONDS = 3.0
 _GIT_SECONDS_MIN = 0.1
-# Timeout for queries of git's index. There is no substitute for the index, so this timeout is an error.
+# Timeout for queries of git's index. Nothing can replace the index, so a timeout is an error.
 _INDEX_SECONDS = 10.0
 _GIT_FILES_A_SECOND = 10_000
 
@@ -55,7 +55,7 @@ _STORE_FILE_BYTES_MAX = 4096
 class GitListingAnswer(msgspec.Struct, frozen=True):
     """The list of one directory: paths below the base, nested repositories, and special files.
 
-    `why_walk` is empty if git listed all files.
+    `why_walk` is the reason for a directory walk. It is empty if git listed all files.
     """
 
     mode: str
@@ -67,7 +67,7 @@ class GitListingAnswer(msgspec.Struct, frozen=True):
 
 
 class ListedTree(msgspec.Struct):
-    """The current state of the tree. `stats` has every listed path that the rules select, even if ABSENT or special."""
+    """The current state of the tree. `stats` has every listed path that the rules select, even if absent or special."""
 
     stats: dict[bytes, FileStat] = msgspec.field(default_factory=dict)
     submodules: set[bytes] = msgspec.field(default_factory=set)
@@ -114,7 +114,7 @@ class TreeLister:
                 self._running[directory] = GitList(self._git, self._absolute(directory), is_top=self._is_top(directory))
 
     def digest(self, directory: bytes, mode: str) -> bytes | None:
-        """Return the SHA-256 of a directory's list, or None if its mode differs now. Cheaper than `list_all`."""
+        """Return the SHA-256 of a directory's list, or None if its mode is another one now. Cheaper than `list_all`."""
         if mode == MODE_GIT and directory not in self._answers:
             try:
                 if self._git is None or self._is_ignored_by_parent(directory):
@@ -126,13 +126,13 @@ class TreeLister:
         return answer.digest if answer.mode == mode else None
 
     def lists_a_cache_tag(self, directory: bytes, mode: str) -> bool:
-        """Return whether a list may contain the CACHEDIR.TAG of a store. The list must have a digest."""
+        """Return whether a list may contain the CACHEDIR.TAG of a store. `digest` must have returned its digest."""
         if mode == MODE_GIT and directory not in self._answers:
             return _CACHE_TAG in self._git_raw(directory)
         return any(path.endswith(_CACHE_TAG) for path in self._answer(directory).paths)
 
     def lists_a_file(self) -> bool:
-        """Return whether `list_all` finds a regular file, stopping at the first one. Raises SourceUnreadable."""
+        """Return whether `list_all` would find a regular file. Stop at the first one. Raises SourceUnreadable."""
         self._rules.add_ignore_file(b"")
         for directory in self._sources.directories:
             walked = Walked([], [], [])
@@ -189,7 +189,7 @@ class TreeLister:
         ]
 
     def _note_gitignores(self, tree: ListedTree, answer: GitListingAnswer) -> None:
-        """Record the state of .gitignore files that are not selected, because no row reveals changes of them."""
+        """Record the state of .gitignore files that are not selected. They have no row that shows changes."""
         for path in answer.paths:
             if path.endswith(GITIGNORE) and path not in tree.stats and os.path.basename(path) == GITIGNORE:
                 with contextlib.suppress(OSError):
@@ -209,10 +209,10 @@ class TreeLister:
         return stat.S_ISDIR(status.mode)
 
     def _nested_listings(self, tree: ListedTree, listing: bytes, directories: list[bytes]) -> list[bytes]:
-        """Return the directories among the listed names that need their own listing.
+        """Return those of the listed directories that need a listing of their own.
 
-        A checked-out submodule has a `.git`. A submodule that is not checked out is an entry, unless it contains files.
-        Any other directory has replaced a file of the index; git has already listed its content.
+        A checked-out submodule contains `.git`. A submodule that is not checked out is an entry, unless it contains
+        files. Any other directory has replaced a file of the index, and git has already listed its content.
         """
         nested = [path for path in directories if self._is_top(path)]
         rest = [path for path in directories if path not in nested]
@@ -240,7 +240,7 @@ class TreeLister:
         try:
             return query(self._git, self._absolute(listing), _INDEX_SECONDS, is_top=self._is_top(listing))
         except GitBlockedError:
-            raise  # A blocked git never answers, so the tree is walked.
+            raise  # git will never answer, so the caller walks the tree.
         except GitSilent as error:
             raise SourceUnreadable(
                 f"git did not report which files it tracks in {display_path(listing) or 'the project'}",
@@ -276,7 +276,7 @@ class TreeLister:
         return GitListingAnswer(MODE_GIT, why, hashlib.sha256(raw).digest(), paths, repositories, special)
 
     def _special(self, listing: bytes, paths: list[bytes]) -> list[bytes]:
-        """Return special files in the listed directories that are not ignored. git omits special files silently."""
+        """Return the special files in the listed directories that are not ignored. git never lists special files."""
         directories = {parent_of(path) for path in paths} | {listing}
         special = [path for directory in sorted(directories) for path in special_files(self._directories, directory)]
         top = work_tree_around(self._absolute(listing)) if special else None
@@ -293,7 +293,7 @@ class TreeLister:
             try:
                 self._raw[directory] = self._worktrees.without(directory, self._read_git_list(directory))
             except GitError as error:
-                # Keep the text only. The exception would keep all frames of its traceback alive in a reference cycle.
+                # Keep only the text: the exception would keep its traceback's frames alive in a reference cycle.
                 self._failed[directory] = str(error)
                 raise
         return self._raw[directory]
@@ -306,7 +306,7 @@ class TreeLister:
         try:
             listing = running.wait(self._timeout_s)
         except GitSilent:
-            # A timeout in one repository makes timeouts in the next one likely.
+            # After a timeout in one repository, a timeout in the next one is likely.
             self._timeout_s = max(self._timeout_s / 2, _GIT_SECONDS_MIN)
             names = self._index_names(tracked, directory)
             try:
@@ -322,7 +322,7 @@ class TreeLister:
         return listing.raw
 
     def _list_without_git(self, directory: bytes, names: set[bytes], silent: GitSilent) -> bytes:
-        """Return a list in git's format without git's answer: tracked files from its index, other files from a walk."""
+        """Make a list in git's format without git's answer: tracked files from its index, other files from a walk."""
         stars = "" if isinstance(silent, GitBlockedError) else "; does a .gitignore have patterns with many stars?"
         self._walk_reasons[directory] = f"{silent}{stars}"
         above = ignore_files_above(self._sources.base, directory)
@@ -340,7 +340,7 @@ class TreeLister:
         return GitListingAnswer(MODE_WALK, why, whole, paths, nested, sorted(walked.special))
 
     def _learn_rules(self, paths: Iterable[bytes]) -> None:
-        """Add the .codebatchignore files and the stores that a list names to the rules."""
+        """Add rules for the .codebatchignore files and the stores that a list contains."""
         stores = set()
         for path in paths:
             if path.endswith(IGNORE_FILE) and os.path.basename(path) == IGNORE_FILE:
@@ -352,7 +352,7 @@ class TreeLister:
                 self._rules.add_store(directory)
 
     def _is_store(self, directory: bytes) -> bool:
-        """Return whether a directory is a store: its CACHEDIR.TAG or (1.x) its store document names codebatch."""
+        """Return whether a directory is a store: whether its store.json or CACHEDIR.TAG contains `codebatch`."""
         parent = self._directories.enter(directory)
         try:
             documents = [
@@ -364,7 +364,7 @@ class TreeLister:
         return any(b"codebatch" in content for content in documents)
 
     def _is_ignored_by_parent(self, directory: bytes) -> bool:
-        """Return whether an enclosing repository ignores a named directory. git would list almost nothing in it."""
+        """Return whether an enclosing repository ignores a named directory. git would list hardly any file in it."""
         if self._is_top(directory):
             return False
         return ignored_by(self._absolute(directory), self._sources.base, is_directory=True) is not None
@@ -385,12 +385,12 @@ class TreeLister:
 
 
 def by_directory(paths: Iterable[bytes]) -> list[bytes]:
-    """Sort paths so that paths of one directory are adjacent. Each directory is entered once."""
+    """Sort paths so that all paths of a directory are adjacent, and each directory is entered only once."""
     return sorted(paths, key=lambda path: (path[: path.rfind(b"/") + 1], path))
 
 
 def _notes(directory: bytes, answer: GitListingAnswer) -> Iterator[str]:
-    """Yield why git did not list the files of a directory, if it did not."""
+    """Yield a note if git did not list the files of a directory, with the reason."""
     if answer.why_walk:
         where = display_path(directory) or "the project"
         how = "a directory walk" if answer.mode == MODE_WALK else "git's index and a directory walk"

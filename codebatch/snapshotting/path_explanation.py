@@ -1,4 +1,4 @@
-"""Explanations why a path is in a snapshot or not: the deciding rule and the listing mode (`files --why`)."""
+"""Explanations of why a path is in a snapshot or not: the deciding rule and the listing mode (`files --why`)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def why(roots: Sequence[Path], path: Path, rules: SourceRules, *, store_root: Path | None = None) -> Why:
-    """Return whether a snapshot of the roots would include a path, and the deciding rule.
+    """Return whether a snapshot of the roots would include a path, and the rule that decides this.
 
     No object is read or written.
     """
@@ -66,7 +66,7 @@ _IS_DIRECTORY = "it is a directory; only files are included"
 
 
 def _exclusion(rules: SelectionRules, directories: Directories, ignored: _Ignored, path: bytes) -> str:
-    """Return the first matching reason, from the outermost directory inwards."""
+    """Return the first reason why a path is excluded. Directories are checked from the outermost one inwards."""
     if not path:
         return _IS_DIRECTORY
     if any(map(is_git, path.split(b"/"))):
@@ -96,7 +96,7 @@ def _exclusion(rules: SelectionRules, directories: Directories, ignored: _Ignore
 
 
 class _Ignored:
-    """The .gitignore rules that applied to each listing."""
+    """The .gitignore rules that apply to the paths of each listing."""
 
     def __init__(self, sources: SourceRoots, listings: list[tuple[bytes, str, bytes]]) -> None:
         self._base = sources.base
@@ -105,9 +105,9 @@ class _Ignored:
         self.listed = {directory for directory, _, _ in listings}
 
     def rule_for(self, path: bytes, *, is_directory: bool) -> str | None:
-        """Return the pattern that ignores a path below the base.
+        """Return the pattern that ignores a path below the base, or None. Raises SourceUnreadable.
 
-        Its parents must not be ignored. Raises SourceUnreadable.
+        No parent of the path may be ignored.
         """
         listing, mode = _listing(self._listings, parent_of(path))
         target = os.path.join(self._base, path)
@@ -118,7 +118,7 @@ class _Ignored:
 
 
 def _below_roots(sources: SourceRoots, target: bytes) -> bytes | None:
-    """Return the path relative to the base if it is below a root, else None."""
+    """Return a path relative to the base if it is one of the roots or below one. Otherwise return None."""
     real = os.path.join(os.path.realpath(os.path.dirname(target)), os.path.basename(target))
     for candidate in (target, real):
         for root in sources.roots:
@@ -128,7 +128,7 @@ def _below_roots(sources: SourceRoots, target: bytes) -> bytes | None:
 
 
 def _listing(listings: list[tuple[bytes, str, bytes]], path: bytes) -> tuple[bytes, str]:
-    """Return the innermost listing that contains a path, and its mode. Both are empty if there is none."""
+    """Return the innermost listing that contains a path, and its mode. Both are empty if no listing contains it."""
     modes = {directory: mode for directory, mode, _ in listings}
     listing = innermost(modes, path)
     return (b"", "") if listing is None else (listing, modes[listing])

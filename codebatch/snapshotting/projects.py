@@ -16,9 +16,10 @@ from codebatch.snapshotting.walk import ignored_by
 
 
 def work_tree_around(directory: bytes) -> bytes | None:
-    """Return the top of the git work tree that contains an absolute directory without links, or None.
+    """Return the top of the git work tree that contains a directory, or None. The path is absolute without links.
 
-    A `.git` counts only if its owner is the user, root or the owner of the directory. Any user can create one in /tmp.
+    A `.git` counts only if its owner is the user, root or the owner of the directory. Otherwise any user could create a
+    `.git` in /tmp that decides.
     """
     start = directory
     while True:
@@ -31,7 +32,7 @@ def work_tree_around(directory: bytes) -> bytes | None:
 
 
 def is_ignored(directory: bytes, top: bytes) -> bool:
-    """Return whether the .gitignore files of the work tree at `top` exclude a directory in it."""
+    """Return whether the .gitignore files of the work tree at `top` exclude a directory in this work tree."""
     if directory == top:
         return False
 
@@ -42,7 +43,7 @@ def is_ignored(directory: bytes, top: bytes) -> bool:
 
 
 def iter_project_directories(directory: bytes) -> Iterator[bytes]:
-    """Yield the directories that a search from an absolute directory without links visits, nearest first."""
+    """Yield the directories that a search visits, nearest first. It starts at an absolute directory without links."""
     top = work_tree_around(directory)
     if top is not None and is_shared_place(top) and is_ignored(directory, top):
         top = None
@@ -56,7 +57,7 @@ def iter_project_directories(directory: bytes) -> Iterator[bytes]:
 
 
 def is_shared_place(directory: bytes) -> bool:
-    """Return whether a directory cannot hold a default store: `/`, the home directory, or world-writable."""
+    """Return whether a directory must not contain a default store: `/`, the home directory, or world-writable."""
     if directory in (b"/", home()):
         return True
     try:
@@ -75,7 +76,7 @@ def _ends_search(directory: bytes, start: bytes) -> bool:
 
 
 def _is_owned_alike(path: bytes, start: bytes) -> bool:
-    """Return whether a path belongs to the user, to root, or to the owner of the search's first directory."""
+    """Return whether a path belongs to the user, to root, or to the owner of the directory where the search started."""
     try:
         return os.lstat(path).st_uid in (os.geteuid(), 0, os.stat(start).st_uid)
     except OSError:

@@ -1,4 +1,4 @@
-"""Source roots: the directories and files that the user named, below one base, and the project that contains them."""
+"""Source roots: the directories and files that the user named, relative to one base, and the project around them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codebatch.snapshotting.walk import is_git
 
 
 class SourceRoots(msgspec.Struct, frozen=True, array_like=True):
-    """Sorted paths of the source roots below `base`. The empty directory is the base itself."""
+    """The paths of the source roots, relative to `base` and sorted. An empty directory path is the base itself."""
 
     base: bytes
     directories: tuple[bytes, ...]
@@ -27,10 +27,10 @@ class SourceRoots(msgspec.Struct, frozen=True, array_like=True):
 
 
 def resolve_sources(roots: Sequence[Path], store_root: Path | None) -> SourceRoots:
-    """Return the named roots below their common base.
+    """Return the named roots, relative to their common base.
 
-    A named link to a directory is followed. A named link to a file is kept as a link. Raises InvalidInput if a root
-    does not exist, is neither a file nor a directory, or is in the store or in `.git`.
+    If a named path is a link to a directory, the link is followed. A link to a file stays a link. Raises InvalidInput
+    if a root does not exist, is neither a file nor a directory, or is in the store or in `.git`.
     """
     if not roots:
         raise InvalidInput("no path was given")
@@ -69,7 +69,7 @@ def resolve_sources(roots: Sequence[Path], store_root: Path | None) -> SourceRoo
 class Selection(msgspec.Struct, frozen=True):
     """The roots of a snapshot, and the paths below its base to which the work is restricted.
 
-    The paths are sorted. Without paths, all files of the snapshot are processed.
+    The paths are sorted. If there are none, the work covers all files of the snapshot.
     """
 
     sources: SourceRoots
@@ -84,10 +84,10 @@ class Selection(msgspec.Struct, frozen=True):
 def select(
     roots: Sequence[Path], store_root: Path | None, project_of: Callable[[bytes], bytes | None] = lambda _: None
 ) -> Selection:
-    """Return the project that contains all roots, restricted to them. Without a common project, return only the roots.
+    """Return the project that contains all roots, restricted to these roots.
 
-    `project_of` returns the top directory of the project that contains an absolute path without links, or None. Raises
-    like `resolve_sources`.
+    If the roots have no common project, return only the roots. `project_of` returns the top directory of the project
+    that contains an absolute path without links, or None. Raises the errors of `resolve_sources`.
     """
     named = resolve_sources(roots, store_root)
     projects = set(map(project_of, named.roots))
@@ -100,7 +100,7 @@ def select(
 
 
 def store_below(base: bytes, store_root: Path) -> bytes | None:
-    """Return the store's path relative to the base, or None if the store is elsewhere."""
+    """Return the path of the store relative to the base, or None if the store is not below the base."""
     store = os.path.realpath(os.fsencode(store_root))
     prefix = base if base.endswith(b"/") else base + b"/"
     return store[len(prefix) :] if store.startswith(prefix) else None

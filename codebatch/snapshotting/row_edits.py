@@ -1,6 +1,6 @@
 """Edits of stat cache rows in place.
 
-Paths are neither added nor removed, so the cost depends on the changed files only.
+Paths are neither added nor removed, so the cost depends only on the number of changed files.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class RowEdits:
         )
 
     def put(self, path: bytes, row: Row) -> None:
-        """Replace the row of a path. The path must have a row."""
+        """Replace the row of a path. The path must already have a row."""
         index = self._find(path)
         assert index is not None
         for word, column, value in zip(_WORDS, self._words, msgspec.structs.astuple(row.stat), strict=True):

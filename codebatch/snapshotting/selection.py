@@ -37,10 +37,10 @@ READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class SourceRules(msgspec.Struct, frozen=True, kw_only=True):
-    """The selection rules from the user, as gitignore(5) patterns for paths below the tree's base.
+    """The selection rules of the user, as gitignore(5) patterns for paths relative to the base of the tree.
 
-    With `include`, only paths that match, or lie below a matching directory, are selected. `exclude` has precedence.
-    `rehash` reads every file and ignores the stat cache.
+    If `include` is not empty, only matching paths and paths below matching directories are selected. `exclude` has
+    precedence. If `rehash` is set, every file is read and the stat cache is ignored.
     """
 
     include: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class SourceRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The reason why a path is excluded: the rule as text, and the path that matched it (the path or a parent)."""
+    """The reason why a path is excluded: the rule as text, and the path that it matched (this path or a parent)."""
 
     rule: str
     path: bytes
@@ -58,18 +58,16 @@ class Verdict(msgspec.Struct, frozen=True):
 class SelectionRules:
     """The rules of one snapshot. `.codebatchignore` files are added as they are found.
 
-    `notes` has a note for each ignore file with a line that can match no path.
+    `notes` has a note for each ignore file that contains a pattern which can match no path.
     """
 
     def __init__(self, rules: SourceRules, directories: Directories | None, store: bytes | None) -> None:
-        """Parse the patterns. `store` is the store's path below the base, or None if the store is elsewhere.
+        """Parse the patterns. `store` is the path of the store below the base, or None if it is elsewhere.
 
-        Without `directories`, no tree is read; the caller passes ignore files to `heed`.
+        If `directories` is None, no tree is read, and the caller passes the content of ignore files to `heed`.
         """
         self._include = parse_arguments(rules.include, "--include")
-        self._takes_all = (
-            not rules.include
-        )  # Of a pattern that can match nothing, such as `[`, nothing is left to look at.
+        self._takes_all = not rules.include  # If no pattern can match, such as `[`, no path is selected.
         self._exclude = parse_arguments(rules.exclude, "--exclude")
         self._directories = directories
         self._stores = set() if store is None else {store}
@@ -97,11 +95,11 @@ class SelectionRules:
             self._note_mistake(path, data)
 
     def heed(self, path: bytes, data: bytes) -> None:
-        """Apply an ignore file, given its path and content."""
+        """Apply an ignore file with a path and content."""
         directory = parent_of(path)
         base = directory + b"/" if directory else b""
         self._files.put(directory, parse_ignore_file(data, display_path(path), base))
-        # Verdicts below this directory were derived from its own verdict.
+        # If this directory has a verdict, paths below it may have verdicts too, without this file.
         if directory in self._verdicts:
             self._verdicts = {b"": None}
 
@@ -118,7 +116,7 @@ class SelectionRules:
     def takes(self, path: bytes) -> bool:
         """Return whether a file is selected.
 
-        This is called for each file of a tree, so it has a fast path for trees without rules.
+        Called for each file of a tree, so trees without rules have a fast path.
         """
         if self._takes_all and not (self._exclude.patterns or self._files or self._stores):
             return not _is_report(path)
@@ -129,14 +127,14 @@ class SelectionRules:
         return self.leaves_out_below(path) or self._not_included(path)
 
     def leaves_out_below(self, path: bytes, *, is_directory: bool = False) -> Verdict | None:
-        """Return why a path and everything below it are excluded regardless of `--include`, or None if they are not."""
+        """Return why a path and everything below it is excluded, or None. `--include` is not considered."""
         parent = parent_of(path)
         if parent not in self._verdicts:
             self._decide_parents(parent)
         return self._verdicts[parent] or self._own_verdict(path, is_directory=is_directory)
 
     def _decide_parents(self, directory: bytes) -> None:
-        """Fill `_verdicts` for a directory and its parents, from the top. Iterative, because trees can be deep."""
+        """Compute the verdicts of a directory and its parents, from the top. Iterative, because trees can be deep."""
         for part in unknown_from_top(directory, self._verdicts):
             self._verdicts[part] = self._verdicts[parent_of(part)] or self._own_verdict(part, is_directory=True)
 
@@ -171,7 +169,7 @@ class SelectionRules:
 
 
 def mistake_in(patterns: Sequence[str], root: Path) -> PatternMistake | None:
-    """Return the first of some patterns that can match no path of the tree at an absolute `root`, or None."""
+    """Return the first pattern that can match no path of the tree at `root`, or None. `root` is absolute."""
     # `/app/*.py` is an absolute path, unless the tree at /app has a directory app.
     is_ambiguous = os.path.lexists(f"{root}{root}")
     return find_mistake(patterns, "" if is_ambiguous else str(root), os.path.expanduser("~").rstrip("/"))
@@ -189,9 +187,9 @@ def parents_of(path: bytes) -> list[bytes]:
 
 
 def read_ignore_file(directories: Directories, directory: bytes, name: bytes) -> tuple[bytes | None, FileStat]:
-    """Return the content and stat of an ignore file. The content is None if the file is not a regular file.
+    """Return the content and stat of an ignore file. The content is None unless it is a regular file.
 
-    git ignores linked ignore files too. Raises UnreadablePath.
+    So a link has no effect, as in git. Raises UnreadablePath.
     """
     path = directory + b"/" + name if directory else name
     try:

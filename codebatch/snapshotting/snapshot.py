@@ -1,8 +1,8 @@
 """Creation of a snapshot: list the tree, read changed files, make objects durable, publish.
 
-Order of writes: seal objects (pack synced, named, directory synced), then publish the snapshot, then write the stat
-cache. So a published snapshot names only durable objects, and the cache names only published snapshots. After a kill at
-any point, the store has complete snapshots and possibly unreferenced objects.
+The order of writes: seal the objects (sync the pack, name it, sync the directory), then publish the snapshot, then
+write the stat cache. So a published snapshot names only durable objects, and the cache names only published snapshots.
+A kill at any point leaves complete snapshots, and possibly objects that no snapshot names.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ REPORT_EVERY_FILES = 500
 
 
 class SnapshotProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """The progress of a snapshot: paths processed, total paths, and bytes read."""
+    """The progress of a snapshot: the number of paths read or found unchanged, all paths, and the bytes read."""
 
     paths_done: int
     paths: int
@@ -71,9 +71,10 @@ class SnapshotProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SnapshotResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A published, durable snapshot. `read_files` counts the files opened; `notes` are for stderr.
+    """A published, durable snapshot.
 
-    `stat_cache` is the name of the stat cache with the lstat results of the tree.
+    `read_files` is the number of files that were opened. `notes` are for stderr. `reused` is set if nothing has changed
+    since the last snapshot. `stat_cache` is the name of the stat cache with the lstat results of the tree.
     """
 
     snapshot_id: SnapshotId
@@ -100,9 +101,9 @@ def take_snapshot(
 ) -> SnapshotResult:
     """Take a snapshot of the files below the roots. On return the snapshot and its objects are durable.
 
-    `now` returns Unix seconds, for `created_at` only. If the tree has not changed since the last snapshot, return that
-    snapshot without opening a file. Raises InvalidInput, SourceUnreadable, SnapshotUnstable and StoreUnwritable; then
-    nothing was published.
+    `now` returns Unix seconds, used only for `created_at`. If the tree has not changed since the last snapshot, return
+    that snapshot without opening a file. Raises InvalidInput, SourceUnreadable, SnapshotUnstable or StoreUnwritable.
+    Then nothing was published.
     """
     sources = resolve_sources(roots, store_root)
     with Directories(sources.base) as directories:
@@ -119,7 +120,7 @@ def take_snapshot(
 
 
 def takes_a_file(roots: Sequence[Path], rules: SourceRules) -> bool:
-    """Return whether a snapshot would contain a file. No store is needed. Raises like `take_snapshot`."""
+    """Return whether a snapshot would contain any file. No store is needed. Raises the errors of `take_snapshot`."""
     sources = resolve_sources(roots, None)
     with Directories(sources.base) as directories:
         selection = SelectionRules(rules, directories, None)
@@ -151,7 +152,7 @@ class _SnapshotCreation:
         self._cache = load_stat_cache(files, self._cache_path, self._source_key)
 
     def try_reuse(self, lister: TreeLister, now: Callable[[], float]) -> SnapshotResult | None:
-        """Return a snapshot made from the stat cache, if the same paths are listed by the same rules.
+        """Return a snapshot made from the stat cache, if the tree still has the same list of paths and the same rules.
 
         Return None if the tree needs a full listing.
         """
@@ -161,7 +162,7 @@ class _SnapshotCreation:
         for directory, mode, _ in cache.listings:
             if mode == MODE_GIT:
                 lister.start(directory)
-        # git lists in the background, so the total time is the longer of the two steps, not their sum.
+        # git lists in the background, so the two steps take as long as the slower one.
         changed = {*cache.iter_changed(self._sources.base), *cache.iter_racy()}
         if any(is_racy(status, cache.stamp_ns) or self._stat(path) != status for path, status in cache.rule_files):
             return None
@@ -185,9 +186,9 @@ class _SnapshotCreation:
     def _splice(
         self, cache: StatCache, last: Snapshot, changed: Collection[bytes], now: Callable[[], float]
     ) -> SnapshotResult | None:
-        """Return the last snapshot with the given paths read again, or None if one of them affects other paths.
+        """Return the last snapshot with the given paths read again. None if one of them affects other paths.
 
-        The other rows are older than the cache's stamp, hence older than the new stamp.
+        All other rows have times before the cache's stamp, so also before the new stamp.
         """
         stamp_ns = stamp(self._files, self._cache_path, self._sources.base)
         if stamp_ns < cache.stamp_ns:  # The clock was set back.
@@ -247,9 +248,9 @@ class _SnapshotCreation:
     def _read(
         self, tree: ListedTree, report: Callable[[SnapshotProgress], None] | None
     ) -> tuple[dict[bytes, Row], int]:
-        """Return a row for every listed path, and the number of files read.
+        """Return a row for every listed path, and the number of files that were read.
 
-        Files that the cache does not know are read. On return their objects are durable.
+        A file is read unless the cache has a valid row for it. On return the objects of all rows are durable.
         """
         known = {} if self._cache is None or self._rehash else self._cache.rows()
         rows: dict[bytes, Row] = {}
@@ -313,7 +314,7 @@ class _SnapshotCreation:
         self._save(cache, document)
 
     def _save(self, cache: StatCache, document: SnapshotDocument) -> None:
-        """Write the stat cache. If packs are known to be damaged, later snapshots cannot reuse it as a whole."""
+        """Write the stat cache. If a pack is known to be damaged, `try_reuse` never accepts this cache."""
         packs = self._objects.pack_sizes()
         cache = msgspec.structs.replace(
             cache,
@@ -321,9 +322,7 @@ class _SnapshotCreation:
             index_digest=index_digest(self._files, self._store_root, document.snapshot_id) or "",
             packs=packs if packs is not None else [("", 0)],
         )
-        with contextlib.suppress(
-            UnsupportedEntry
-        ):  # The cache only saves time: without it the tree gets a full listing.
+        with contextlib.suppress(UnsupportedEntry):  # Without the cache, the tree gets a full listing.
             save_stat_cache(self._files, self._cache_path, cache)
 
     def _result(
@@ -356,6 +355,6 @@ class _SnapshotCreation:
 
 
 def _has_entries_below(tree: ListedTree, submodule: bytes) -> bool:
-    """Return whether a submodule that is not checked out contains files."""
+    """Return whether a submodule without a checkout contains files."""
     prefix = submodule + b"/"
     return any(path.startswith(prefix) and status.mode for path, status in tree.stats.items())

@@ -1,8 +1,8 @@
 """Cheap detection of tree changes since a snapshot, with the stat cache and lstat(2), without git.
 
-Every path of the cache is checked, and every directory modified since is searched for new files. A file that was
-touched but has the same bytes is not a change; nor is a path that the rules exclude. If the check exceeds a limit, the
-result is unknown.
+Every path of the cache is compared with its lstat result. Every directory that was modified since is searched for new
+files. If a file was touched but has the same bytes, it has not changed. Paths that the rules exclude are ignored. If
+the comparison reaches a limit, the result is unknown.
 
 These changes are not detected:
 
@@ -50,14 +50,14 @@ from codebatch.store.snapshots.snapshots import Snapshot, load_snapshot
 from codebatch.system.files.files import Files
 
 PATHS_MAX = 20_000
-"""Maximum number of paths. A larger tree is not checked."""
+"""Maximum number of paths in the cache. A tree with more paths is not compared."""
 DIRECTORIES_MAX = 1_000
 ADDED_MAX = 20_000
-"""Limits on the modified directories that are listed, and on the new names in them that are checked."""
+"""Maximum number of modified directories that are listed, and of new names in them that are compared with the rules."""
 REREAD_BYTES_MAX = 4 << 20
 REREAD_FILES_MAX = 256
 CHANGES_MAX = 10
-"""Maximum number of changes. The search stops at this number."""
+"""Maximum number of changes to report. The search stops when it has found this number."""
 
 
 class _LimitExceededError(Exception):
@@ -65,7 +65,7 @@ class _LimitExceededError(Exception):
 
 
 class _SourceKey(msgspec.Struct, frozen=True, array_like=True):
-    """The source and rules of a stat cache, encoded as the cache's key."""
+    """The source and the rules of a stat cache. The key of the cache is their encoding."""
 
     base: bytes
     sources: tuple[bytes, tuple[bytes, ...], tuple[bytes, ...]]
@@ -74,7 +74,7 @@ class _SourceKey(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def patterns(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Decoded `include` and `exclude`."""
+        """`include` and `exclude` as text."""
         return tuple(map(os.fsdecode, self.include)), tuple(map(os.fsdecode, self.exclude))
 
     @property
@@ -87,9 +87,9 @@ class _SourceKey(msgspec.Struct, frozen=True, array_like=True):
 def changes_since(
     files: Files, store_root: Path, stat_cache: str, snapshot_id: SnapshotId, ignored_paths: Collection[bytes] = ()
 ) -> Changes | None:
-    """Return how a snapshot's tree has changed. `ignored_paths` are absolute paths whose changes are ignored.
+    """Return how the tree of a snapshot has changed. Changes of `ignored_paths`, absolute paths, are ignored.
 
-    Return None without a stat cache, or if the tree does not exist or cannot be read.
+    Return None if there is no stat cache, or if the tree does not exist or cannot be read.
     """
     read = _read(files, store_root, stat_cache)
     if read is None:
@@ -120,7 +120,7 @@ def changes_since(
 
 
 def rules_of(files: Files, store_root: Path, stat_cache: str) -> SourceRules | None:
-    """Return the rules that selected the files of a snapshot, or None without a stat cache."""
+    """Return the rules that selected the files of a snapshot, or None if there is no stat cache."""
     read = _read(files, store_root, stat_cache)
     return None if read is None else read[1].rules
 
@@ -136,7 +136,7 @@ def stat_cache_of(files: Files, store_root: Path, snapshot_id: SnapshotId, base:
 
 
 def _read(files: Files, store_root: Path, name: str) -> tuple[StatCache, _SourceKey] | None:
-    """Return a stat cache and its decoded key, or None if it does not exist or is damaged."""
+    """Return a stat cache and its decoded key, or None if the cache does not exist or is damaged."""
     cache = read_stat_cache(files, store_root / layout.CACHE / name) if layout.STAT_CACHE_PATTERN.match(name) else None
     try:
         return None if cache is None else (cache, msgspec.msgpack.decode(cache.source, type=_SourceKey))
@@ -145,7 +145,7 @@ def _read(files: Files, store_root: Path, name: str) -> tuple[StatCache, _Source
 
 
 class _TreeCheck:
-    """One check of a tree. A context manager."""
+    """One comparison of a tree with a stat cache. A context manager."""
 
     def __init__(self, cache: StatCache, about: _SourceKey, store_root: Path) -> None:
         """Open the tree. Raises OSError if it does not exist."""
@@ -177,9 +177,7 @@ class _TreeCheck:
         """The ignore rules of each listed directory that exists."""
         ignores: dict[bytes, GitIgnore] = {}
         for directory, mode, _ in self._cache.listings:
-            with contextlib.suppress(
-                FileNotFoundError, NotADirectoryError
-            ):  # The rows of its files report the removal.
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # Its rows report the removal.
                 ignores[directory] = self._opened.enter_context(GitIgnore(self._top(directory, mode), self._base))
         return ignores
 
@@ -188,9 +186,9 @@ class _TreeCheck:
         return LinkedWorktrees(self._base)
 
     def iter_changes(self) -> Iterator[bytes]:
-        """Yield the paths that differ; paths of the snapshot come before new paths.
+        """Yield the paths that differ. Paths of the snapshot come before new paths.
 
-        Raises OSError, SourceUnreadable and _LimitExceededError.
+        Raises OSError, SourceUnreadable or _LimitExceededError.
         """
         rows: dict[bytes, Row] | None = None
         touched: dict[bytes, FileStat] = {}
@@ -205,7 +203,7 @@ class _TreeCheck:
         is_listed_alike = True
         applied: list[bytes] = []
         for path, status in self._cache.rule_files:
-            # If row and rule file have the same stat, the content of the row was the content that was applied.
+            # If the rule file has the stat of its row, the row's content is the content that was applied.
             is_alike = touched.get(path) == status or stat_at(self._directories, path) == status
             if os.path.basename(path) != IGNORE_FILE:
                 is_listed_alike = is_listed_alike and is_alike
@@ -215,13 +213,14 @@ class _TreeCheck:
             elif status.mode:
                 applied.append(os.path.dirname(path))
         yield from self._added(applied)
-        if not is_listed_alike:  # Only a new list could show which files changed.
+        if not is_listed_alike:  # Only a new list of the tree would show which files changed.
             raise _LimitExceededError
 
     def changes_from(self, then: Snapshot, later: Snapshot, differing: Sequence[bytes], *, is_cut: bool) -> list[bytes]:
-        """Return the first paths that differ from `then`. `differing` are the paths that differ from `later`.
+        """Return the first paths that differ from the snapshot `then`.
 
-        Raises OSError and StoreCorrupt, and _LimitExceededError if the result is unknown.
+        `differing` are the paths that differ from `later`. Raises OSError or StoreCorrupt, or _LimitExceededError if
+        the result is unknown.
         """
         changes = [path for path in differing if not self._equals_entry(path, then.entry(path))]
         if changes or is_cut:
@@ -233,9 +232,9 @@ class _TreeCheck:
         return list(islice(differing_paths, CHANGES_MAX))
 
     def _equals_entry(self, path: bytes, entry: Entry | None) -> bool:
-        """Return whether a path equals its entry in a snapshot.
+        """Return whether a path equals its entry in a snapshot. Without an entry, it must not be a file or link.
 
-        Raises _LimitExceededError for a rule file without an entry.
+        Raises _LimitExceededError for a .codebatchignore without an entry.
         """
         now = stat_at(self._directories, path)
         if entry is None:
@@ -251,7 +250,10 @@ class _TreeCheck:
         return hashlib.sha256(self._content(path, now)).hexdigest() == entry.object
 
     def _differs(self, path: bytes, row: Row) -> bool:
-        """Return whether the content, kind or executable bit of a path with a new stat has changed."""
+        """Return whether the content, kind or executable bit of a path differs from its row.
+
+        Called only if its stat differs from the row.
+        """
         now = stat_at(self._directories, path)
         if row.flags & FLAG_SUBMODULE or row.key == NO_KEY:
             return stat.S_IFMT(now.mode) != stat.S_IFMT(row.stat.mode)
@@ -276,9 +278,9 @@ class _TreeCheck:
             return file.read(now.size + 1)
 
     def _added(self, applied: Sequence[bytes]) -> Iterator[bytes]:
-        """Yield new paths in directories that were modified since the snapshot's stamp.
+        """Yield new paths in directories that were modified at or after the stamp of the cache.
 
-        `applied` are the directories whose .codebatchignore applied to the snapshot.
+        `applied` are the directories whose .codebatchignore was applied to the snapshot.
         """
         known = set(self._cache.directories)
         without_files = {directory for directory, _, _ in self._cache.listings} - known
@@ -323,7 +325,7 @@ class _TreeCheck:
         return changed_ns is not None and changed_ns >= self._cache.stamp_ns  # Rows report removed directories.
 
     def _is_listed(self, directory: bytes) -> bool:
-        """Return whether a directory was listed. The directory of a named file was not."""
+        """Return whether a directory was listed. False for the directory of a file that the user named."""
         return any(not top or directory == top or directory.startswith(top + b"/") for top in self._listed)
 
     def _top(self, directory: bytes, mode: str) -> bytes:

@@ -1,15 +1,17 @@
 """The stat cache: lstat(2) results of a source tree when its files were last read (SPEC.md "Caches").
 
-`cache/stat-<16 hex>.bin`, one file for each source and rules, may be deleted at any time. Format: magic `cbstat`, 0 and
-the format version 1; crc32 of the rest (4 bytes, little-endian); a msgpack array in the order of `StatCache`. Rows are
-columns, grouped by directory. A damaged file counts as no cache.
+`cache/stat-<16 hex>.bin` is a file for one source with its rules. It may be deleted at any time. Its format is: the
+magic `cbstat`, 0 and the format version 1; the crc32 of the rest (4 bytes, little-endian); a msgpack array in the order
+of `StatCache`. Rows are stored as columns, grouped by directory. A damaged file is treated as missing.
 
-Why a row is valid: a change after the read gives the file another ctime than the row has, unless the clock of the file
-system did not tick in between. So only rows with times before `stamp_ns` are valid. `stamp_ns` is the time of a file
-that was created in the cache directory before the first lstat of the tree; every later change has a later time. Other
-rows are racy and are read again. git compares with the time of its index file instead. This file is written after the
-lstat calls, so git can miss a change in between. The clocks of two file systems can differ, so the margin for a tree on
-another device than the store is two seconds.
+When is a row valid? A file that changes after it was read gets another ctime than its row. Exception: the clock of the
+file system did not tick in between. So only rows with times before `stamp_ns` are valid. All other rows are *racy*, and
+their files are read again. `stamp_ns` is the time of a file that was created in the cache directory before the first
+lstat of the tree. Every later change has a time at or after the stamp.
+
+git compares with the time of its index file instead. That file is written after the lstat calls, so git can miss a
+change in between. If the tree is on another device than the store, their clocks can differ, so the stamp is two seconds
+earlier.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ _OTHER_CLOCK_MARGIN_NS = 2_000_000_000
 
 
 class FileStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The fields of lstat(2) that reveal a changed file. All are zero if the path does not exist."""
+    """The fields of lstat(2) that show whether a file has changed. All are zero if the path does not exist."""
 
     mode: int
     size: int
@@ -62,7 +64,7 @@ ABSENT = FileStat(0, 0, 0, 0, 0)
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
-    """One listed path. `key` is the SHA-256 of its object, or NO_KEY for a path without entry or object."""
+    """One listed path. `key` is the SHA-256 of its object. It is NO_KEY if the path has no object."""
 
     stat: FileStat
     key: bytes
@@ -72,8 +74,8 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """The content of the file. `listings` are (directory, mode, SHA-256 of the list).
 
-    `rule_files` are the files that determine the rows: .codebatchignore files, and .gitignore files without a row
-    because they are not selected.
+    `rule_files` are the files whose content affects which paths have rows: .codebatchignore files, and .gitignore files
+    that have no row because they are not selected.
     """
 
     source: bytes
@@ -102,9 +104,9 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
         Directories that were modified at or after the stamp are added to `touched`.
 
-        It uses whole paths, which costs less than entering each directory. Every directory of a path is checked too, so
-        a link cannot replace a directory unnoticed. A path too long for lstat counts as changed; the caller reads it
-        through `Directories`.
+        The loop uses whole paths, which costs less than entering each directory. It also calls lstat for every
+        directory, so a link that replaced a directory is found. If a path is too long for lstat, it is yielded as
+        changed, and the caller reads it through `Directories`.
         """
         names = iter(self.names.split(b"\0"))
         expected = self._iter_stats()
@@ -128,7 +130,7 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
             ):
                 touched.add(directory)
             prefix = path + b"/"
-            # `names` comes first: if its slice ends, zip has not consumed an element of `expected`.
+            # `names` comes first: when its slice ends, zip has not consumed an element of `expected`.
             for name, row in zip(itertools.islice(names, count), expected):  # noqa: B905
                 try:
                     now = lstat(prefix + name)
@@ -182,7 +184,7 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
 
 class Columns(msgspec.Struct, frozen=True):
-    """Rows in the format of the file."""
+    """The rows as columns, as in the file."""
 
     directories: list[bytes]
     counts: list[int]
@@ -197,7 +199,7 @@ class Columns(msgspec.Struct, frozen=True):
 
 
 def to_columns(rows: dict[bytes, Row]) -> Columns:
-    """Return the rows grouped by directory: directories ascending, and names ascending in each directory."""
+    """Return rows as columns, grouped by directory. Directories ascend, and so do the names in each directory."""
     groups: dict[bytes, list[bytes]] = {}
     for path in sorted(rows):
         cut = path.rfind(b"/") + 1
@@ -226,13 +228,13 @@ def to_columns(rows: dict[bytes, Row]) -> Columns:
 
 
 def load_stat_cache(files: Files, path: Path, source: bytes) -> StatCache | None:
-    """Return the cache at a path if it is intact and its key is `source`, else None."""
+    """Return the stat cache at a path, or None if it is missing, damaged or has another key than `source`."""
     cache = read_stat_cache(files, path)
     return cache if cache is not None and cache.source == source else None
 
 
 def read_stat_cache(files: Files, path: Path) -> StatCache | None:
-    """Return the cache at a path if it is intact, else None."""
+    """Return the stat cache at a path, or None if it is missing or damaged."""
     try:
         data = files.read(path)
     except (FileNotFoundError, StoreError):
@@ -248,19 +250,19 @@ def read_stat_cache(files: Files, path: Path) -> StatCache | None:
 
 
 def save_stat_cache(files: Files, path: Path, cache: StatCache) -> None:
-    """Replace the cache atomically, without fsync. The CRC detects a torn file."""
+    """Replace the stat cache atomically, without fsync. After a power loss, the CRC detects an incomplete file."""
     files.make_directory(path.parent)
     body = _encoder.encode(cache)
     files.write_volatile(path, _MAGIC + zlib.crc32(body).to_bytes(4, "little") + body)
 
 
 def cache_path(store_root: Path, source: bytes) -> Path:
-    """Return the path of the cache of a source."""
+    """Return the path of the stat cache for an encoded source."""
     return store_root / layout.CACHE / layout.stat_cache_name(digest_bytes(source))
 
 
 def stamp(files: Files, path: Path, base: bytes) -> int:
-    """Return the stamp of a new cache: the current time by the clock of the store's file system.
+    """Return the stamp of a new cache: the current time in ns, by the clock of the store's file system.
 
     Only rows with earlier times are valid. If `base` is on another device, two seconds are subtracted.
     """
@@ -272,7 +274,7 @@ def stamp(files: Files, path: Path, base: bytes) -> int:
 
 
 def stat_of(status: os.stat_result) -> FileStat:
-    """Return the five fields of a row."""
+    """Return the fields of an lstat(2) result that a row has."""
     return FileStat(status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 

@@ -27,10 +27,10 @@ class Walked(msgspec.Struct, frozen=True):
 
 
 def walk(directories: Directories, top: bytes, rules: SelectionRules, above: tuple[PatternList, ...] = ()) -> Walked:
-    """List the paths below `top`, a path below the base. Excluded directories are not entered.
+    """List the paths below `top`, which is a path below the base. Excluded directories are not entered.
 
-    `above` are the applicable ignore files of higher directories, nearest first. An ignored directory is never entered,
-    so a `!` pattern cannot include a path in it, as in git. Raises SourceUnreadable.
+    `above` are the ignore files of higher directories that apply, nearest first. As in git, an ignored directory is
+    never entered, so a `!` pattern cannot include a path in it. Raises SourceUnreadable.
     """
     walked = Walked([], [], [])
     for _ in iter_walk(directories, top, rules, walked, above):
@@ -41,7 +41,7 @@ def walk(directories: Directories, top: bytes, rules: SelectionRules, above: tup
 def iter_walk(
     directories: Directories, top: bytes, rules: SelectionRules, walked: Walked, above: tuple[PatternList, ...] = ()
 ) -> Iterator[None]:
-    """Run `walk` step by step: after each directory, add its paths to `walked` and yield."""
+    """Do the work of `walk` in steps: after each directory, add its paths to `walked` and yield."""
     ignore_files: Nearest[PatternList] = Nearest()
     pending = [top]
     while pending:
@@ -59,7 +59,7 @@ def _visit(
     above: tuple[PatternList, ...],
     walked: Walked,
 ) -> list[bytes]:
-    """List one directory into `walked`. Return the subdirectories to visit."""
+    """List one directory and add its paths to `walked`. Return the subdirectories to visit."""
     if len(directory) > PATH_BYTES_MAX:
         raise too_long(directory)
     items = list_directory(directories, directory)
@@ -75,7 +75,8 @@ def _visit(
         if data is not None:
             ignore_files.put(directory, parse_ignore_file(data, display_path(prefix + GITIGNORE), prefix))
     rule_file = prefix + IGNORE_FILE
-    # An ignored .codebatchignore has no effect. git's list omits it too, so both listing modes agree.
+    # An ignored .codebatchignore has no effect. git's list does not contain it either, so both listing modes give the
+    # same result.
     if IGNORE_FILE in names and not _is_ignored(ignore_files.above(rule_file) + above, rule_file, is_directory=False):
         rules.add_ignore_file(directory)
     below = []
@@ -101,9 +102,9 @@ def _is_ignored(chain: tuple[PatternList, ...], path: bytes, *, is_directory: bo
 
 
 def ignore_files_above(base: bytes, directory: bytes) -> tuple[PatternList, ...]:
-    """Return the .gitignore files above a directory that apply to it, within its work tree, nearest first.
+    """Return the .gitignore files above a directory that apply to it, nearest first.
 
-    `directory` is below the base. Raises SourceUnreadable.
+    `directory` is relative to the base. Only files within its work tree apply. Raises SourceUnreadable.
     """
     target = os.path.join(base, directory) if directory else base
     top = work_tree_around(target)
@@ -117,7 +118,7 @@ def ignore_files_above(base: bytes, directory: bytes) -> tuple[PatternList, ...]
             data, _ = read_ignore_file(directories, b"/".join(parts[:depth]), GITIGNORE)
             if data is None:
                 continue
-            # Number of levels that the file is above the base; negative if it is below.
+            # Number of levels by which the file is above the base. Negative if it is below.
             beyond = len(parts) - len(below_base) - depth
             way = b"".join(part + b"/" for part in parts[depth : depth + max(beyond, 0)])
             prefix = b"".join(part + b"/" for part in below_base[: max(-beyond, 0)])
@@ -126,12 +127,12 @@ def ignore_files_above(base: bytes, directory: bytes) -> tuple[PatternList, ...]
 
 
 class GitIgnore:
-    """The .gitignore files of a tree, each read on first use. A context manager."""
+    """The .gitignore files of a tree. Each is read on first use. A context manager."""
 
     def __init__(self, top: bytes, base: bytes) -> None:
-        """Open `top`, the absolute directory of the first ignore file. Described rules have paths relative to `base`.
+        """Open `top`, the absolute directory of the first ignore file. Raises OSError if it is not a directory.
 
-        Raises OSError if `top` is not a directory.
+        In returned rules, the paths of ignore files are relative to `base`.
         """
         self._top = top
         self._base = base.rstrip(b"/") + b"/"
@@ -147,7 +148,7 @@ class GitIgnore:
         self._directories.__exit__()
 
     def rule_for(self, target: bytes, *, is_directory: bool) -> str | None:
-        """Return the pattern that ignores an absolute path below the top, or one of its parents, or None.
+        """Return the pattern that ignores an absolute path below the top, or one of its parents. None if none does.
 
         Raises SourceUnreadable.
         """
@@ -173,9 +174,9 @@ class GitIgnore:
 
 
 def ignored_by(target: bytes, base: bytes, *, is_directory: bool) -> str | None:
-    """Return the .gitignore pattern that ignores an absolute path or one of its parents, within its work tree, or None.
+    """Return the .gitignore pattern that ignores an absolute path or one of its parents in its work tree, or None.
 
-    Its file is relative to `base`. Raises SourceUnreadable.
+    The returned path of the ignore file is relative to `base`. Raises SourceUnreadable.
     """
     top = work_tree_around(os.path.dirname(target))
     if top is None:
@@ -185,7 +186,7 @@ def ignored_by(target: bytes, base: bytes, *, is_directory: bool) -> str | None:
 
 
 def work_tree_around(directory: bytes) -> bytes | None:
-    """Return the nearest directory that has a `.git`, from an absolute directory upwards, or None."""
+    """Return the nearest directory with a `.git`, from an absolute directory upwards. None if there is none."""
     while not os.path.lexists(os.path.join(directory, b".git")):
         if directory == os.path.dirname(directory):
             return None
@@ -201,14 +202,14 @@ def list_directory(directories: Directories, directory: bytes) -> list[tuple[byt
     try:
         return [(os.fsencode(item.name), _kind(item)) for item in directories.scan(directory)]
     except (FileNotFoundError, NotADirectoryError):
-        # The directory was removed or replaced after its parent was read, so the parent's list is only out of date.
+        # The directory was removed or replaced after its parent was read.
         return None
     except OSError as error:
         raise unreadable(directory, error.strerror) from error
 
 
 def special_files(directories: Directories, directory: bytes) -> list[bytes]:
-    """Return the FIFOs, sockets and devices directly in a directory, which git omits; empty if it is unreadable."""
+    """Return the FIFOs, sockets and devices in a directory, which git never lists. Empty if it is unreadable."""
     prefix = directory + b"/" if directory else b""
     try:
         return [prefix + os.fsencode(item.name) for item in directories.scan(directory) if _kind(item) == "special"]
@@ -217,7 +218,7 @@ def special_files(directories: Directories, directory: bytes) -> list[bytes]:
 
 
 def is_git(name: bytes) -> bool:
-    """Return whether a name is `.git` in any case, because some file systems ignore case."""
+    """Return whether a name is `.git`, in upper or lower case, because some file systems ignore case."""
     return name.lower() == b".git"
 
 
@@ -230,7 +231,7 @@ def too_long(path: bytes) -> SourceUnreadable:
 
 
 def unreadable(path: bytes, reason: str | None) -> SourceUnreadable:
-    """Return the error for a path of the source to which the operating system denies access."""
+    """Return the error that the operating system denies access to a path of the source."""
     return UnreadablePath(display_path(path) or ".", reason, hint="fix its permissions, or exclude it with --exclude")
 
 

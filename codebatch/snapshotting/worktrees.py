@@ -1,4 +1,4 @@
-"""Linked git work trees inside their own repository. They are other checkouts and are excluded from the snapshot."""
+"""Linked git work trees inside their own repository. They are other checkouts, so the snapshot excludes them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from codebatch.snapshotting.walk import work_tree_around
 
 
 class LinkedWorktrees:
-    """The linked work trees found below an absolute base directory. All other paths are relative to the base."""
+    """The linked work trees found below an absolute base directory. Other paths are relative to this base."""
 
     def __init__(self, base: bytes) -> None:
         self._base = base
         self._excluded: set[bytes] = set()
 
     def has(self, path: bytes) -> bool:
-        """Return whether a directory is a linked work tree of the repository around it."""
+        """Return whether a directory is a linked work tree of the repository that contains it."""
         target = os.path.join(self._base, path)
         is_linked = is_linked_beside(target, work_tree_around(os.path.dirname(target)))
         if is_linked:
@@ -25,7 +25,7 @@ class LinkedWorktrees:
         return is_linked
 
     def without(self, listing: bytes, raw: bytes) -> bytes:
-        """Return git's list of a directory, each name ended by NUL, without the linked work trees that it names."""
+        """Return git's list of a directory without the linked work trees in it. Names end with NUL."""
         if b"/\0" not in raw:
             return raw
         prefix = listing + b"/" if listing else b""
@@ -34,7 +34,7 @@ class LinkedWorktrees:
 
     @property
     def notes(self) -> list[str]:
-        """A note for users about the linked work trees that were found, or nothing."""
+        """A note for users about the linked work trees that were excluded. Empty if there are none."""
         first, *others = sorted(self._excluded) or [b""]
         more = f" and {len(others):,} more" if others else ""
         return [f"linked work trees of this repository are excluded: {display_path(first)}{more}"] if first else []

@@ -10,9 +10,9 @@ from codebatch.errors import StoreError, StoreUnwritable, UnknownId
 
 @contextlib.contextmanager
 def treating_damage_as_missing() -> Iterator[None]:
-    """Suppress errors of reading a base, so that unreadable results count as missing.
+    """Suppress errors that occur when an older batch is read, so that its unreadable results count as missing.
 
-    StoreUnwritable is not suppressed.
+    Suppresses UnknownId, StoreError and FileNotFoundError, but not StoreUnwritable.
     """
     try:
         yield

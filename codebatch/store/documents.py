@@ -1,7 +1,7 @@
-"""Reading of documents that have no substitute: damage is reported as `store_corrupt` with the path.
+"""Reading of documents that cannot be replaced. If one is damaged, raise `store_corrupt` with its path.
 
-This holds for documents of snapshots, batches, outputs and plans. Damaged holders count as dead, and damaged commits as
-missing (batches/holders.py, results/outcomes.py). store.json is read by batches/store.py.
+These are the documents of snapshots, batches, outputs and plans. Elsewhere, a damaged holder file counts as a dead
+holder, and a damaged commit as missing (batches/holders.py, results/outcomes.py). batches/store.py reads store.json.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ T = TypeVar("T")
 def read_document(files: FileReader, path: Path, decode: Callable[[bytes], T], *, hint: str) -> T:
     """Read a file and decode it. `decode` raises ValueError for invalid data (model/documents.py).
 
-    Raises CorruptFile with the hint, or FileNotFoundError, which the caller interprets.
+    Raises CorruptFile with the hint if the data is invalid. If the file is missing, raises FileNotFoundError, and the
+    caller decides what this means.
     """
     try:
         return decode(read_document_bytes(files, path))

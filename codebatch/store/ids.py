@@ -1,4 +1,4 @@
-"""IDs from users: validated before they become part of a path, then resolved by unique prefix or `latest`."""
+"""IDs given by users. They are validated before they become part of a path, then resolved to one known ID."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def latest_offset(reference: str) -> int | None:
 
 
 def resolve_prefix(reference: str, known: Sequence[str], *, noun: str, prefix: str) -> str:
-    """Return the one known ID that a reference names: in full, or by a unique prefix with or without `prefix`.
+    """Return the one known ID that a reference names in full or by a unique prefix.
 
-    Raises InvalidId, UnknownId or AmbiguousId.
+    The reference may omit `prefix`: `2026` names `batch-2026…`. Raises InvalidId, UnknownId or AmbiguousId.
     """
     if not _REFERENCE.match(reference):
         raise InvalidId(

@@ -1,4 +1,7 @@
-"""Names of all files in a store: building and parsing (SPEC.md "Store layout"). Parsers reject any other name."""
+"""Names of all files in a store (SPEC.md "Store layout"): functions that build each name, and parsers of names.
+
+If a name does not match its pattern, a parser returns None.
+"""
 
 from __future__ import annotations
 
@@ -154,7 +157,7 @@ def parse_log(name: str) -> tuple[ShardId, int, int, int] | None:
 
 
 class QuestionPlace(NamedTuple):
-    """The parts of a question's name: the attempt that asked, and the number of the question in it, from 1."""
+    """The parts of a question's file name: the attempt that asked, and the number of its question, from 1."""
 
     shard: ShardId
     item: int

@@ -1,12 +1,12 @@
-"""Verification that a store, found and not named by the user, was created by this user at this place.
+"""Verification that a store that the user did not name was created by this user at this place.
 
 See SPEC.md "Threat model". A source tree from elsewhere may contain a store with forged answers. So each store has a
-symbolic link, the witness, which is created with the store and never changed. store.json records the inode and the time
-of change (ctime) of this link. No clone, copy or archive preserves them: the kernel assigns both, and no program can
-set a ctime. The witness is a link because recursive changes of a directory (chmod -R) do not change the ctime of a
-link. It is never followed.
+symbolic link, the witness, which is created with the store and never changed. store.json records the inode and the
+ctime of this link. No clone, copy or archive preserves them: the kernel assigns both, and no program can set a ctime.
+The witness is a link because recursive changes of a directory (chmod -R) do not change the ctime of a link. It is never
+followed.
 
-git may still write into a store that was created here, because it overwrites ignored files without a warning. So no
+git overwrites ignored files without a warning. So git may still write into a store that was created here. Therefore no
 file of the store may be tracked.
 """
 
@@ -41,8 +41,8 @@ class StoreOrigin(msgspec.Struct, frozen=True, kw_only=True):
 def make_origin(files: Files, root: Path, document: str) -> StoreOrigin:
     """Create the witness of a new store and return its identity.
 
-    If another process that creates the same store has already created the witness, its identity is returned. Raises
-    StoreUntrusted if the name is taken by another file.
+    Another process may be creating the same store. If it has already created the witness, return the identity of that
+    witness. Raises StoreUntrusted if another file has this name.
     """
     with contextlib.suppress(FileExistsError):
         files.make_link(document, root / layout.WITNESS)
@@ -99,9 +99,10 @@ def _foreign(root: Path, problem: str) -> StoreUntrusted:
 
 
 def _git_tracks(root: Path) -> bool:
-    """Return whether the index of the nearest work tree contains anything of the store.
+    """Return whether the index of the nearest work tree contains a path of the store.
 
-    git itself runs only if the index may contain a path of the store, or has a format without whole paths.
+    First search the bytes of the index. Run git itself only if they may contain a path of the store, or if the index
+    does not store whole paths.
     """
     top = next((directory for directory in root.parents if os.path.lexists(directory / ".git")), None)
     if top is None:
@@ -115,7 +116,7 @@ def _git_tracks(root: Path) -> bool:
         return False
     from codebatch.git.repository import GitError, find_git, is_tracked  # Rarely needed, and imports subprocess.
 
-    # If git cannot read the repository (a submodule mounted without its parent), git has not written to the store.
+    # If git cannot read the repository (a submodule mounted without its parent), use the result of the search.
     git = find_git()
     try:
         return is_tracked(git, os.fsencode(top), path) if git is not None else bool(seen)
@@ -124,9 +125,9 @@ def _git_tracks(root: Path) -> bool:
 
 
 def is_in_index(git: Path, path: bytes) -> bool | None:
-    """Return whether a path, or one below it, may be in the index. None if the index does not contain whole paths.
+    """Return whether a path, or one below it, may be in the index. None if the index does not store whole paths.
 
-    Raises OSError or ValueError.
+    `git` is the path of `.git`. Raises OSError or ValueError if the index cannot be read.
     """
     if not git.is_dir():
         with _open_plain(git) as file:
@@ -148,9 +149,10 @@ def is_in_index(git: Path, path: bytes) -> bool | None:
 
 
 def _is_name(index: bytes, start: int) -> bool:
-    """Return whether the name of an entry may begin at a position.
+    """Return whether the name of an entry may begin at a position of the index.
 
-    The length of the name precedes it directly, or precedes the extended flags (gitformat-index).
+    True if the two bytes before the position, or those before the extended flags, hold the length of the name
+    (gitformat-index).
     """
     length = min(index.find(b"\0", start) - start, _NAME_LENGTH_MAX)
     lengths = (

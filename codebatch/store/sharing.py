@@ -17,9 +17,9 @@ _NO_NAME = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 def hardlink_or_copy(files: Files, source: Path, target: Path) -> bool:
-    """Link a write-once file to a further name, or copy it if no link is possible.
+    """Make a hard link to a write-once file, or a copy if no link is possible.
 
-    Return False if another file has the name. The name is durable after `sync_directory`.
+    Return False if the target already exists. The name is durable after `sync_directory`.
     """
     is_ours = try_link(files, source, target)
     if is_ours is None:
@@ -29,7 +29,7 @@ def hardlink_or_copy(files: Files, source: Path, target: Path) -> bool:
 
 
 def try_link(files: Files, source: Path, target: Path) -> bool | None:
-    """Call `create_exclusive`. Return None if the file cannot get a further link, which does not affect other files."""
+    """Call `create_exclusive`. Return None if this source cannot get a further link. Other sources may get one."""
     try:
         return files.create_exclusive(source, target)
     except (OSError, StoreUntrusted, StoreUnwritable) as error:
@@ -40,9 +40,9 @@ def try_link(files: Files, source: Path, target: Path) -> bool | None:
 
 @contextlib.contextmanager
 def ignoring_link_refusals(on_refusal: Callable[[StoreError], object] | None = None) -> Iterator[None]:
-    """Ignore an error that affects only one target name, and pass it to `on_refusal`. Other names may still work.
+    """Ignore an error that concerns only one target name, and pass it to `on_refusal`.
 
-    Any other StoreUnwritable is raised.
+    Other names may still work. Any other StoreUnwritable is raised.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""The identity of this machine, for leases, and the number of cores that it grants."""
+"""The identity of this machine, for leases, and the number of cores that this process may use."""
 
 from __future__ import annotations
 
@@ -28,16 +28,19 @@ def this_host() -> Host:
 
 
 def is_here(host: Host) -> bool:
-    """Return whether a host is this kernel, so that flocks of its processes can be tested.
+    """Return whether a host is this kernel. Then the flocks of its processes can be tested from here.
 
-    Boot IDs are compared because containers on one kernel have different names.
+    Boot IDs are compared, because containers on one kernel have different names.
     """
     this = this_host()
     return host.boot == this.boot and (bool(host.boot) or host.name == this.name)
 
 
 def usable_cores() -> int:
-    """Return the cores that this process may use, at least 1: the lower of CPU affinity and cgroup `cpu.max`."""
+    """Return the number of cores that this process may use, at least 1.
+
+    It is the lower one of the CPU affinity and the cgroup limit `cpu.max`.
+    """
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:
@@ -47,7 +50,7 @@ def usable_cores() -> int:
 
 
 def _cgroup_cores() -> int | None:
-    """Return the lowest core limit of cgroup v2 on the path to the root, rounded up, or None without a limit."""
+    """Return the lowest core limit of this process's cgroups (v2), rounded up. None if there is no limit."""
     cores: list[int] = []
     for text in cgroup_texts("cpu.max"):
         with contextlib.suppress(ValueError):
@@ -57,7 +60,7 @@ def _cgroup_cores() -> int | None:
 
 
 def cgroup_texts(name: str) -> list[str]:
-    """Return the texts of a cgroup v2 file in this process's group and its ancestors, innermost first."""
+    """Return the contents of a cgroup v2 file in this process's group and its ancestors, innermost first."""
     try:
         line = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()[-1]
         group = line.split(":", 2)[2].lstrip("/")

@@ -1,4 +1,4 @@
-"""A time limit for regular expressions of users, which may take exponential time."""
+"""A time limit for regular expressions from users, which may take exponential time."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class MatchTimeout(Exception):
 
 @contextlib.contextmanager
 def cpu_time_limit(seconds: float = MATCH_SECONDS_MAX) -> Iterator[None]:
-    """Raise MatchTimeout in the body after `seconds` of CPU time of this process.
+    """Raise MatchTimeout in the body of the `with` after `seconds` of CPU time of this process.
 
-    A timer sends a signal, which `re` handles while it matches. Python handles signals only in the main thread: in
+    A timer sends a signal, which `re` handles while it matches. Python handles signals only in the main thread. In
     other threads there is no limit.
     """
     if threading.current_thread() is not threading.main_thread():

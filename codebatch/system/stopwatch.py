@@ -1,4 +1,4 @@
-"""A stopwatch for the time that states stay unchanged, for time limits."""
+"""A stopwatch that measures how long states stay unchanged, for time limits."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Stopwatch(Generic[Key]):
-    """The time that each of several keys has stayed in its state, on the observer's clock.
+    """The time for which each of several keys has been in its present state.
 
-    Time in which nothing was observed for more than PAUSE_SECONDS does not count: the process was stopped or the
-    machine slept.
+    If more than PAUSE_SECONDS pass between two observations, this time does not count: the process was stopped, or the
+    machine was suspended.
     """
 
     def __init__(self) -> None:
@@ -23,13 +23,13 @@ class Stopwatch(Generic[Key]):
         self._now = 0.0
 
     def look(self, now: float) -> None:
-        """Begin an observation, at `now` seconds of a clock that stops in suspend."""
+        """Begin an observation at `now`, in seconds of a clock that stops while the machine is suspended."""
         passed = now - self._looked_at
         self._now += passed if passed <= PAUSE_SECONDS else 0.0
         self._looked_at = now
 
     def seconds(self, key: Key, state: object) -> float:
-        """Return the seconds since this key was first seen in this state."""
+        """Return for how many seconds the key has been in this state. Pauses do not count."""
         entry = self._seen.get(key)
         if entry is None or entry[0] != state:
             entry = self._seen[key] = (state, self._now)

@@ -13,7 +13,7 @@ from codebatch.model.plan import Plan, PlannedTask
 from codebatch.model.task import Json
 
 VALUE_CHARACTERS_MAX = 200
-"""Limit of a displayed value. Longer values are truncated and end with `…`."""
+"""Maximum length of a displayed value in characters. Longer values are truncated and end with `…`."""
 
 Field = Literal[
     "version",
@@ -58,7 +58,7 @@ Differences = tuple[FieldDifference, ...]
 
 
 def task_differences(new: PlannedTask, old: PlannedTask) -> Differences:
-    """Return the differences between the result keys of a task."""
+    """Return the differences between two plans' versions of a task, in the inputs that its result key covers."""
     return (
         *_text_difference("version", old.version, new.version),
         *_text_difference("implementation", old.implementation_digest, new.implementation_digest),
@@ -68,7 +68,11 @@ def task_differences(new: PlannedTask, old: PlannedTask) -> Differences:
 
 
 def item_differences(new: Items, item: int, old: Items, place: int, contexts: Iterable[str]) -> Differences:
-    """Return the differences that a task sees between an item and the item of the same path in an older plan."""
+    """Return the differences between an item and the item with the same path in an older plan.
+
+    Only inputs that the task uses are compared: object, executable bit, and the given contexts. `item` and `place` are
+    the numbers of the item in the new and the old plan.
+    """
     new_values, old_values = new.entries[item], old.entries[place]
     differences = [*_text_difference("object", old_values.object, new_values.object)]
     if new_values.executable != old_values.executable:
@@ -102,10 +106,10 @@ def project_differences(new: Plan, old: Plan, task: str) -> Differences:
 
 
 def nearest(candidates: Sequence[tuple[str, Differences]]) -> tuple[str, Differences]:
-    """Return the candidate with the fewest differences, the first of several.
+    """Return the candidate with the fewest differences. If several have as few, return the first.
 
-    Each candidate is the name of an older batch and its differences. A missing base, task or path counts as more than
-    any number of differences.
+    Each candidate is the name of an older batch and its differences. A candidate without the base, task or path comes
+    after all others.
     """
     return min(
         candidates, key=lambda candidate: (any(each.field in _ABSENT for each in candidate[1]), len(candidate[1]))
@@ -113,12 +117,18 @@ def nearest(candidates: Sequence[tuple[str, Differences]]) -> tuple[str, Differe
 
 
 def resting_on(description: str, task: str = "") -> FieldDifference:
-    """Return the difference that an older result has inputs outside its key, so that other batches cannot reuse it."""
+    """Return the difference that an older result cannot be reused, because inputs are outside its key.
+
+    `description` names these inputs.
+    """
     return FieldDifference(field="outside_key", name=task, old=_cut(description))
 
 
 def without_values_of_files(differences: Differences) -> Differences:
-    """Return the differences without values that vary between files, to group files with the same differences."""
+    """Return the differences without the values of inputs that vary between files.
+
+    Files that differ in the same inputs then have equal differences, so callers can group them.
+    """
     return tuple(
         FieldDifference(field=difference.field, name=difference.name)
         if difference.field in ("object", "executable", "context")

@@ -1,6 +1,7 @@
-"""Imports: findings of other programs, as a task of a plan. The task knows the format of a file and its object.
+"""Imports: findings of other programs, as a task of a plan.
 
-The planner of an import chooses its name. Its content depends only on its configuration.
+The configuration of the task has the format of the imported files and the object that contains them. No other input
+affects the records. The command that plans an import chooses the name of the task.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ ImportFormat = Literal["sarif", "checkstyle", "rdjson", "jsonl"]
 FORMATS: tuple[ImportFormat, ...] = get_args(ImportFormat)
 
 IMPORT_TASK = "import"
-"""The name of the declaration. No task in a plan has this name."""
+"""The name under which imports are declared. In a plan, each import has another name."""
 
 IMPORT_BYTES_MAX = 256 << 20
 """Limit of the total size of all files of one import."""
@@ -30,7 +31,8 @@ _SEVERAL = b"\0codebatch: several files\n"
 class ImportConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The files of an import: their format, and the object that contains them (`join_files`).
 
-    `root` is the path of the tree for the program that made the files: absolute paths are made relative to it.
+    `root` is the path of the tree on the machine where the other program ran. Absolute paths in the files are made
+    relative to this path.
     """
 
     format: ImportFormat | Literal[""] = ""
@@ -43,14 +45,14 @@ class ImportConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def join_files(files: Sequence[bytes]) -> bytes:
-    """Return the object to import for files. For one file it is the file itself."""
+    """Return the content of the object to import for given files. A single file is returned unchanged."""
     if len(files) == 1 and not files[0].startswith(_SEVERAL):
         return files[0]
     return _SEVERAL + msgspec.msgpack.encode(tuple(files))
 
 
 def split_files(data: bytes) -> tuple[bytes, ...]:
-    """Return the files of an imported object. Raises ValueError if it is not a result of `join_files`."""
+    """Return the files in the content of an imported object. Raises ValueError if `join_files` did not make it."""
     if not data.startswith(_SEVERAL):
         return (data,)
     return msgspec.msgpack.decode(memoryview(data)[len(_SEVERAL) :], type=tuple[bytes, ...])
@@ -89,17 +91,18 @@ def imports_in(tasks: Iterable[PlannedTask]) -> dict[str, Digest]:
 
 
 def way_of(task: PlannedTask) -> dict[str, Json]:
-    """Return the rules by which a task examines files, its configuration.
+    """Return the configuration of a task, which determines its rules.
 
-    Empty for an import, whose rules are unknown.
+    Empty for an import, because the rules of the other program are unknown.
     """
     return {} if is_import(task) else task.config
 
 
 def for_tree_of(others: Sequence[PlannedTask], tasks: Iterable[PlannedTask]) -> list[PlannedTask]:
-    """Return tasks of a batch adapted to the tree of `others`: imports get the content that `others` have.
+    """Return the tasks of a batch, changed so that they can run on the tree of another batch.
 
-    Imports that `others` do not have are left out.
+    `others` are the tasks of the other batch. Each import gets the content that it has in `others`. Imports that
+    `others` does not have are omitted.
     """
     other_configs = {task.name: task.config for task in others if is_import(task)}
     return [
@@ -110,7 +113,7 @@ def for_tree_of(others: Sequence[PlannedTask], tasks: Iterable[PlannedTask]) -> 
 
 
 def are_alike(others: Sequence[PlannedTask], tasks: Sequence[PlannedTask]) -> bool:
-    """Return whether two batches have the same tasks, ignoring the content of imports and imports of only one batch."""
+    """Return whether two batches have the same tasks. The content of imports, and imports of only one, are ignored."""
     names = {task.name for task in tasks}
     other_keys = [task.key for task in others if not is_import(task) or task.name in names]
     return other_keys == [task.key for task in for_tree_of(others, tasks)]

@@ -1,8 +1,8 @@
 """The item table: the length and digest of each item's records, in item order.
 
-A row is 36 bytes: the length as unsigned 32-bit little-endian, then the raw sha256 of the item's record lines. The
-table locates an item's records in an output, and its digest is the digest of a task's output. Rows do not depend on
-shards, so neither shard size nor splits change the digest.
+A row is 36 bytes: the length in bytes as unsigned 32-bit little-endian, then the raw sha256 of the item's record lines.
+Readers use the table to find an item's records in an output. The digest of the table is the digest of the task's
+output. Rows do not depend on shards, so neither the size of shards nor splits change this digest.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _EMPTY_ROW = make_row(b"")
 
 
 def make_table(items: Iterable[bytes]) -> bytes:
-    """Return the rows of items with these record lines.
+    """Return the rows of items with given record lines, in the same order.
 
-    Empty items are fast: most tasks emit nothing for most files.
+    Empty items share one row, which saves hashing: most tasks emit nothing for most files.
     """
     return b"".join([make_row(records) if records else _EMPTY_ROW for records in items])
 
@@ -44,15 +44,15 @@ def item_lengths(table: bytes) -> list[int]:
 
 
 def item_range(table: bytes, item: int) -> tuple[int, int]:
-    """Return the start and end of the records of row `item`, in bytes from the records of the first row."""
+    """Return the start and end of an item's records in bytes, relative to the records of the first item."""
     ends = list(accumulate(item_lengths(table[: (item + 1) * ROW_BYTES]), initial=0))
     return ends[item], ends[item + 1]
 
 
 def iter_items(table: bytes, blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the record lines of each row's item, from blocks with arbitrary boundaries.
+    """Yield the record lines of each item, verified by its row, from blocks with arbitrary boundaries.
 
-    Raises ValueError unless the blocks match the rows exactly. Yielded items have been verified.
+    Raises ValueError if the blocks do not match the rows exactly.
     """
     more = iter(blocks)
     buffer = b""
@@ -80,7 +80,7 @@ def result_digest(tasks: Iterable[tuple[str, Digest]]) -> Digest:
 
 
 def _fill(buffer: bytes, more: Iterator[bytes], length: int) -> bytes:
-    """Return the buffered bytes extended by as many blocks as are needed for `length` bytes, or by all."""
+    """Return the buffered bytes and further blocks: as many as are needed for `length` bytes, or else all."""
     pieces = [buffer]
     missing = length - len(buffer)
     while missing > 0 and (block := next(more, None)) is not None:

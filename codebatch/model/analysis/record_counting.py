@@ -1,4 +1,4 @@
-"""Counting of records, as objects or as encoded lines."""
+"""Counting of records, given as objects or as encoded lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codebatch.model.record_counts import Counts
 
 
 class _CountedLine(msgspec.Struct):
-    """The members of a record that are counted."""
+    """The members of a record by which it is counted."""
 
     kind: str
     severity: str = ""
@@ -25,7 +25,7 @@ _line_decoder = msgspec.json.Decoder(_CountedLine)
 
 
 def count_records(results: Sequence[Sequence[Record]], types: Iterable[Sequence[type[Record]]]) -> Counts:
-    """Return the counts of the records of several results. `types` has the types of each result's records."""
+    """Return the counts of the records of several results. `types` has the type of each record, in the same order."""
     type_counts = Counter(chain.from_iterable(types))
     has_more = type_counts.keys() & {Diagnostic, File}
     records = list(chain.from_iterable(results)) if has_more else []
@@ -37,7 +37,7 @@ def count_records(results: Sequence[Sequence[Record]], types: Iterable[Sequence[
 
 
 def count_lines(lines: bytes) -> Counts:
-    """Return the counts of encoded records. Raises ValueError."""
+    """Return the counts of encoded records. Raises ValueError for an invalid line."""
     records = _line_decoder.decode_lines(lines)
     return _counts(
         Counter(record.kind for record in records),

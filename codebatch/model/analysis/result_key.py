@@ -1,4 +1,4 @@
-"""Equality of the inputs of file results: files with equal inputs have the same records (SPEC.md "Reuse")."""
+"""Equality of the inputs of file results. Files with equal inputs have the same records (SPEC.md "Reuse")."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from codebatch.model.plan import ContextTable, PlannedTask, task_key
 
 
 def result_key(task: PlannedTask) -> Digest:
-    """Return the key of a task without the tasks that it needs: file tasks do not see records of other tasks."""
+    """Return the key of a file task, which does not cover the tasks that it needs.
+
+    A file task does not see the records of other tasks, so its results do not depend on them.
+    """
     return task_key(
         name=task.name,
         version=task.version,
@@ -31,9 +34,9 @@ class Items(msgspec.Struct, frozen=True):
 
 
 def same_items(new: Items, old: Items, contexts: Iterable[str]) -> list[int]:
-    """Map each new item to the index of the old item with the same input, or -1 if there is none.
+    """Map each new item to the index of the old item with the same input, or to -1 if there is none.
 
-    The input is path, kind, executable bit, object and contexts.
+    The input consists of path, kind, executable bit, object and the given contexts.
     """
     places = {entry.path: place for place, entry in enumerate(old.entries)}
     old_indexes = [places.get(entry.path, -1) for entry in new.entries]

@@ -8,10 +8,11 @@ from codebatch.model.task import Json
 
 
 class Searched(msgspec.Struct, frozen=True, kw_only=True):
-    """The matches in a file as JSON objects, or only their number if the caller asked for a count.
+    """The matches in a file: `rows` as JSON objects, or only their number in `places` if the caller asked for a count.
 
-    `unread` is the reason why the file was not searched, `lost` the reason why the result is unknown. `has_errors`
-    means that the grammar could not parse the whole file, so matches in the rest may be missing.
+    - `unread`: the reason why the file was not searched, or empty.
+    - `lost`: the reason why the result is unknown, or empty.
+    - `has_errors`: the grammar could not parse the whole file, so matches in the unparsed part may be missing.
     """
 
     rows: tuple[dict[str, Json], ...] = ()

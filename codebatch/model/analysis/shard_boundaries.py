@@ -1,7 +1,8 @@
 """Division of a snapshot's items into shards at content-defined boundaries.
 
 Items are the entries of kind `file`, in path order. A shard ends after an item whose path hash is a multiple of a
-modulus (content-defined chunking, after LBFS, Muthitacharoen et al. 2001). So an edit moves one boundary, rarely two.
+modulus (content-defined chunking, after LBFS, Muthitacharoen et al. 2001). So an added or removed file usually moves
+one boundary, rarely two.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from codebatch.model.shard import SHARD_ID_DIGITS_MIN, Shard, ShardId, ShardRule
 
 
 def cut_shards(items: Sequence[Entry], rule: ShardRule) -> list[Shard]:
-    """Divide path-sorted items into shards that cover each item exactly once."""
+    """Divide items, which are sorted by path, into shards. Each item is in exactly one shard."""
     modulus = rule.files_average - rule.files_min + 1
     hashes = [hashlib.sha256(item.path).digest() for item in items]
     ranges: list[tuple[int, int, int]] = []
@@ -39,9 +40,9 @@ def cut_shards(items: Sequence[Entry], rule: ShardRule) -> list[Shard]:
 
 
 def unique_prefixes(digests: Sequence[str]) -> list[str]:
-    """Return the shortest unique prefix of each digest, of at least SHARD_ID_DIGITS_MIN digits.
+    """Return the shortest unique prefix of each digest, but at least SHARD_ID_DIGITS_MIN digits.
 
-    Independent of order.
+    The prefixes do not depend on the order of the digests.
     """
     prefix_digits: dict[str, int] = {}
     for one, other in zip(ordered := sorted(digests), ordered[1:], strict=False):

@@ -13,7 +13,7 @@ NO_COLORS = "NO_COLOR"
 
 
 def with_colors_wanted(environment: dict[str, str]) -> dict[str, str]:
-    """Return an environment in which programs print colors. Values of COLORS_WANTED that are already set stay."""
+    """Return an environment in which programs print colors. Variables of COLORS_WANTED that are set stay."""
     return {**COLORS_WANTED, **{name: value for name, value in environment.items() if name != NO_COLORS}}
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-# Characters that are displayed as escapes: control characters, invisible characters, and bytes that are not UTF-8. `/`
-# is never escaped.
+# The escapes of characters that cannot be displayed: control characters, invisible characters, and bytes that are not
+# UTF-8. `/` is never escaped.
 _ESCAPE = (
     r"\\(?:x(?!00)(?P<x>[01][0-9a-f]|7f|[89a-f][0-9a-f])|u(?!00|d[89a-f])(?P<u>[0-9a-f]{4})"
     r"|U(?P<U>000[1e][0-9a-f]{4})|(?P<short>[tnr]))"
@@ -14,9 +14,9 @@ _SHORT = {"t": "\t", "n": "\n", "r": "\r"}
 
 
 def paths_shown_as(displayed: str) -> tuple[str, ...]:
-    r"""Return the paths, in the encoding of `os`, that are displayed as a text, except that text itself.
+    r"""Return the paths, as strings of `os`, that are displayed as a text. The text itself is omitted.
 
-    `\x85` may be a byte or a control character, so there may be two.
+    `\x85` may be a byte or a control character, so there may be two paths.
     """
     if "\\" not in displayed:
         return ()

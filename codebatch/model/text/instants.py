@@ -7,19 +7,19 @@ import re
 
 _EPOCH_MIN = 1_000_000_000
 _UNITS_NS = ((1_000_000_000_000_000_000, 1), (1_000_000_000_000_000, 1_000), (1_000_000_000_000, 1_000_000))
-"""Minimum numbers of epochs in nanoseconds, microseconds and milliseconds, with their units in nanoseconds."""
+"""(minimum, unit in ns): a number of at least the minimum is an epoch in ns, µs or ms. Smaller numbers are in s."""
 _TIME = re.compile(
     r"(\d{1,2})(?::(\d\d)(?::(\d\d))?)?\s*([ap]\.?m\.?)?\s*\(?([A-Za-z_+-]+(?:/[A-Za-z_+-]+)*)?\)?", re.I
 )
 _PAST_SECONDS_MAX = 3600
-"""A time of day that passed longer ago than this means the next day."""
+"""A time of day that passed more seconds ago than this is a time of the next day."""
 
 
 def parse_instant(text: str, now: datetime.datetime) -> datetime.datetime | None:
-    """Return the time that a text denotes, or None. `now` has the time zone of a text without one.
+    """Return the time that a text denotes, or None. A text without a time zone is in the time zone of `now`.
 
     The text may be `14:05`, `2:05 pm`, `3pm (Europe/Berlin)`, ISO 8601, or an epoch in s, ms, µs or ns. A time of day
-    is today's, or tomorrow's if it passed more than an hour ago.
+    is today's. If it passed more than an hour ago, it is tomorrow's.
     """
     text = text.strip()
     try:

@@ -13,7 +13,10 @@ _DIGITS_SHOWN_MAX = 40
 
 
 class JsonError(ValueError):
-    """The text is not JSON or not accepted. The text has the reason. `line` counts from 1; 0 if unknown."""
+    """The text is invalid JSON, or JSON that is not accepted. The message is the reason.
+
+    `line` is the line of the error, counted from 1, or 0 if unknown.
+    """
 
     def __init__(self, message: str, line: int = 0) -> None:
         super().__init__(message)
@@ -21,7 +24,7 @@ class JsonError(ValueError):
 
 
 def parse_json(text: str) -> object:
-    """Return the value of a text. Raises JsonError."""
+    """Return the value of a JSON text. Raises JsonError."""
     try:
         value: object = _decoder().decode(text)
     except json.JSONDecodeError as error:

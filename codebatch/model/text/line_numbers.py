@@ -1,10 +1,10 @@
-"""Tables with the line numbers of their source."""
+"""Tables from files that know the lines of their keys, for messages about errors."""
 
 from __future__ import annotations
 
 
 class LinedTable(dict[str, object]):
-    """A table from a file. `line` is its own line, `lines` maps its keys to lines, counted from 1."""
+    """A table from a file. `line` is the line where it starts. `lines` maps its keys to lines, counted from 1."""
 
     def __init__(self, line: int) -> None:
         super().__init__()
@@ -13,7 +13,7 @@ class LinedTable(dict[str, object]):
 
 
 def line_of(table: object, key: str | None = None) -> int:
-    """Return the line of a key, or of the table if `key` is None. 0 if unknown."""
+    """Return the line of a key. If `key` is None or unknown, return the line of the table, or 0 if that is unknown."""
     if not isinstance(table, LinedTable):
         return 0
     return table.line if key is None else table.lines.get(key, table.line)

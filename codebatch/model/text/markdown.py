@@ -18,7 +18,7 @@ SLUG_CHARACTERS_MAX = 100
 
 
 class FrontMatter(NamedTuple):
-    """Front matter of a file: its `text` from line 2, in a language, and the `body` after it."""
+    """The front matter of a file. `text` is the front matter from line 2. `body` is the file from line `body_line`."""
 
     language: Literal["yaml", "toml"]
     text: str
@@ -27,7 +27,11 @@ class FrontMatter(NamedTuple):
 
 
 class Section(NamedTuple):
-    """The text below a heading of level 2 up to the next heading of level 1 or 2. `name` is from `{#…}`."""
+    """The text below a heading of level 2, up to the next heading of level 1 or 2.
+
+    `name` is the text in `{#…}` after the title, or empty. `is_done` is set if the text begins with a checked box (`-
+    [x]`).
+    """
 
     title: str
     name: str
@@ -37,7 +41,7 @@ class Section(NamedTuple):
 
 
 def split_front_matter(text: str) -> FrontMatter | None:
-    """Return the front matter of a text, or None. Raises ValueError if it has no end."""
+    """Return the front matter of a file, or None if it has none. Raises ValueError if it does not end."""
     first, _, rest = text.partition("\n")
     language = _KINDS.get(first.rstrip())
     if language is None:
@@ -91,6 +95,6 @@ def sections_of(text: str) -> list[Section]:
 
 
 def slug(words: str) -> str:
-    """Return an id made from text, or an empty text if it contains no character that an id may have."""
+    """Return an ID made from words, or an empty text if they contain no character that an ID may have."""
     plain = unicodedata.normalize("NFKD", words).encode("ascii", "ignore").decode()
     return _NO_ID.sub("-", plain).strip("-._")[:SLUG_CHARACTERS_MAX].lower()

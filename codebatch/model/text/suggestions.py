@@ -10,7 +10,7 @@ _SIMILARITY_MIN = 0.8
 
 
 def closest(word: str, known: Collection[str]) -> str | None:
-    """Return the known word that is most similar to a word, or None if none is similar."""
+    """Return the known word that is most similar to `word`, or None if all are too different."""
     import difflib  # Deferred: every command imports this module, and only mistyped words need it.
 
     completions = [

@@ -7,19 +7,19 @@ import sys
 BYTES_MAX = 1 << 20
 
 _DEPTH_MAX = 100
-# tomllib takes quadratic time over the parts of a dotted key, which is on one line. This limits the sum of squares per
-# character.
+# For a dotted key, tomllib takes time quadratic in the number of its parts. A key is on one line. So the sum over all
+# lines of (number of dots)² is limited to this number for each character.
 _SQUARED_DOTS_MAX = 10
 
 
 class TomlError(ValueError):
-    """The text is not TOML or not accepted. The text has the reason."""
+    """The text is invalid TOML, or TOML that is not accepted. The message is the reason."""
 
 
 def parse_toml(text: str, *, length_max: int = BYTES_MAX) -> dict[str, object]:
-    """Return the document of a text of at most `length_max` characters.
+    """Return the document of a TOML text of at most `length_max` characters. Raises TomlError.
 
-    Raises TomlError also for documents that would take long to parse or nest too deeply.
+    Documents that would take long to parse, or that nest too deeply, are rejected too.
     """
     # Imported here because most commands find no file to parse.
     if sys.version_info >= (3, 11):
@@ -43,7 +43,7 @@ def parse_toml(text: str, *, length_max: int = BYTES_MAX) -> dict[str, object]:
 
 
 def is_deep(document: object) -> bool:
-    """Return whether tables and lists nest deeper than _DEPTH_MAX."""
+    """Return whether the tables and lists of a document nest deeper than _DEPTH_MAX."""
     level: list[object] = [document]
     for _ in range(_DEPTH_MAX):
         if not level:

@@ -1,7 +1,7 @@
-"""Bounded parsing of untrusted YAML: tables, lists and scalars, without aliases, merges and tags that call code.
+"""Bounded parsing of untrusted YAML: tables, lists and scalars. Aliases, merges and tags that call code are errors.
 
-The events of the parser are read one by one. So an alias bomb is never expanded, and deep nesting is rejected
-immediately, because libyaml takes quadratic time over nested brackets. Scalars follow YAML 1.1, like in most programs.
+The events of the parser are read one by one. So an alias bomb is never expanded. Deep nesting is rejected immediately:
+for nested brackets, libyaml takes quadratic time. Scalars follow YAML 1.1, as in most programs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WORDS_SHOWN_MAX = 40
 
 
 class YamlError(ValueError):
-    """The text is not YAML or not accepted. The text has the reason. `line` counts from 1."""
+    """The text is invalid YAML, or YAML that is not accepted. The message is the reason. `line` counts from 1."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
@@ -29,10 +29,10 @@ class YamlError(ValueError):
 
 
 def parse_yaml(text: str, *, length_max: int, line: int = 1, texts: Collection[str] = ()) -> object:
-    """Return the only document of a text, or None if there is none. Tables are LinedTable; the text begins on `line`.
+    """Return the only document of a YAML text, or None if there is none. Raises YamlError.
 
-    `texts` are top-level keys whose scalars, or scalars in a list, are read as text regardless of their form, except
-    null. Raises YamlError.
+    Tables are returned as LinedTable. `line` is the number of the text's first line. `texts` are top-level keys. The
+    scalar of such a key, or each scalar in its list, is read as text whatever its form. Only null stays None.
     """
     if len(text) > length_max:
         raise YamlError(f"it has {len(text):,} characters, more than {length_max:,}", line)
@@ -63,9 +63,9 @@ class _Builder:
         self._first_line = first_line
         self._texts = texts
         self._open: list[LinedTable | list[object]] = []
-        # First characters of plain scalars that may be something other than text. An empty scalar is null.
+        # First characters of plain scalars that may have another type than text. An empty scalar is null.
         self._first_characters = {*loader.yaml_implicit_resolvers, ""}
-        # For each open table, the key without a value yet; for a list, the key of the list.
+        # For each open table: the key whose value comes next, or None. For each open list: the key of the list.
         self._keys: list[str | None] = []
 
     def document(self) -> object:
@@ -121,7 +121,7 @@ class _Builder:
         self._keys[-1] = value
 
     def _is_text(self) -> bool:
-        """Return whether the current scalar is read as text regardless of its form."""
+        """Return whether the current scalar belongs to a key in `texts`, so that it is read as text."""
         is_below = len(self._open) == 1 or (len(self._open) == 2 and isinstance(self._open[1], list))
         return is_below and self._keys[-1] in self._texts
 

@@ -16,7 +16,7 @@ from codebatch.model.documents import Document, decode_document, encode_document
 CommandId = NewType("CommandId", str)
 
 COMMAND_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
-"""The ids of tasks. The id of a member of a group has two such words, joined by a slash."""
+"""A pattern for the IDs of tasks. The ID of a member of a group is two such words with a slash between them."""
 
 COMMAND_FORMAT = 1
 COMMAND_BYTES_MAX = 4 * 1024 * 1024
@@ -143,7 +143,7 @@ class Command(Document, frozen=True, kw_only=True):
     env_under: tuple[EnvLayer, ...] | UnsetType = UNSET
 
     def environments(self) -> list[dict[str, str]]:
-        """Return the variables of `env`, and of each layer under it without its files."""
+        """Return the variables of `env`, then those of each layer under it. Variables from files are not included."""
         return [self.env, *(layer.env for layer in self.env_under or ())]
 
     def escalation(self, tried: int) -> Try:
@@ -151,7 +151,7 @@ class Command(Document, frozen=True, kw_only=True):
         return self.tries[min(tried, len(self.tries)) - 1] if tried and self.tries else Try()
 
     def at_try(self, tried: int) -> Command:
-        """Return the command to run after `tried` failed tries. Its text is not changed."""
+        """Return the command to run after `tried` failed tries. The text of the command is not changed."""
         if not (tried and self.tries):
             return self
         changes = self.escalation(tried)

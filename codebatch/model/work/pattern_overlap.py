@@ -1,4 +1,4 @@
-"""Overlap of the patterns of two tasks: files that one writes and the other reads."""
+"""Overlap of the patterns of two tasks: whether one task may write files that the other reads."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from codebatch.model.gitignore import parse_arguments
 
 
 class FilePatterns:
-    """Patterns of gitignore(5), each of which may be a plain path."""
+    """Patterns of gitignore(5). Each may be a plain path."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = texts
         self._patterns = parse_arguments(texts, "")
 
     def shared_with(self, written: FilePatterns) -> str | None:
-        """Return the first pattern that matches the other side as a path, or None.
+        """Return a pattern that overlaps the patterns of `written`, or None.
 
-        Patterns of `written` are tested first.
+        Each pattern of one side is matched as a path by the other side. The first match is returned. The patterns of
+        `written` are tried first.
         """
         for text in written._texts:
             if text in self._texts or self._match(text):
@@ -25,7 +26,10 @@ class FilePatterns:
         return next((text for text in self._texts if written._match(text)), None)
 
     def _match(self, text: str) -> bool:
-        """Return whether the last pattern that matches a path or one of its parents is not negated."""
+        """Return whether the patterns match a path or one of its parents.
+
+        The result depends on the last pattern that matches. It is false if this pattern is negated.
+        """
         parts = text.strip("/").encode("utf-8", "surrogateescape").split(b"/")
         for count in range(len(parts), 0, -1):
             is_directory = count < len(parts) or text.endswith("/")

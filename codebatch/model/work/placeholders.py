@@ -1,9 +1,11 @@
 """Placeholders: insertion of values into the commands of tasks (SPEC.md "Work files").
 
-Values are never program text. In a list, `{id}` is replaced by the value within its argument. In a script, it is
-replaced by `"$CODEBATCH_V_ID"`, with the quotes, and the environment has the value. Therefore a placeholder in a script
-must not be inside quotes. `{files}` must be a separate word. It expands to one argument for each file, in a script by
-`"$@"`. `{{id}}` is a literal `{id}`. `${id}` is left unchanged, because it belongs to the shell.
+A value never becomes program text. If the command is a list, `{id}` is replaced by the value within its argument. If
+the command is a script, `{id}` is replaced by `"$CODEBATCH_V_ID"`, including the quotes, and the value is in the
+environment. So in a script a placeholder must not be inside quotes.
+
+`{files}` must be a separate word. In a list it becomes one argument for each file, in a script `"$@"`. `{{id}}` is a
+literal `{id}`. `${id}` is left unchanged, because it belongs to the shell.
 """
 
 from __future__ import annotations
@@ -18,10 +20,10 @@ from codebatch.model.work.shell_quoting import Inside, iter_places
 
 NAMES = ("id", "title", "text", "text_file", "try", "answers_file", "previous_log", "session")
 NAMES_OF_EACH = ("file", "files", "value", "line")
-"""Placeholders of a task with `each`, which determines the ones that it has. `value` may have many: `value.KEY`."""
+"""Placeholders that only tasks with `each` may have. `each` determines which. `value` may have keys: `value.KEY`."""
 NAMES_TO_COME = ("report",)
 ARGUMENT_BYTES_MAX = 128 * 1024 - 1
-"""Limit of Linux for one argument, or one variable with its name and `=` (MAX_ARG_STRLEN, execve(2))."""
+"""Maximum bytes of one argument on Linux, or of one variable with its name and `=` (MAX_ARG_STRLEN, execve(2))."""
 
 _VARIABLE = "CODEBATCH_V_"
 _SHELLS = {"sh", "bash", "dash", "ash", "ksh", "zsh"}
@@ -35,11 +37,11 @@ _IN_SCRIPT = re.compile(rf"\{{\{{({_SCRIPT_NAMES})\}}\}}|\{{({_SCRIPT_NAMES})\}}
 
 
 class PlaceholderError(ValueError):
-    """A value that no argument can have, or an invalid placeholder (`problems`)."""
+    """A placeholder is invalid (`problems`), or its value cannot be part of an argument."""
 
 
 class Problem(NamedTuple):
-    """A problem with a placeholder, as a sentence without its subject, and the advice."""
+    """A problem with a placeholder: `told`, a sentence without its subject, and a hint what to do."""
 
     told: str
     hint: str
@@ -51,7 +53,10 @@ _IN_A_WORD = Problem(
 
 
 def expand_arguments(run: Sequence[str], values: Mapping[str, str], files: Sequence[str] = ()) -> list[str]:
-    """Return the arguments of a list with values inserted. Values are not expanded again. Raises PlaceholderError."""
+    """Return the arguments of a command list with values in place of placeholders. Raises PlaceholderError.
+
+    Placeholders inside values are not expanded.
+    """
     for value in (*values.values(), *files):
         _check(value)
 
@@ -66,7 +71,7 @@ def expand_arguments(run: Sequence[str], values: Mapping[str, str], files: Seque
 
 
 def shell_script(run: str) -> str:
-    """Return the script of a string, with variables for placeholders. Raises PlaceholderError for one inside quotes."""
+    """Return a script with variables in place of placeholders. Raises PlaceholderError for one inside quotes."""
     pieces: list[str] = []
     at = 0
     for match, inside in iter_places(run, _IN_SCRIPT):
@@ -78,9 +83,10 @@ def shell_script(run: str) -> str:
 
 
 def shell_variables(values: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment for such a script. Raises PlaceholderError.
+    """Return the variables that a script from `shell_script` needs. Raises PlaceholderError.
 
-    Values longer than a variable can be are left out: commands with placeholders for them are rejected when read.
+    A value that is too long for a variable is omitted. Commands that use its placeholder are rejected when they are
+    read.
     """
     variables: dict[str, str] = {}
     for name, value in values.items():
@@ -91,7 +97,7 @@ def shell_variables(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def names_used(run: str | Sequence[str]) -> set[str]:
-    """Return the placeholders of a `run`, which must have no problems."""
+    """Return the names of the placeholders in a `run`, which must have no problems."""
     if isinstance(run, str):
         return {match[2] for match, _ in iter_places(run, _IN_SCRIPT) if match[2]}
     return {match[2] for argument in run for match in _IN_LIST.finditer(argument) if match[2]}
@@ -118,7 +124,10 @@ def problems(run: str | Sequence[str]) -> list[Problem]:
 
 
 def longest_argument(run: str | Sequence[str], values: Mapping[str, str]) -> int:
-    """Return the bytes of the longest argument or variable that values produce. The `run` must have no problems."""
+    """Return the size in bytes of the longest argument or variable of a `run` with given values.
+
+    The `run` must have no problems.
+    """
     if isinstance(run, str):
         used = {match[2] for match, _ in iter_places(run, _IN_SCRIPT) if match[2] in values}
         variables = [len(_variable(name)) + 1 + len(_check(values[name])) for name in used]
@@ -128,7 +137,10 @@ def longest_argument(run: str | Sequence[str], values: Mapping[str, str]) -> int
 
 
 def _check(value: str) -> bytes:
-    """Encode a value. Paths may contain bytes that are not UTF-8, as surrogates (os.fsdecode)."""
+    """Return a value as bytes. Raises PlaceholderError if it cannot be an argument.
+
+    Bytes of paths that are not UTF-8 are surrogates in the value (os.fsdecode).
+    """
     try:
         data = value.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
@@ -175,7 +187,10 @@ def _unknown(name: str) -> Problem:
 
 
 def _in_scripts_of_lists(run: Sequence[str]) -> list[Problem]:
-    """Return problems of `["sh", "-c", "… {text}"]`, which would execute the value. An id has only safe characters."""
+    """Return the problems of lists like `["sh", "-c", "… {text}"]`, in which the shell would execute the value.
+
+    `{id}` is allowed, because IDs contain only safe characters.
+    """
     if len(run) < 3 or run[0].rpartition("/")[2] not in _SHELLS or not _SCRIPT_OPTION.match(run[1]):
         return []
     names = dict.fromkeys(match[2] for match in _IN_LIST.finditer(run[2]) if match[2] and _is_known(match[2]))

@@ -1,8 +1,8 @@
 """Questions of work batches, asked by commands or by the coordinator (SPEC.md "Questions").
 
-A question of a command is a write-once document. A question of the coordinator follows from the end of a round:
-interrupted, no output for too long, or failed without retries left. Each question occurs once and is named by its
-digest. An answer applies only to this question.
+A question of a command is a write-once document. The coordinator asks at the end of a round: if the task was
+interrupted, printed nothing for too long, or failed without retries left. Such a question has no file. The digest of a
+question is its name and occurs once. An answer applies only to the question with its digest.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Question(Document, frozen=True, kw_only=True):
 
     @property
     def digest(self) -> Digest:
-        """The name of the question."""
+        """The digest that names the question."""
         return digest_bytes(f"asked\0{self.task}\0{self.round}\0{self.epoch}\0{self.number}\0{self.text}".encode())
 
 
@@ -62,7 +62,7 @@ class AskedQuestionText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
 
 
 def our_question(kind: OurQuestion, command: CommandId, round_: int) -> Digest:
-    """Return the digest of the coordinator's question about the end of a round. It differs from round to round."""
+    """Return the digest of the coordinator's question about the end of a round. Each round has another digest."""
     return digest_bytes(f"{kind}\0{command}\0{round_}".encode())
 
 

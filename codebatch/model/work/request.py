@@ -28,7 +28,7 @@ class RequestHead(Document, frozen=True, kw_only=True):
 
 
 class _Body(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="request", tag=str.lower):
-    """Base of the requests. The order of fields is the order on disk."""
+    """Base of the requests. Members are written to disk in the order of the fields."""
 
 
 class Cancel(_Body, frozen=True, kw_only=True):
@@ -162,7 +162,10 @@ def decode_request(data: bytes, n: int) -> Request:
 
 
 def reloaded_command(reloads: Sequence[Reload], command: str, round_: int | None = None) -> Command | None:
-    """Return the definition that reloads set for a command in a round, or None. The default is the next round."""
+    """Return the definition of a command in a round according to reload requests, or None if none changed it.
+
+    `round_` is None for the next round.
+    """
     for reload in reversed(reloads):
         last_old_round = reload.rounds.get(CommandId(command))
         if last_old_round is not None and (round_ is None or last_old_round < round_):

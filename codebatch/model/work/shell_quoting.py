@@ -1,9 +1,10 @@
-"""The quoting context of places in a shell script (POSIX.1-2017 XCU 2.2, 2.3, 2.6, 2.7.4).
+"""The quoting of positions in a shell script (POSIX.1-2017 XCU 2.2, 2.3, 2.6, 2.7.4).
 
 A stack holds the open constructs: `'`, `"`, backquotes, `${`, `$((`, a comment, and scripts (the whole text and the
-content of `$(`). A place is quoted unless the innermost construct is a script. Some cases need a full shell parser:
-`case` in `$(`, whose patterns end with `)`, and a line continued within a word. After such a case, every place is
-doubtful. So no quoted place is ever reported as unquoted.
+content of `$(`). A position is quoted unless the innermost construct is a script.
+
+Two cases need a full shell parser: `case` inside `$(`, whose patterns end with `)`, and a word that continues on the
+next line. All positions after such a case are reported as doubtful. So a quoted position is never reported as unquoted.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _BEFORE_A_WORD = " \t\n;&|()<>"
 
 
 class Inside(Enum):
-    """The construct that contains a place in a script. The value is its name for people."""
+    """The construct that contains a position of a script. The value is its name for people."""
 
     SCRIPT = ""
     SINGLE = "single quotes"
@@ -33,7 +34,8 @@ class Inside(Enum):
 
 
 _QUOTES = {"'": Inside.SINGLE, '"': Inside.DOUBLE, "`": Inside.BACKQUOTES}
-# The ends of constructs; and constructs in which a backslash, a quote or a `$` has the same meaning as in a script.
+# The text that ends each construct. Then: the constructs in which a backslash is not special, and those in which a
+# quote or a `$` has the same meaning as in a script.
 _ENDS = {
     Inside.SINGLE: "'",
     Inside.DOLLAR_SINGLE: "'",
@@ -48,9 +50,9 @@ _WITH_DOLLAR = {*_WITH_QUOTES, Inside.DOUBLE}
 
 
 def iter_places(script: str, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], Inside]]:
-    """Yield each match of a pattern that no backslash precedes, and its context. The pattern must begin with `{`.
+    """Yield each match of a pattern that no backslash precedes, and the construct that contains it.
 
-    The time is linear in the length of the script.
+    The pattern must begin with `{`. The time is linear in the length of the script.
     """
     return _ScriptReader(script, pattern).places() if "{" in script else iter(())
 
@@ -60,10 +62,11 @@ class _ScriptReader:
         self._script = script
         self._wanted = pattern
         self._open: list[tuple[Inside, int]] = [(Inside.SCRIPT, 0)]  # Each with the number of its open parentheses.
-        # Pending here-documents: delimiter, flags, and depth of the stack.
+        # Pending here-documents: delimiter, is the text indented (`<<-`), is the delimiter quoted, and depth of the
+        # stack.
         self._documents: list[tuple[str, bool, bool, int]] = []
         self._is_doubtful = False
-        self._in_word_at = 0  # A position that continues a word, whatever precedes it.
+        self._in_word_at = 0  # A position inside a word, whatever precedes it.
 
     def places(self) -> Iterator[tuple[re.Match[str], Inside]]:
         at = 0
@@ -80,15 +83,15 @@ class _ScriptReader:
                 at = self._step(at, special[0])
 
     def _step(self, at: int, special: str) -> int:
-        """Process the special character at a position. Return the next position."""
+        """Update the open constructs for the special character at a position. Return the next position to read."""
         inside = self._open[-1][0]
         if special == "\\" and inside not in _WITHOUT_BACKSLASH:
             return self._escape(at)
         if special == _ENDS.get(inside):
             self._open.pop()
-            return at if inside is Inside.COMMENT else at + 1  # Here-documents begin with that newline.
+            return at if inside is Inside.COMMENT else at + 1  # The newline may also begin here-documents.
         if special in _QUOTES and (inside in _WITH_QUOTES or (inside is Inside.DOUBLE and special == "`")):
-            # In "${x:-'}" a quote is a quote or a character, depending on the text before it.
+            # In "${x:-'}", whether ' begins a quotation depends on the text before it.
             is_character = special == "'" and inside is not Inside.SCRIPT and self._open[-2][0] is Inside.DOUBLE
             self._is_doubtful |= is_character
             return self._open_construct(_QUOTES[special], at + 1)
@@ -111,7 +114,7 @@ class _ScriptReader:
             self._is_doubtful |= is_in_word or before in ("$", "<")
         else:
             self._in_word_at = at + 2
-        # Not every shell supports `$'`. In others the backslash is a character, and the quote after it is the end.
+        # Shells without `$'` take the backslash as a character, and the next quote ends the string.
         self._is_doubtful |= self._open[-1][0] is Inside.DOLLAR_SINGLE
         return at + 2
 
@@ -162,7 +165,7 @@ class _ScriptReader:
         return match.end()
 
     def _end_of_documents(self, at: int) -> int:
-        """Return the end of the here-documents that begin on a line."""
+        """Return the end of the pending here-documents. The first one begins at a position after a newline."""
         while self._documents and at < len(self._script):
             delimiter, is_indented, is_quoted, depth = self._documents[0]
             self._is_doubtful |= depth != len(self._open)

@@ -16,15 +16,19 @@ class VariableError(ValueError):
 
 
 def expand_value(value: str, scope: Mapping[str, str], between: Callable[[str], str] = str) -> str:
-    """Like `expand_variables`, but a value that is exactly `$NAME` is that variable. Raises VariableError."""
+    """Return a value with its variables expanded, like `expand_variables`. A value that is `$NAME` is expanded too.
+
+    Raises VariableError.
+    """
     whole = _WHOLE.match(value)
     return expand_variables(value if whole is None else f"${{{whole[1]}}}", scope, between)
 
 
 def expand_variables(value: str, scope: Mapping[str, str], between: Callable[[str], str] = str) -> str:
-    """Return a value with its variables replaced by values of a scope. `between` is applied to the text between them.
+    """Return a value with each variable replaced by its value in `scope`. Raises VariableError.
 
-    `$${` is replaced by `${`. Values of variables are not expanded again. Raises VariableError.
+    `between` is applied to the texts between variables. `$${` becomes `${`. Variables inside values of variables are
+    not expanded.
     """
     pieces: list[str] = []
     at = 0
@@ -41,7 +45,7 @@ def expand_variables(value: str, scope: Mapping[str, str], between: Callable[[st
 
 
 def bare_variables(value: str) -> list[str]:
-    """Return the names in a value that look like variables but are not expanded: `$NAME` next to other text."""
+    """Return the names in a value that look like variables but are not expanded: `$NAME` beside other text."""
     return [] if _WHOLE.match(value) else [match[1] for match in _BARE.finditer(value)]
 
 
@@ -49,4 +53,4 @@ def _value_of(name: str, default: str | None, scope: Mapping[str, str]) -> str:
     value = scope.get(name)
     if value is None and default is None:
         raise VariableError(f"${{{name}}} is not set")
-    return value or default or ""  # An empty variable also has the default, as in a shell.
+    return value or default or ""  # The default also replaces an empty value, as in a shell.

@@ -11,9 +11,9 @@ from codebatch.model.work.command import CommandId
 
 WORK_FORMAT = 1
 WORK_TASK = "run"
-"""The only task of a work batch. A round of this task is an attempt."""
+"""The only task in the plan of a work batch. Each round of this task is one attempt of a command."""
 WORK_LISTING = "work"
-"""The listing method of snapshots that are work lists: entries are commands, not files of a tree."""
+"""The listing method of snapshots that are task lists. Their entries are commands, not files of a tree."""
 
 COMMANDS_MAX = 50_000
 RESTARTS_MAX = 3
@@ -23,17 +23,17 @@ BACKOFF_SECONDS = 1.0
 BACKOFF_FACTOR = 2.0
 BACKOFF_SECONDS_MAX = 300.0
 WAITS_MAX = 100
-"""Limit of consecutive rate limits that do not count as tries."""
+"""Maximum number of rate limits in a row that do not count as tries."""
 
 Strategy = Literal["serial", "parallel", "auto"]
-"""`auto` is parallel with inferred dependencies."""
+"""The order in which tasks run. `auto` means parallel, with dependencies inferred from the texts of the tasks."""
 OnFailure = Literal["skip-dependents", "continue", "stop"]
 IfInterrupted = Literal["restart", "fail", "ask"]
 EdgeKind = Literal["needs", "after"]
 OnBlocked = Literal["end", "wait"]
 OnTrouble = Literal["fail", "ask"]
 Halt = Literal["soon", "now"]
-"""The effect of a stop at a failure on running tasks: they may finish, or are ended."""
+"""What happens to running tasks if the batch stops at a failure: `soon` lets them finish, `now` ends them."""
 RetryReason = Literal["exit", "signal", "timeout", "stall", "check", "memory", "interrupted"]
 """Reasons of failed attempts that may be retried. A command that could not be started would fail again."""
 
@@ -53,7 +53,7 @@ class WorkEdge(msgspec.Struct, frozen=True, array_like=True):
 
 
 CONFIDENCE_MIN = 0.5
-"""Minimum confidence of inferred dependencies that are used, by default."""
+"""By default, inferred dependencies are used from this confidence on."""
 
 
 class InferredEdge(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,7 +112,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     on_stall: OnTrouble = "fail"
 
     def after_interruption(self, starts: int) -> IfInterrupted:
-        """Return the action after an interruption, after `starts` starts in the round."""
+        """Return what happens to a task after an interruption. It was started `starts` times in the round."""
         if self.if_interrupted != "restart":
             return self.if_interrupted
         return "restart" if starts <= self.restarts_max else "fail"
@@ -248,7 +248,10 @@ def decode_work(data: bytes) -> Work:
 
 
 def check_work(work: Work) -> None:
-    """Raise DocumentError if a work batch refers to unknown commands, or a pool is too small for a task."""
+    """Raise DocumentError if a work batch refers to unknown tasks, or a task takes more tokens than its pool has.
+
+    Limits below 1, and a root that is not absolute, are errors too.
+    """
     known = set(work.order)
     if len(known) != len(work.order):
         raise DocumentError("a task is listed twice in its order")

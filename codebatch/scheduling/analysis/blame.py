@@ -1,9 +1,9 @@
 """Attribution of worker deaths to an item or to the machine.
 
-1. The item that a worker died on is charged. It fails once its charge reaches CHARGE_MAX. A kill from outside
-   weighs less than a crash, because the item is hardly the cause.
-2. If workers die in a row without a commit, the machine is the cause, not an item. Kills from outside weigh less
-   here too, and so do overruns of a limit at a single item.
+1. If a worker dies while it executes an item, the item is charged. The item fails once its charge reaches CHARGE_MAX. A
+   kill from outside charges less than a crash, because the item is probably not the cause.
+2. If several workers die in a row without a commit, the machine is the cause. Here too, a kill from outside counts less
+   than a crash. The same applies if one item took too much time or memory.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Blame:
 
     @property
     def is_on_machine(self) -> bool:
-        """Return whether the number of deaths in a row makes the machine, not an item, the cause."""
+        """True if enough workers died in a row that the machine is the cause, not an item."""
         return self._weight >= self._weight_max
 
     def count(self, lost: WorkerLost) -> None:
@@ -40,13 +40,13 @@ class Blame:
         self._weight += CHARGE_OF_KILL if _is_overrun_at_item(lost) else _charge_of(lost)
 
     def forget_deaths(self) -> None:
-        """Reset the count of deaths. Called after each commit, because a commit shows that the machine works."""
+        """Reset the count of deaths in a row. Called after each commit, which shows that the machine works."""
         self.deaths = self._weight = 0
 
     def charge(self, item: UnitKey, lost: WorkerLost) -> bool:
-        """Charge an item with a death. Return whether its charge reached CHARGE_MAX; if so, the charge is reset.
+        """Charge an item with a death. Return whether its charge has reached CHARGE_MAX.
 
-        The reset lets other tasks of the item run.
+        If so, the charge is reset to 0, so that the item's other tasks can run.
         """
         total = self._charges.get(item, 0) + _charge_of(lost)
         is_guilty = total >= CHARGE_MAX
@@ -54,7 +54,7 @@ class Blame:
         return is_guilty
 
     def wants_fresh(self, unit: Unit) -> bool:
-        """Return whether a unit is a single item that was ever charged. Only a fresh worker may execute such a unit."""
+        """Return whether only a worker that never had a unit may execute a unit: a single item that was charged."""
         return unit.end == unit.start + 1 and (unit.shard, unit.start) in self._charges
 
 
@@ -63,6 +63,6 @@ def _charge_of(lost: WorkerLost) -> int:
 
 
 def _is_overrun_at_item(lost: WorkerLost) -> bool:
-    """Return whether a worker was killed for the time or memory that one item took."""
+    """Return whether a worker was killed because a single item took too much time or memory."""
     is_one = lost.items is not None and lost.items[1] == lost.items[0] + 1
     return is_one and lost.reason in ("timeout", "memory")

@@ -1,11 +1,13 @@
-"""Chains of outcomes: for each shard and task a contiguous sequence of outcomes from item 0.
+"""Chains of outcomes: for each shard and task, a contiguous sequence of outcomes from item 0.
 
 Rules (SPEC.md "Chains"):
 
-1. The name of a register contains its start, its content the end. The highest round at a start is valid.
-2. A chain is read from 0 to the end of each outcome. Names are write-once, so it covers each item exactly once.
-3. A register that the walk does not reach is garbage: its writer lost a race.
-4. If the walk finds no register, there is a hole up to the start of the next register. Holes are pending work.
+1. The name of a register contains the first item of its outcome, its content the end. If several rounds have a register
+   with the same first item, the highest round is valid.
+2. A chain is read from item 0. The end of each outcome is the start of the next. Names are write-once, so the chain
+   covers each item exactly once.
+3. A register that is not read in this way is garbage: its writer lost a race.
+4. If no register has the next start, there is a hole up to the next register. Holes are pending work.
 """
 
 from __future__ import annotations
@@ -31,10 +33,10 @@ class Link(msgspec.Struct, frozen=True):
 
 
 class Chains:
-    """All known outcomes by shard and task. Monotone: outcomes are only added."""
+    """All known outcomes by shard and task. Outcomes are only added, never removed."""
 
     def __init__(self, items: Mapping[ShardId, int]) -> None:
-        """Start without outcomes. `items` has the number of items of each shard."""
+        """Start without outcomes. `items` maps each shard to its number of items."""
         self._items = items
         self._links: dict[ShardId, dict[str, dict[int, Link]]] = {}
         self._unreadable: dict[tuple[ShardId, str, int], int] = {}
@@ -50,7 +52,7 @@ class Chains:
         return True
 
     def link_at(self, shard: ShardId, task: str, start: int) -> Link | None:
-        """Return the outcome with this start, on the chain or not; None if there is none."""
+        """Return the outcome of a task that starts at an item, or None. The outcome may be garbage (rule 3)."""
         return self._links.get(shard, {}).get(task, {}).get(start)
 
     def mark_unreadable(self, register: Register) -> None:
@@ -59,7 +61,7 @@ class Chains:
         self._unreadable[key] = max(register.round, self._unreadable.get(key, 0))
 
     def steps(self, shard: ShardId, task: str) -> Iterator[Link | tuple[int, int]]:
-        """Yield the steps of the walk: links, and the item ranges of holes."""
+        """Yield the chain of a task in item order: a Link for each outcome, and (start, end) for each hole."""
         links = self._links.get(shard, {}).get(task, {})
         items = self._items[shard]
         at = 0
@@ -74,7 +76,7 @@ class Chains:
                 at = end
 
     def walk(self, shard: ShardId, task: str) -> Iterator[Link]:
-        """Return the links of a chain, without holes."""
+        """Return the outcomes of a chain in order, without holes."""
         return (step for step in self.steps(shard, task) if isinstance(step, Link))
 
     def holes(self, shard: ShardId, task: str) -> list[tuple[int, int]]:
@@ -86,14 +88,14 @@ class Chains:
         return [link for link in self.walk(shard, task) if link.type != "result"]
 
     def retry_unsuccessful(self, shard: ShardId, task: str) -> None:
-        """Mark the present links that are not results as pending in the next round."""
+        """Make the present outcomes that are not results pending in the next round."""
         for link in self.unsuccessful(shard, task):
             self._retried[shard, task, link.start] = link.round
 
     def pending(self, shard: ShardId, task: str) -> list[tuple[int, int, int]]:
-        """Return the pending item ranges and their rounds: holes, and ranges to retry.
+        """Return the pending work as (start, end, round): holes, and outcomes to retry.
 
-        A hole is split at each register with invalid content, because the next round of its first item is higher.
+        A hole is split at each item that has a register with invalid content. There, work must use a higher round.
         """
         unreadable = sorted(start for other, name, start in self._unreadable if (other, name) == (shard, task))
         ranges: list[tuple[int, int]] = []
@@ -107,16 +109,16 @@ class Chains:
         return [(start, end, self.last_round(shard, task, start) + 1) for start, end in ranges]
 
     def last_round(self, shard: ShardId, task: str, start: int) -> int:
-        """Return the highest round with a register at an item, even if its content is invalid; 0 if there is none."""
+        """Return the highest round with a register that starts at an item, or 0. Unreadable registers count."""
         link = self.link_at(shard, task, start)
         return max(link.round if link else 0, self._unreadable.get((shard, task, start), 0))
 
     def is_untouched(self, shard: ShardId) -> bool:
-        """Return whether nothing is known about a shard."""
+        """Return whether a shard has no outcomes, and no register of any shard is unreadable."""
         return shard not in self._links and not self._unreadable
 
     def is_covered(self, shard: ShardId, tasks: Sequence[str]) -> bool:
-        """Return whether one result covers the whole shard for every task, the usual case."""
+        """Return whether each of the tasks has one result for the whole shard, which is the usual case."""
         by_task = self._links.get(shard)
         if by_task is None:
             return not tasks

@@ -1,4 +1,4 @@
-"""Connection of a session to its event loop. Events and actions are processed in order."""
+"""The connection between a session and its event loop. Events and actions are executed in order."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Deed = Spawn | AssignUnit | SurveyWorker | ShrinkUnit | Fail | Retire
 
 
 class SessionDriver:
-    """Driver that passes events to a session and executes its actions. `end` is the final action, None before."""
+    """A driver that passes events to a session and executes its actions. `end` is the final action, or None before."""
 
     def __init__(
         self, session: Session, do: Callable[[Deed], None], note: Callable[[Event], None] | None = None
     ) -> None:
-        """Set up the driver. `note` is called with every event before the session handles the event."""
+        """Set up the driver. `note` is called with every event before the session gets the event."""
         self.end: Complete | Drained | Break | None = None
         self._session = session
         self._do = do
@@ -37,9 +37,10 @@ class SessionDriver:
         self._events: deque[Event] = deque()
 
     def handle(self, event: Event) -> None:
-        """Handle an event. Events that its actions cause are handled after all these actions.
+        """Pass an event to the session and execute the resulting actions.
 
-        After the end of the session, only commits are handled, because they are valid at any time.
+        If an action causes further events, they are handled after all actions of this event. After the end of the
+        session, only commits are passed on, because commits are valid at any time.
         """
         self._events.append(event)
         if len(self._events) > 1:

@@ -1,7 +1,7 @@
-"""The ledger: settled and open work of every shard, project and task of a plan.
+"""The ledger: the settled and the open work of each shard and project task in a plan.
 
 1. Work on files is open if a chain has a hole (chains.py) or an outcome that is to be retried.
-2. The work of a project task is open if its needs are settled and its outcome is missing or has other inputs
+2. A project task is open if all that it needs is settled, and its outcome is missing or was made from other inputs
    (project_tasks.py).
 """
 
@@ -27,7 +27,7 @@ class ShardResult(NamedTuple):
 
 
 class Ledger:
-    """The known outcomes of a plan. Monotone: outcomes are only added."""
+    """The known outcomes of a plan. Outcomes are only added, never removed."""
 
     def __init__(self, work: Iterable[Work], needs: Mapping[str, Sequence[str]]) -> None:
         """Start without outcomes.
@@ -59,7 +59,7 @@ class Ledger:
 
     @property
     def chains(self) -> Iterator[tuple[ShardId, str]]:
-        """All pairs of work and task."""
+        """All pairs of work and task that have a chain of outcomes."""
         return ((id_, task) for id_, tasks in self._tasks.items() for task in tasks)
 
     def planned(self, tasks: Collection[str] | None = None) -> int:
@@ -67,7 +67,7 @@ class Ledger:
         return sum(self._sizes[shard] for shard, task in self.chains if tasks is None or task in tasks)
 
     def fits(self, commit: Commit) -> bool:
-        """Return whether a commit refers only to shards, items and tasks of the plan."""
+        """Return whether a commit refers only to shards, items and tasks that the plan has."""
         return all(
             0 <= outcome.start < outcome.end <= self._sizes.get(outcome.shard, 0)
             and outcome.task in self._tasks[outcome.shard]
@@ -86,7 +86,7 @@ class Ledger:
         return list(touched)
 
     def has_outcome(self, register: Register) -> bool:
-        """Return whether the ledger has this outcome, or one of a later round at the same start."""
+        """Return whether the outcome of a register is known, or one with the same start in a later round."""
         link = self._chains.link_at(register.shard, register.task, register.start)
         return link is not None and link.round >= register.round
 
@@ -96,20 +96,20 @@ class Ledger:
         self._project.touch(register.task)
 
     def walk(self, shard: ShardId, task: str) -> Iterator[Link]:
-        """Yield the links of a chain from item 0, without holes.
+        """Yield the outcomes of a chain in order, without holes.
 
-        For a project task, the link of a shard of files is the part for this shard. If the task failed, the failure is
-        the link of the first shard.
+        If a project task has a result, its outcome for a shard of files is the part of the result for this shard. If it
+        failed, the failure is yielded for the first shard only.
         """
         if task in self._project and shard in self._places:
             return self._parts(task, self._places[shard])
         return self._chains.walk(shard, task)
 
     def pieces(self, task: str) -> Iterator[ShardResult]:
-        """Yield the outcomes of a task so far: one result for each shard of files, in path order.
+        """Yield the present outcomes of a task: one ShardResult for each shard of files, in path order.
 
-        Without files, yield one empty result. If the task is a project task that failed, the result has one item with
-        the failure.
+        A project without files has one empty ShardResult. If a project task failed there, the ShardResult has one item
+        with the failure.
         """
         for shard in self._places:
             yield ShardResult(shard, self._sizes[shard], list(self.walk(shard, task)))
@@ -131,7 +131,7 @@ class Ledger:
         return [link for link in self.walk(shard, task) if link.type != "result"]
 
     def retry_unsuccessful(self) -> None:
-        """Mark all present outcomes that are not results as pending in the next round."""
+        """Make all present outcomes that are not results pending in the next round."""
         for shard, task in self.chains:
             self._chains.retry_unsuccessful(shard, task)
         for task in self.needs:
@@ -139,10 +139,11 @@ class Ledger:
         self._project.forget_settled_files()
 
     def open_units(self, shard: ShardId) -> list[Unit]:
-        """Return the pending work of a shard as units: maximal ranges with the same missing tasks, in item order.
+        """Return the pending work of a shard as units, in item order. Each unit has a maximal range of items.
 
-        A unit has one round, because its commit is linked under one. If a task needs another task whose pending round
-        differs, the former waits, because it is unknown whether the latter will fail.
+        All items of a unit lack the same tasks in the same round, because a commit has one round. A task may need
+        another task that is pending in another round. Then the first task waits: if the needed task fails, it must fail
+        too.
         """
         if shard in self._places:
             return self._open_in_files(shard)
@@ -152,15 +153,15 @@ class Ledger:
         return [Unit(shard=shard, start=0, end=1, tasks=(task,), round=self._chains.last_round(shard, task, 0) + 1)]
 
     def changed_projects(self) -> list[ProjectWork]:
-        """Return the work of project tasks that may have become open or settled since the last call."""
+        """Return the work of project tasks that may have become open or settled since the last call, in plan order."""
         return self._project.take_changed()
 
     def first_of(self, tasks: Sequence[str]) -> tuple[str, ...]:
-        """Return the tasks that need none of the others. If these fail, the others fail because of their needs."""
+        """Return those of the tasks that need none of the others. If they fail, the others fail as well."""
         return tuple(task for task in tasks if not set(self.needs[task]) & set(tasks))
 
     def doomed(self, unit: Unit) -> list[tuple[int, tuple[str, ...]]]:
-        """Return the items of a unit for which a needed task failed, each with the tasks that must therefore fail."""
+        """Return the items of a unit for which a needed task failed, with the tasks that must fail for this reason."""
         doomed: dict[int, list[str]] = {}
         for task in unit.tasks:
             for need in self.needs[task]:

@@ -1,7 +1,8 @@
-"""Open work that can be assigned: work open in the ledger that is not running, leased elsewhere or failing.
+"""Open work that can be assigned: work that is neither running, nor leased by another process, nor failing.
 
 1. Units wait in a queue, the costliest first (unit_queue.py).
-2. Open work is always recomputed from the ledger, one shard at a time. A queued unit is checked again before use.
+2. Open work is always computed from the ledger, one shard at a time. A unit from the queue is compared with it again
+   before use, because it may have changed.
 3. An item that killed a worker is a unit of its own. So is an item that is a large part of a worker's share.
 """
 
@@ -21,7 +22,7 @@ from codebatch.scheduling.events import UnitKey
 
 
 class OpenUnits:
-    """The open units in the scope of one session."""
+    """The open units within the scope of one session."""
 
     def __init__(
         self,
@@ -51,7 +52,7 @@ class OpenUnits:
         self._foreign: dict[ShardId, set[int]] = {}
 
     def __bool__(self) -> bool:
-        """Return whether any work is open, including running and leased work."""
+        """Return whether any work is open. Running and leased work counts as open."""
         return bool(self._open)
 
     @property
@@ -60,7 +61,10 @@ class OpenUnits:
         return frozenset((shard, start) for shard, starts in self._foreign.items() for start in starts)
 
     def add_commits(self, commits: Sequence[Commit], unreadable: Sequence[Register]) -> list[Action]:
-        """Add commits and registers with invalid content. Requeue the open work of the affected shards."""
+        """Add commits and unreadable registers to the ledger, and queue the open work of their shards again.
+
+        Return the actions that fail items for which a needed task failed.
+        """
         touched: dict[ShardId, None] = {}
         for commit in commits:
             touched.update(dict.fromkeys(self._ledger.add(commit)))
@@ -78,37 +82,40 @@ class OpenUnits:
         return actions
 
     def hold(self, key: UnitKey) -> None:
-        """Record that another process has leased a unit. It is not queued until `release`."""
+        """Record that another process has leased a unit, so that the unit is not queued until `release`."""
         self._foreign.setdefault(key[0], set()).add(key[1])
 
     def release(self, key: UnitKey) -> None:
-        """Record that no other process holds a unit any more."""
+        """Record that no other process has a lease of a unit any more."""
         starts = self._foreign.get(key[0], set())
         starts.discard(key[1])
         if not starts:
             self._foreign.pop(key[0], None)
 
     def isolate(self, shard: ShardId, first: int, end: int) -> None:
-        """Execute each of the items [first, end) as a unit of its own from now on."""
+        """Make each of the items [first, end) a unit of its own from now on."""
         self._alone.setdefault(shard, set()).update(range(first, end))
 
     def fail(self, shard: ShardId, item: int, tasks: Sequence[str], reason: FailureReason) -> list[Action]:
-        """Return the actions that fail tasks at an item, each task once, in the round in which it is open there."""
+        """Return the actions by which tasks fail for an item. Each task fails once, in the round where it is open."""
         units = [unit for unit in self._units(shard) if unit.start <= item < unit.end]
         return [action for unit in units for action in self._fail(unit, item, tasks, reason)]
 
     def reopen_projects(self) -> list[Action]:
-        """Queue project tasks that have become open, if no work on files is open."""
+        """Queue project tasks that have become open. While any work on files is open, do nothing."""
         if self._open_of_files:
             return []
         return [action for work in self._ledger.changed_projects() for action in self.reopen(work.id)]
 
     def reopen(self, shard: ShardId) -> list[Action]:
-        """Queue the open work of a shard that is neither running nor leased by other processes."""
+        """Compute the open work of a shard again. Queue what is neither running nor leased by other processes.
+
+        Return the actions that fail items for which a needed task failed.
+        """
         units = self._units(shard)
         if isinstance(self._ledger.work[shard], Shard):
             self._open_of_files += bool(units) - (shard in self._open)
-            self._release_settled(shard)  # A project task that is not open may be waiting for its needs.
+            self._release_settled(shard)  # A project task that is not open is settled or waits for its needs.
         self._open.discard(shard)
         if units:
             self._open.add(shard)
@@ -120,7 +127,7 @@ class OpenUnits:
         return actions
 
     def pop(self) -> tuple[Place, Unit] | None:
-        """Take the costliest unit that is still free, or None if there is none."""
+        """Remove and return the costliest unit that is still free, with its place. None if no unit is free."""
         while (popped := self.queue.pop()) is not None:
             unit = popped[1]
             # The shard may have changed since the unit was queued.
@@ -129,9 +136,9 @@ class OpenUnits:
         return None
 
     def is_open(self, unit: Unit, first: int) -> bool:
-        """Return whether all of a unit from item `first` is still open.
+        """Return whether all items of a unit from item `first` on are still open.
 
-        Other processes may have committed some of it.
+        Some may be settled, because other processes have committed them.
         """
         return any(
             open_unit.start <= first
@@ -148,7 +155,7 @@ class OpenUnits:
         return [Fail(unit.shard, item, new, unit.round, reason)] if new else []
 
     def _units(self, shard: ShardId) -> list[Unit]:
-        """Return the open work of a shard within the scope of the session, including running and leased work."""
+        """Return the open work of a shard within the scope of the session. Running and leased work is included."""
         if self._shards is not None and shard not in self._shards:
             return []
         units = self._ledger.open_units(shard)
@@ -158,7 +165,11 @@ class OpenUnits:
         return [unit.part(unit.start, unit.end, tasks) for unit, tasks in narrowed if tasks]
 
     def _free_parts(self, shard: ShardId, units: Sequence[Unit]) -> Iterator[Unit]:
-        """Yield the free parts of open units: without running, leased and failing work, and without its dependents."""
+        """Yield the parts of open units that can be assigned.
+
+        Running and leased items are omitted. If tasks are failing for an item, they and the tasks that need them are
+        omitted.
+        """
         busy = self._pool.busy_in(shard)
         alone = self._alone.get(shard, set())
         failing = self._failing.get(shard, set())

@@ -1,8 +1,8 @@
-"""Readiness of project tasks: the barrier of SPEC.md "Project tasks".
+"""Readiness of project tasks: when each can be executed (SPEC.md "Project tasks").
 
-Each project task has one chain with one item. Its work is open once all that it needs is settled in every shard. It is
-open again, in the next round, if the digest of these inputs differs from that in its outcome. A new outcome affects
-only the tasks that need it.
+Each project task has one chain with one item. The task is open once everything that it needs is settled in every shard.
+Its outcome has the digest of its inputs. If the inputs have changed since, the task is open again in the next round. A
+new outcome affects only the tasks that need it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class ProjectTasks:
         return self._inputs[task]
 
     def touch(self, task: str) -> None:
-        """Record that a task has new outcomes. Dependent project tasks are re-evaluated at the next query."""
+        """Record that a task has new outcomes. The next query evaluates the tasks that need it again."""
         if task not in self._works:
             self._touched_files.add(task)
             return
@@ -78,11 +78,11 @@ class ProjectTasks:
             self._readiness.touch(other)
 
     def forget_settled_files(self) -> None:
-        """Forget which files are settled. Settled work of files may be open again."""
+        """Forget for which shards file tasks are settled, because settled work may be open again."""
         self._settled_before = dict.fromkeys(self._works, 0)
 
     def is_open(self, task: str) -> bool:
-        """Return whether a task is open and can be executed now."""
+        """Return whether a project task must be executed and all that it needs is settled."""
         self._update()
         return self._readiness.is_next(task) and self._are_files_ready(task)
 
@@ -92,7 +92,7 @@ class ProjectTasks:
         return [self._works[task] for task in self._readiness.take_changed()]
 
     def _touch_readers(self) -> None:
-        """Mark for re-examination the project tasks whose input tasks have new outcomes."""
+        """Touch the project tasks that need a file task with new outcomes, and drop the digests of their inputs."""
         for task in self._touched_files:
             for reader in self._readers.get(task, ()):
                 self._inputs.pop(reader, None)
@@ -104,9 +104,9 @@ class ProjectTasks:
         self._readiness.update(self._is_up_to_date)
 
     def _is_up_to_date(self, task: str) -> bool:
-        """Return whether a task has an outcome that was made from the present inputs.
+        """Return whether a project task has an outcome that was made from the present inputs.
 
-        Called only if all needed project tasks are up to date.
+        Called only if all project tasks that it needs are up to date.
         """
         shard = self._works[task].id
         link = self._chains.link_at(shard, task, 0)
@@ -118,9 +118,9 @@ class ProjectTasks:
         )
 
     def _are_files_ready(self, task: str) -> bool:
-        """Return whether all file tasks that a task needs are settled.
+        """Return whether all file tasks that a project task needs are settled.
 
-        Each shard is checked until it is settled, then never again.
+        The search continues at the first shard that was not settled in the previous call.
         """
         needs = self._of_files[task]
         place = self._settled_before[task]

@@ -1,8 +1,8 @@
-"""Dependency counting of project tasks: each task counts its needs that are not settled.
+"""Dependency counting of project tasks: each task counts the tasks that it needs and that are not settled.
 
-Touched tasks are re-evaluated at the next query, in plan order, so needs come before their dependents. Dependents are
-touched only if a task becomes settled or unsettled. Therefore each such change costs one step for each edge, regardless
-of the length and number of paths.
+The next query evaluates all touched tasks in plan order, so each task comes after those that it needs. If a task
+becomes settled or unsettled, the tasks that need it are touched. So each such change costs one step for each edge,
+however many paths there are.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 
 class Readiness:
-    """The project tasks of a plan, and which of them are settled: executed with the present inputs."""
+    """The project tasks of a plan. A task is settled if it was executed with the present inputs."""
 
     def __init__(self, needs: Mapping[str, Sequence[str]]) -> None:
         """Start with all tasks touched.
@@ -38,14 +38,14 @@ class Readiness:
         return self._needed_by[task]
 
     def touch(self, task: str) -> None:
-        """Mark a task for re-evaluation."""
+        """Mark a task so that the next `update` evaluates it again."""
         place = self._places[task]
         if place not in self._touched:
             self._touched.add(place)
             heapq.heappush(self._heap, place)
 
     def update(self, is_settled: Callable[[str], bool]) -> None:
-        """Re-evaluate all touched tasks. `is_settled` is called only for tasks whose needs are all settled."""
+        """Evaluate all touched tasks again. `is_settled` is called only for a task whose needs are all settled."""
         while self._heap:
             place = heapq.heappop(self._heap)
             self._touched.discard(place)
@@ -60,11 +60,11 @@ class Readiness:
                 self.touch(other)
 
     def is_next(self, task: str) -> bool:
-        """Return whether a task is not settled and all project tasks that it needs are."""
+        """Return whether a task is not settled, but all project tasks that it needs are settled."""
         return not self._waits_for[task] and task not in self._settled
 
     def take_changed(self) -> list[str]:
-        """Return the tasks that were re-evaluated since the last call, in plan order."""
+        """Return the tasks that were evaluated again since the last call, in plan order."""
         changed = [self._tasks[place] for place in sorted(self._changed)]
         self._changed.clear()
         return changed

@@ -3,20 +3,22 @@
 Rules:
 
 1. Pending units wait in a queue, the costliest first (open_units.py).
-2. A worker has one unit at a time. It links the lease of the unit when it begins. If the link is refused, another
-   process has the unit, which becomes `foreign`. A foreign unit is taken only when its holder is dead or stuck.
+2. A worker has one unit at a time. When it begins the unit, it links the lease. If the name of the lease exists,
+   another process has the unit, which is then `foreign`. A foreign unit is taken only when its holder is dead or stuck.
 3. A commit of any process is valid. The ledger only grows, and open work is always computed from the ledger.
-4. If the queue is empty, an idle worker steals. The running unit with the most work left is surveyed and shortened,
-   and the thief gets its tail half. If the owner learns too late of the new end, some items are done twice.
-5. A project task is a unit of one item. It is offered once no work on files is open and all its needs are settled.
-6. When a worker dies, its uncommitted items are open again. The item that it died on is charged (blame.py) and
-   executed alone in a fresh worker. If the charge is too high, the task that ran fails for the item. If the worker
-   had several items at once, each is executed alone, without a charge. Only deaths of this session are charged.
-7. If workers die in a row without a commit, the machine is the cause, not an item: the session breaks.
-8. A running unit that would last too long is shortened and its tail queued, so that its work is committed in time.
-9. Workers are started while the work left, at the observed speed, lasts longer than a start (throughput.py). At
-   most `starts_max` start at the same time. If several in a row die during their start while others work, the
-   machine has no capacity for more: the number of live workers becomes the limit.
+4. If the queue is empty, an idle worker steals. The running unit with the most work left is surveyed and shortened.
+   The idle worker gets the second half of what is left. If the first worker learns of its new end too late, some items
+   are done twice.
+5. A project task is a unit of one item. It can be assigned once no work on files is open and all its needs are settled.
+6. When a worker dies, its uncommitted items are open again. If it died while it executed one item, the item is charged
+   (blame.py) and then executed alone in a fresh worker. If the charge is too high, the task fails for this item. If the
+   worker was executing several items at once, each is executed alone and none is charged. Only deaths of workers of
+   this session are charged.
+7. If workers die in a row without a commit, the cause is the machine and not an item: the session breaks.
+8. If a running unit would last too long, it is shortened and its tail is queued, so that its work is committed in time.
+9. Further workers are started while the remaining work, at the observed speed, lasts longer than a start
+   (throughput.py). At most `starts_max` start at the same time. If several workers in a row die during their start
+   while others run, the machine has no capacity for more. The number of live workers then becomes the limit.
 """
 
 from __future__ import annotations
@@ -50,11 +52,11 @@ from codebatch.scheduling.events import (
 )
 
 STARTS_FAILED_MAX = 3
-"""Number of failed starts in a row after which the number of workers may not grow."""
+"""After this number of failed starts in a row, the number of workers may not grow any more."""
 
 
 class Session:
-    """The run of one coordinator over one batch, until Complete, Drained or Break is returned."""
+    """A run of one coordinator over one batch. It ends when `handle` returns Complete, Drained or Break."""
 
     def __init__(
         self,
@@ -69,12 +71,15 @@ class Session:
         leased: Mapping[UnitKey, int] | None = None,
         epochs: Mapping[UnitKey, int] | None = None,
     ) -> None:
-        """Start with the outcomes in the ledger. `costs[shard]` are cumulative estimates, one more than items.
+        """Start with the outcomes in the ledger.
 
-        Until workers are observed, each `cost_per_worker` of open work justifies one worker; if it is 0, each unit
-        does. At most `starts_max` workers start at the same time, by default all. `leased` has the units that live
-        processes hold, with their epochs. `epochs` has the last epoch of every unit ever leased. `tasks` and `shards`
-        restrict the work.
+        - `costs[shard]`: cumulative cost estimates, one entry more than the shard has items.
+        - `cost_per_worker`: until speeds are observed, start one worker for this much open work. If it is 0, start one
+          worker for each unit.
+        - `starts_max`: the number of workers that may start at the same time. The default is `jobs`.
+        - `tasks`, `shards`: restrict the work of the session.
+        - `leased`: the units that other live processes have leased, with their epochs.
+        - `epochs`: the last epoch of every unit that was ever leased.
         """
         self.ledger = ledger
         self._costs = costs
@@ -96,20 +101,17 @@ class Session:
 
     @property
     def foreign(self) -> frozenset[UnitKey]:
-        """Units that other processes have leased and that are still open here.
-
-        The coordinator watches their holders.
-        """
+        """The open units that other processes have leased. The coordinator watches these processes."""
         return self._work.foreign
 
     @property
     def is_waiting_for_others(self) -> bool:
-        """Return whether workers lack work here while other processes hold open units."""
+        """True if the queue is empty and workers lack work, but other processes have leased open units."""
         return not self._work.queue and len(self._pool.running) < self._jobs and bool(self.foreign)
 
     @property
     def is_working(self) -> bool:
-        """Return whether a worker of this coordinator has a unit or is starting."""
+        """True if a worker of this coordinator is starting or has a unit."""
         return bool(self._pool.running or self._pool.spawning)
 
     def running_unit(self, worker: WorkerId) -> Unit | None:
@@ -117,7 +119,7 @@ class Session:
         return self._pool.running.get(worker)
 
     def handle(self, event: Event) -> list[Action]:
-        """Handle an event. Return the actions to execute, in order."""
+        """Update the state for an event. Return the actions to execute, in order."""
         actions: list[Action] = []
         match event:
             case SessionStarted():
@@ -197,7 +199,7 @@ class Session:
             self._jobs = self._pool.size
 
     def _settle(self) -> list[Action]:
-        """Assign work, request workers, and determine whether the session is over."""
+        """Return actions that assign work and start workers, or that end the session."""
         if self._ended:
             return []
         actions = self._work.reopen_projects()
@@ -219,7 +221,10 @@ class Session:
         return actions + self._ask_for_workers()
 
     def _ask_for_workers(self) -> list[Action]:
-        """Request missing workers. Idle workers that may not take the queued units are retired to make room."""
+        """Return actions that start missing workers.
+
+        Idle workers that may not take the queued units are stopped to make room for them.
+        """
         busy = len(self._pool.running) + self._pool.spawning
         if busy >= self._jobs:
             return []
@@ -261,7 +266,10 @@ class Session:
         return AssignUnit(worker, unit, epoch)
 
     def _steal(self, worker: WorkerId, position: int) -> list[Action]:
-        """Split the surveyed unit after the current item by estimated cost. Assign the tail to an idle worker."""
+        """Divide the surveyed unit after its current item into parts of equal estimated cost.
+
+        The second part goes to an idle worker.
+        """
         unit = self._victims.take(worker)
         if unit is None:
             return []

@@ -1,7 +1,4 @@
-"""Work stealing: the choice of the unit to split, and the place of the split.
-
-It also determines the items that are units of their own.
-"""
+"""Work stealing: which running unit to split, and where. Also determines which items are units of their own."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ CRITICAL_SHARE = 0.5
 
 
 class Victims:
-    """Heap of running units by an upper bound of their remaining cost."""
+    """A heap of running units, ordered by an upper bound of their remaining cost."""
 
     def __init__(self, running: Mapping[WorkerId, Unit]) -> None:
         """Start without units. `running` is the live mapping of workers to their units."""
@@ -34,9 +31,9 @@ class Victims:
             heapq.heappush(self._heap, (-left, self._watched, worker, unit))
 
     def choose(self) -> WorkerId | None:
-        """Return the worker that may have the most work left.
+        """Return the worker that may have the most work left, to be surveyed. Return None if there is no candidate.
 
-        Return None during a survey or if there is no candidate.
+        Also return None while another survey is running.
         """
         if self._surveyed is not None and self._surveyed in self._running:
             return None
@@ -50,7 +47,7 @@ class Victims:
         return None
 
     def take(self, worker: WorkerId) -> Unit | None:
-        """Remove and return the unit of the surveyed worker; None if the worker has another unit by now."""
+        """Remove and return the unit of the surveyed worker. Return None if the worker has another unit by now."""
         self._surveyed = None
         unit = self._running.get(worker)
         if not self._heap or unit is None or self._heap[0][3] is not unit:
@@ -59,14 +56,15 @@ class Victims:
         return unit
 
     def may_more_be_left_elsewhere(self, left: float) -> bool:
-        """Return whether another running unit may have more work left."""
+        """Return whether another running unit may have more than `left` of its cost left."""
         return bool(self._heap) and left < -self._heap[0][0]
 
 
 def cut(costs: Sequence[float], first: int, end: int) -> int:
     """Return the item at which to split a unit whose items [first, end) are left.
 
-    Each side gets half of the cost, and the thief at least one item. `costs` are the cumulative estimates of the shard.
+    Each part gets about half of the cost, and the second part at least one item. `costs` are the cumulative estimates
+    of the shard.
     """
     middle = bisect.bisect_left(costs, costs[first] + (costs[end] - costs[first]) / 2, first, end)
     return min(max(middle, first), end - 1)
@@ -75,7 +73,7 @@ def cut(costs: Sequence[float], first: int, end: int) -> int:
 def critical_items(
     costs: Mapping[ShardId, Sequence[float]], jobs: int, cost_per_worker: float
 ) -> dict[ShardId, list[int]]:
-    """Return the items that are a large part of a worker's share and worth a worker of their own, by shard."""
+    """Return the items, by shard, that are worth a worker of their own: a large part of a worker's share."""
     if jobs == 1:
         return {}
     least = max(cost_per_worker, CRITICAL_SHARE * sum(column[-1] for column in costs.values()) / jobs)

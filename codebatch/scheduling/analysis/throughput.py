@@ -1,17 +1,17 @@
-"""Observed throughput of the workers, and the number of workers that is worthwhile for the remaining work.
+"""Observed throughput of the workers, and how many workers are worthwhile for the remaining work.
 
-The coordinator reports the positions of its workers several times a second. Two reports yield the estimated cost that
-the workers completed, and the seconds of work that it took. The quotient converts the estimate of the remaining work
-into seconds. A worker is worth starting if each worker would then have at least as many seconds of work as a start
-takes.
+The coordinator reports the positions of its workers several times a second. The difference of two reports is the
+estimated cost that the workers completed in this time. The completed cost divided by the seconds is the speed. It
+converts the estimated cost of the remaining work into seconds. A further worker is started if each worker would then
+still have at least as many seconds of work as a start takes.
 
 1. The first seconds of a worker do not count: a new process loads modules and grammars, regardless of the files.
-2. The current item counts as finished. Therefore a slow item raises the prediction before it ends, and the
-   prediction errs on the low side.
-3. Older evidence decays, because the costliest units run first and are not representative. It halves every 2
-   seconds, but not before each worker has finished 8 items, because one item is little evidence.
-4. Without evidence, the size of the work decides: a worker is worth `cost_per_worker`.
-5. A unit that would last too long is shortened, so that its worker commits.
+2. The current item counts as finished. So a slow item raises the predicted time before it ends, and the predicted time
+   is rather too low than too high.
+3. The costliest units run first and are not representative, so older evidence loses weight. Its weight halves every 2
+   seconds, but not before each worker has finished 8 items, because few items are weak evidence.
+4. Without evidence, one worker is started for each `cost_per_worker` of remaining work.
+5. If a unit would last too long, it is shortened, so that its worker commits.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from codebatch.model.shard import ShardId
 from codebatch.scheduling.events import ProgressReport, WorkerId
 
 START_SECONDS = 0.5
-"""Seconds from the start of a worker to its full speed, without the set-up of its tasks."""
+"""Minimum seconds from the start of a worker to its full speed. The set-up of its tasks is added."""
 
 HALF_LIFE_SECONDS = 2.0
-"""Minimum number of seconds after which the weight of evidence is halved."""
+"""Seconds after which the weight of evidence is halved, if each worker has finished HALF_LIFE_ITEMS."""
 
 HALF_LIFE_ITEMS = 8
-"""Minimum number of items of each worker after which the weight of evidence is halved."""
+"""Items of each worker after which the weight of evidence is halved, if HALF_LIFE_SECONDS have passed."""
 
 UNIT_SECONDS_MAX = 120.0
 """Maximum remaining time of a unit in seconds. A longer unit is shortened to half of this."""
 
 
 class Throughput:
-    """Positions and seconds of the workers of one session."""
+    """The positions of the workers of one session, the cost that they completed, and the seconds that it took."""
 
     def __init__(
         self,
@@ -75,12 +75,15 @@ class Throughput:
         self._new_items = 0
 
     def finish(self, worker: WorkerId, unit: Unit) -> None:
-        """Count the rest of a worker's unit as done."""
+        """Record that a worker has completed its whole unit."""
         self._advance(worker, unit, unit.end, 0.0)
         del self._positions[worker]
 
     def workers_worth(self, queued_cost: float, queued_items: int) -> int:
-        """Return the number of workers that is worthwhile for the remaining work, at most one for each item."""
+        """Return how many workers are worthwhile for the remaining work: at least 1, at most one for each item.
+
+        `queued_cost` and `queued_items` describe the work that is not running.
+        """
         cost, items = queued_cost, queued_items
         for worker, unit in self._running.items():
             position = self._position(worker, unit)
@@ -90,7 +93,10 @@ class Throughput:
         return items if items * share <= cost else min(items, max(1, math.ceil(cost / share)))
 
     def end_in_time(self, worker: WorkerId) -> int | None:
-        """Return the new end of a worker's unit, after the current item; None if the unit does not last too long."""
+        """Return the new end of a worker's unit, or None if the unit does not last too long.
+
+        The new end is after the current item.
+        """
         unit = self._running[worker]
         costs, position = self._costs[unit.shard], self._position(worker, unit)
         if not self._seconds or costs[unit.end] - costs[position] <= UNIT_SECONDS_MAX * self._speed:
@@ -100,11 +106,11 @@ class Throughput:
 
     @property
     def _speed(self) -> float:
-        """The cost that a worker completes in a second. Defined once there is evidence."""
+        """The cost that a worker completes in a second. Undefined while there is no evidence."""
         return (self._done + self._at_hand) / self._seconds
 
     def _share(self) -> float:
-        """Return the cost for which one more worker is worth starting."""
+        """Return the cost for which it is worthwhile to start one more worker."""
         return self._start_seconds * self._speed if self._seconds else self._cost_per_worker
 
     def _advance(self, worker: WorkerId, unit: Unit, reported: int, seconds: float) -> None:
@@ -123,5 +129,8 @@ class Throughput:
             self._at_hand += costs[min(position + 1, unit.end)] - costs[position]
 
     def _position(self, worker: WorkerId, unit: Unit) -> int:
-        """Return the last known position of a worker. After a ShrinkUnit it may lie behind the end of the unit."""
+        """Return the last known position of a worker in its unit, at most the end of the unit.
+
+        After a ShrinkUnit the worker may already be past this end.
+        """
         return min(self._positions.get(worker, unit.start), unit.end)

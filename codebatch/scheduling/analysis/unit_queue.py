@@ -13,7 +13,7 @@ Place = tuple[float, int, int]
 
 
 class UnitQueue:
-    """A heap of places and a table of the units at them. Places of removed units are skipped when popped."""
+    """A heap of places, and a table of the units at these places. `pop` skips places whose unit was removed."""
 
     def __init__(self, shards: Sequence[ShardId], costs: Mapping[ShardId, Sequence[float]]) -> None:
         """Start empty. `shards` are in plan order; `costs` are as in Session."""
@@ -30,7 +30,7 @@ class UnitQueue:
         """Estimated cost of the waiting units."""
 
     def __bool__(self) -> bool:
-        """Return whether there may be a unit. Some places may be without a unit."""
+        """Return whether the queue may contain a unit. All its places may be without a unit."""
         return bool(self._heap)
 
     def replace(self, shard: ShardId, units: Iterable[Unit]) -> None:
@@ -44,7 +44,7 @@ class UnitQueue:
             self._add(unit)
 
     def pop(self) -> tuple[Place, Unit] | None:
-        """Take the first unit, or return None if there is none."""
+        """Remove and return the costliest unit with its place, or None if the queue is empty."""
         while self._heap:
             place = heapq.heappop(self._heap)
             unit = self._remove(self._shards[place[1]], place[2])
@@ -53,7 +53,7 @@ class UnitQueue:
         return None
 
     def put_back(self, place: Place, unit: Unit) -> None:
-        """Queue a unit again at the place from which it was taken."""
+        """Queue a unit from `pop` again, at the same place."""
         heapq.heappush(self._heap, place)
         self._add(unit)
 

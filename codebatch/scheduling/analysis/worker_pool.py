@@ -11,9 +11,10 @@ from codebatch.scheduling.events import WorkerId
 
 
 class WorkerPool(msgspec.Struct):
-    """The workers of a session. `fresh` is the subset of `idle` that never had a unit.
+    """The workers of a session by their state.
 
-    `running` maps workers to their units. `retired` workers were asked to stop and are not dead yet.
+    `spawning` counts those that are starting. `fresh` is the subset of `idle` that never had a unit. `running` maps
+    workers to their units. `retired` are workers that were asked to stop and are not dead yet.
     """
 
     spawning: int = 0
@@ -42,7 +43,7 @@ class WorkerPool(msgspec.Struct):
         self._by_shard.setdefault(unit.shard, set()).add(worker)
 
     def finish(self, worker: WorkerId) -> Unit | None:
-        """Record that a worker is idle again. Return the unit that it had."""
+        """Record that a worker is idle again. Return the unit that it had, or None."""
         unit = self._take_unit(worker)
         self.idle.add(worker)
         return unit
@@ -59,7 +60,7 @@ class WorkerPool(msgspec.Struct):
         return unit
 
     def retire(self, workers: set[WorkerId]) -> list[Action]:
-        """Retire idle workers. Return the actions, in order of their IDs."""
+        """Move idle workers to `retired`. Return the actions that stop them, in order of their IDs."""
         self.idle -= workers
         self.fresh -= workers
         self.retired |= workers

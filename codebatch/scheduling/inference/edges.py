@@ -1,7 +1,7 @@
 """Inference of the needs of tasks from their descriptions: `strategy = "auto"` (SPEC.md "Work files").
 
-Pure functions from descriptions to candidate edges, each with a reason and a confidence. Explicit needs take
-precedence, and no inferred edge closes a cycle.
+Pure functions turn descriptions into candidate edges. Each candidate has a reason and a confidence. Explicit needs take
+precedence over candidates, and a candidate that would close a cycle is rejected.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from codebatch.scheduling.inference.sentences import (
 FILES_SURE, NAME_SURE, NUMBER_SURE, CREATED_SURE, CHANGED_SURE, PLACE_SURE = 1.0, 0.95, 0.85, 0.75, 0.6, 0.6
 """Confidence of each rule, between 0 and 1.
 
-In order: `inputs` and `outputs`; name; number in an ID; created file; file changed by two tasks; position in the list.
-Only the last two depend on the order of tasks.
+The rules, in this order: the `outputs` of a task match the `inputs` of another; the text names a task; the text has the
+number in the ID of a task; a task creates a file that the text mentions; two tasks change the same file; the text has
+the position of a task in the list. Only the last two depend on the order of the list.
 """
 
 _QUOTED_CHARACTERS_MAX = 100
@@ -60,7 +61,7 @@ _NUMBER_OF_ID = re.compile(r"\D*?0*(\d{1,6})(?=[-_.]|\Z)")
 
 
 class Described(NamedTuple):
-    """The part of a task that the rules examine."""
+    """The properties of a task that the rules read."""
 
     id: str
     title: str = ""
@@ -70,7 +71,7 @@ class Described(NamedTuple):
 
 
 class CandidateEdge(NamedTuple):
-    """A possible edge: `task` needs `on`. `why` is the reason, with a quote."""
+    """A possible edge: `task` needs `on`. `why` is the reason, with a quotation from the text."""
 
     task: str
     on: str
@@ -80,14 +81,14 @@ class CandidateEdge(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """Candidates that became edges, and rejected candidates with reasons."""
+    """Candidates that became edges, and rejected candidates with the reason of each."""
 
     edges: list[CandidateEdge]
     left_out: list[tuple[CandidateEdge, str]]
 
 
 def infer(tasks: Sequence[Described]) -> list[CandidateEdge]:
-    """Return the best candidate of each pair of tasks, in order of decreasing confidence."""
+    """Return the candidate edges of tasks, the most confident first. Each pair of tasks has only its best candidate."""
     best: dict[tuple[str, str], CandidateEdge] = {}
     for edge in (*_by_files(tasks), *_by_names(tasks), *_by_paths(tasks)):
         known = best.get((edge.task, edge.on))
@@ -102,10 +103,10 @@ def take(
     *,
     confidence_min: float = CONFIDENCE_MIN,
 ) -> Taken:
-    """Select the candidates that become edges, in the given order.
+    """Select the candidates that become edges. Earlier candidates take precedence.
 
-    `written` maps each task to its explicit needs. Candidates that repeat one of these are dropped. Candidates with low
-    confidence or that would close a cycle are rejected.
+    `written` maps each task to its explicit needs. A candidate that repeats an explicit need is dropped. A candidate is
+    rejected if its confidence is below `confidence_min`, or if it would close a cycle.
     """
     waits_for: dict[str, list[str]] = {task: list(on) for task, on in written.items()}
     taken = Taken([], [])
@@ -124,7 +125,7 @@ def take(
 
 
 def _path(waits_for: Mapping[str, Sequence[str]], start: str, end: str) -> list[str]:
-    """Return a shortest path by which `start` waits for `end`; empty if there is none."""
+    """Return a shortest path of needs from `start` to `end`, or an empty list if there is none."""
     before: dict[str, str] = {}
     pending = deque([start])
     while pending:
@@ -142,7 +143,7 @@ def _path(waits_for: Mapping[str, Sequence[str]], start: str, end: str) -> list[
 
 
 def _by_files(tasks: Sequence[Described]) -> Iterator[CandidateEdge]:
-    """Yield edges to tasks whose `outputs` overlap the `inputs` of a task."""
+    """Yield the edges from each task to the tasks whose `outputs` overlap its `inputs`."""
     writers = [(task, FilePatterns(task.outputs)) for task in tasks if task.outputs]
     for task in tasks:
         reads = FilePatterns(task.inputs) if task.inputs and writers else None
@@ -154,7 +155,7 @@ def _by_files(tasks: Sequence[Described]) -> Iterator[CandidateEdge]:
 
 
 class _Names:
-    """Index of task names: IDs, quoted titles and numbers."""
+    """An index of the names of tasks: IDs, titles, and the numbers in IDs or in the list."""
 
     def __init__(self, tasks: Sequence[Described]) -> None:
         self._ids = {task.id.casefold(): task.id for task in tasks}
@@ -175,7 +176,7 @@ class _Names:
         self._places = {place: task.id for place, task in enumerate(tasks, 1)}
 
     def iter_named(self, region: WaitedText) -> Iterator[tuple[str, float]]:
-        """Yield the task IDs that a part of a sentence waits for, each with its confidence."""
+        """Yield the IDs of the tasks for which a part of a sentence waits, each with the confidence."""
         rest = region.words
         last = 0
         for start, end, id_, confidence in sorted(self._iter_matches(region)):
@@ -186,7 +187,7 @@ class _Names:
                 last = end
 
     def iter_listed_tasks(self, listed: Listed) -> Iterator[tuple[str, float]]:
-        """Yield the tasks that a line lists, by ID, title or number. Other words in the line name no task."""
+        """Yield the tasks that a line lists by ID, title or number, each with the confidence. Ignore other words."""
         for words in (listed.names, *_LISTED_BETWEEN.split(listed.names)):
             bare = _MARKS.sub("", words).strip()
             if (id_ := self._listed_one(bare, is_hard=listed.is_hard and bare == words.strip())) is not None:
@@ -197,7 +198,7 @@ class _Names:
                     yield from ((id_, confidence) for _, _, id_, confidence in numbers)
 
     def _listed_one(self, words: str, *, is_hard: bool) -> str | None:
-        """Return the task with this name. With `is_hard`, a common word does not count as an ID."""
+        """Return the ID of the task with a name, or None. If `is_hard`, a common word is not an ID."""
         if words.casefold() in _NO_TASK:
             return None
         plain = words.rpartition("/")[2].removesuffix(".md") if words.endswith(".md") else words
@@ -228,7 +229,7 @@ class _Names:
                     yield match.start(), end, self._titles[title], NAME_SURE
 
     def _is_meant(self, region: WaitedText, match: re.Match[str], word: str) -> bool:
-        """Return whether a word is used as an ID. A common word counts only if nothing else is waited for."""
+        """Return whether a word that is an ID is used as one. A common word is, only if nothing else is waited for."""
         if re.search(r"[\d_-]", word) and not word.isdigit() and re.search(r"[a-z]", word):
             return True
         if word.isdigit() or len(word) < 2:
@@ -237,7 +238,7 @@ class _Names:
         return before in ("task", "the task", "step") or self._is_all(region, match.start(), match.end())
 
     def _is_all(self, region: WaitedText, start: int, end: int) -> bool:
-        """Return whether only IDs are waited for, after a keyword that has no other use."""
+        """Return whether a sentence waits only for IDs, after a keyword that has no other use."""
         before, behind = region.words[:start], region.words[end:]
         while (match := _JOINED_BEFORE.search(before)) and match[1].casefold() in self._ids:
             before = before[: match.start()]
@@ -259,7 +260,7 @@ class _Names:
 
 
 def _by_names(tasks: Sequence[Described]) -> Iterator[CandidateEdge]:
-    """Yield edges to tasks that the text of a task names as earlier."""
+    """Yield the edges from each task to the tasks for which its text explicitly waits."""
     names = _Names(tasks)
     for task in tasks:
         for sentence in (*iter_sentences(task.title), *iter_sentences(task.text)):
@@ -272,7 +273,10 @@ def _by_names(tasks: Sequence[Described]) -> Iterator[CandidateEdge]:
 
 
 def _by_paths(tasks: Sequence[Described]) -> Iterator[CandidateEdge]:
-    """Yield edges to creators of files that a task mentions, and to earlier tasks that change the same file."""
+    """Yield edges between tasks that mention the same file.
+
+    A task needs the creators of a file that it mentions. If two tasks change a file, the later needs the earlier one.
+    """
     mentions = {task.id: mentioned_files(f"{task.title}\n\n{task.text}") for task in tasks}
     creators = _by_path({id_: files.created for id_, files in mentions.items()})
     changers = _by_path({id_: files.changed for id_, files in mentions.items()})

@@ -1,7 +1,7 @@
 """Labelled lists of needs in a text: `**Depends on:** a, b`, or a label as a line or heading above a list.
 
-A label is a whole line, or the beginning of a line up to its colon. It applies to the task that the text belongs to.
-Only names are listed; a mention of another task in prose does not count.
+A label is a whole line, or the beginning of a line up to its colon. The listed tasks are needed by the task to which
+the text belongs. Only names in the list count, not tasks that a remark mentions.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _ADDRESS = re.compile(r"\]\([^()\s]*\)")
 
 
 class Listed(NamedTuple):
-    """One listed line: `names` is the part with names, `text` the whole line with its label.
+    """One listed line. `names` is its part with names, `text` the whole line after its label.
 
-    `is_hard` labels have other uses too, for example `Dependencies` above a list of packages.
+    `is_hard` is set if the label has other uses, for example `Dependencies` above a list of packages.
     """
 
     names: str
@@ -49,7 +49,7 @@ class Listed(NamedTuple):
 
 
 def iter_listed(text: str) -> Iterator[Listed]:
-    """Yield the entries of all labels of a text, in order. Negated entries are omitted."""
+    """Yield the listed lines of all labels in a text, in order. Lines with a negated remark are omitted."""
     lines = readable(text).split("\n")
     labels = ((place, match) for place, line in enumerate(lines) if (match := _label(line)) is not None)
     for place, match in islice(labels, _LABELS_MAX):
@@ -61,7 +61,7 @@ def iter_listed(text: str) -> Iterator[Listed]:
 
 
 def _label(line: str) -> re.Match[str] | None:
-    """Match a line that begins with a label: with a colon, or alone as a heading or emphasized."""
+    """Match a line that begins with a label: one that ends with a colon, or a whole line as a heading or emphasized."""
     match = _LABEL.match(line[:_LINE_CHARACTERS_MAX])
     if match is None or match["colon"] or match["colon_behind"]:
         return match
@@ -71,7 +71,7 @@ def _label(line: str) -> re.Match[str] | None:
 def _items(lines: Sequence[str], place: int, label: re.Match[str]) -> Iterator[str]:
     """Yield the items of the list below a label, without nested lists.
 
-    If the label is itself an item, they are indented.
+    If the label is itself an item of a list, its items are indented more than the label.
     """
     least = _width(label["indent"]) + 1 if label["bullet"] else 0
     depth: int | None = None
@@ -95,7 +95,7 @@ def _width(line: str) -> int:
 
 
 def _split(words: str) -> tuple[str, str]:
-    """Split a line into the names and the remark behind them."""
+    """Split a line into its names and the remark after them, which may be empty."""
     words = _ADDRESS.sub("]", words)
     end = _ASIDE.search(words)
     return (words, "") if end is None else (words[: end.start()].strip(), words[end.start() :])

@@ -1,4 +1,4 @@
-"""Statements of a task's text about other tasks and about files: needed tasks; created, changed and mentioned files.
+"""Statements in a task's text: for which tasks it waits, and which files it creates, changes or mentions.
 
 The rules are narrow and accept only explicit wording, because a wrong edge can delay a batch for hours.
 """
@@ -47,7 +47,7 @@ _NEGATED = re.compile(
 _OTHER_SUBJECT = re.compile(
     r"(?:\b(?:task|step|issue|ticket)\s+[\w.-]+|#\d+|(?<!\S)\(?\d[\w.]*-[\w.-]+)\)?\s*\Z", re.IGNORECASE
 )
-"""Another task as the grammatical subject. A sentence with such a subject describes the needs of that task."""
+"""Another task as the grammatical subject. The sentence then describes the needs of that other task."""
 _ENDED = re.compile(
     r"\b(?:is|are|was|has been|have been|has|have|gets?|got|being)?\s*\b(?:done|finished|complete|completed|ready"
     r"|in place|there|merged|landed"
@@ -125,9 +125,9 @@ _ASIDE = re.compile(
 
 
 class WaitedText(NamedTuple):
-    """The part of a sentence that says what is waited for.
+    """The part of a sentence after a keyword such as `depends on`, which names what is waited for.
 
-    `is_hard`: the keyword has other uses, for example `needs`.
+    `is_hard` is set if the keyword has other uses, for example `needs`.
     """
 
     words: str
@@ -136,7 +136,7 @@ class WaitedText(NamedTuple):
 
 
 class MentionedFiles(NamedTuple):
-    """Files in a text, each path with the first sentence that mentions it."""
+    """The files in a text that it creates, changes or mentions. Each path has the first such sentence."""
 
     created: dict[str, str]
     changed: dict[str, str]
@@ -144,9 +144,9 @@ class MentionedFiles(NamedTuple):
 
 
 def readable(text: str) -> str:
-    """Return the beginning of a text without code blocks, comments and addresses."""
+    """Return the beginning of a text without code blocks, comments and addresses (URLs and e-mail)."""
     text = text[:_TEXT_CHARACTERS_MAX].replace("\r\n", "\n")
-    # A test for the delimiter is cheaper than a substitution.
+    # Each substitution is made only if its delimiter occurs, because a search is cheaper.
     if "```" in text or "~~~" in text:
         text = _CODE_BLOCK.sub("\n\n", text)
     if "\n    " in text or "\n\t" in text:
@@ -159,10 +159,10 @@ def readable(text: str) -> str:
 
 
 def _without_indented_code(text: str) -> str:
-    """Return a text without indented code blocks (CommonMark 4.4).
+    """Return a text with indented code blocks replaced by empty lines (CommonMark 4.4).
 
-    These are lines indented more than the rest, after an empty line and outside of lists. In contrast to CommonMark,
-    indented lines that look like list items are kept.
+    A code block is indented more than the rest, follows an empty line, and is not in a list. Unlike in CommonMark, an
+    indented line that looks like a list item stays.
     """
     lines = textwrap.dedent(text).split("\n")
     # `is_begin`: a block may begin at this line. `is_code` and `is_list`: the current block is code, or in a list.
@@ -182,7 +182,7 @@ def _without_indented_code(text: str) -> str:
 
 
 def iter_sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of a text in order, without code and addresses."""
+    """Yield the sentences of a text in order, without code blocks, comments and addresses."""
     text = readable(text)
     at = 0
     for match in _SENTENCE_END.finditer(text):
@@ -201,7 +201,7 @@ def _as_sentence(piece: str) -> Iterator[str]:
 
 
 def iter_regions(sentence: str) -> Iterator[WaitedText]:
-    """Yield the parts of a sentence that explicitly say what is waited for."""
+    """Yield the parts of a sentence that explicitly name what is waited for."""
     for match in islice(_WAITS.finditer(sentence), _REGIONS_MAX):
         word = match[0].strip().lower()
         is_until = word.endswith("until")
@@ -216,7 +216,7 @@ def iter_regions(sentence: str) -> Iterator[WaitedText]:
 
 
 def end_of_region(rest: str, at: int) -> bool:
-    """Return whether the waited-for part ends before position `at`."""
+    """Return whether the part that names what is waited for ends before position `at`."""
     return _REGION_END.search(rest, 0, at) is not None
 
 
@@ -226,7 +226,7 @@ def is_enumerated(rest: str, start: int, end: int) -> bool:
 
 
 def is_fully_read(rest: str) -> bool:
-    """Return whether a name is followed by the end of the sentence, by punctuation, or by a word such as "done"."""
+    """Return whether nothing else is waited for after a name: the text ends, or "," or a word like "done" follows."""
     return (
         not rest.strip(" .!`'\"*")
         or rest.lstrip("`'\"* ")[:1] in (",", ".")
@@ -235,7 +235,7 @@ def is_fully_read(rest: str) -> bool:
 
 
 def mentioned_files(text: str) -> MentionedFiles:
-    """Return the files that a text mentions. A file that the text creates is not among the changed files."""
+    """Return the files that a text creates, changes or mentions. Created files are not listed as changed."""
     files = MentionedFiles({}, {}, {})
     for sentence in iter_sentences(text):
         last: tuple[int, dict[str, str] | None] = (0, None)

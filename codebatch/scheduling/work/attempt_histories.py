@@ -1,4 +1,4 @@
-"""Known attempts of each command: outcomes and lease epochs."""
+"""The known attempts of each command: their outcomes and lease epochs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from codebatch.scheduling.work.events import Concluded, Conclusion
 
 
 class AttemptHistories:
-    """Attempts by item. An attempt with a lease and without outcome is *unended*: it runs or was interrupted."""
+    """The attempts of each item. An *unended* attempt has a lease and no outcome: it runs or was interrupted."""
 
     def __init__(self, epochs: Mapping[int, int]) -> None:
-        """Start without outcomes. `epochs` has the highest lease epoch of each item."""
+        """Start without outcomes. `epochs` maps each item to its highest lease epoch."""
         self._epochs = dict(epochs)
         self._ended: dict[int, dict[int, Conclusion]] = {}
         """Outcomes by item and round, only for items with several outcomes."""
@@ -19,7 +19,7 @@ class AttemptHistories:
         self._taken: dict[int, int] = {}
 
     def add(self, concluded: Concluded) -> list[int]:
-        """Add outcomes. Return the items that have a new highest outcome."""
+        """Add outcomes. Return the items for which an outcome of a higher round was added."""
         for item, round_ in concluded.unreadable:
             self._taken[item] = max(round_, self._taken.get(item, 0))
         updated: list[int] = []
@@ -49,11 +49,11 @@ class AttemptHistories:
         return {} if last is None else {last.round: last}
 
     def last(self, item: int) -> Conclusion | None:
-        """Return the highest outcome of an item, or None."""
+        """Return the outcome of an item in its highest round, or None."""
         return self._last.get(item)
 
     def last_begun(self, item: int) -> Conclusion | None:
-        """Return the highest outcome of an attempt that was begun, or None."""
+        """Return the outcome of the last attempt that a worker began, or None."""
         last = self._last.get(item)
         if last is None or last.reason != "unbegun":
             return last
@@ -69,16 +69,16 @@ class AttemptHistories:
         self._epochs[item] = epoch
 
     def next_round(self, item: int) -> int:
-        """Return the round of the next attempt, or of the unended attempt."""
+        """Return the round of an item's next attempt. If an attempt is unended, it is the round of that attempt."""
         return self._taken.get(item, 0) + 1
 
     def unended(self, item: int) -> int:
-        """Return the number of times that an item was begun since its highest outcome."""
+        """Return how many times an item was leased since its last outcome."""
         last = self._last.get(item)
         return self._epochs.get(item, 0) - (last.epoch if last else 0)
 
     def attempt(self, item: int) -> tuple[int, int]:
-        """Return the round and epoch of the last attempt of an item, which may be running; (0, 0) if it never began."""
+        """Return the round and epoch of the last attempt of an item, which may be running. (0, 0) if it never began."""
         if self.unended(item) > 0:
             return self.next_round(item), self.epoch(item)
         last = self._last.get(item)

@@ -1,4 +1,4 @@
-"""Exponential backoff with jitter between tries of a command."""
+"""Exponential backoff with jitter between the tries of a command."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import Policy
 
 JITTER = 0.25
-"""Maximum share of jitter. It is derived from a digest, so that a replay computes equal waits."""
+"""Maximum jitter as a share of the waiting time. It follows from a digest, so a replay computes the same times."""
 
 _DRAWN_BITS = 48
 
 
 def backoff_seconds(policy: Policy, tried: int, *, batch: str, command: CommandId, round_: int) -> float:
-    """Return the seconds to wait before the attempt of a round, after `tried` failed tries."""
+    """Return the seconds to wait before the attempt in round `round_`, after `tried` failed tries."""
     seconds = min(policy.backoff_seconds, policy.backoff_seconds_max)
     for _ in range(tried - 1):
         seconds = min(seconds * policy.backoff_factor, policy.backoff_seconds_max)

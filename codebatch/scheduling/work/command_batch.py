@@ -1,4 +1,4 @@
-"""The commands of a work batch and their states: the state of the conductor, with queries for others."""
+"""The commands of a work batch and their states: the state of the conductor, with queries for other modules."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CommandBatch:
     """The state of the commands of one batch, by item. Only the conductor changes it. It has many methods."""
 
     def __init__(self, agenda: CommandPlan, epochs: Mapping[int, int]) -> None:
-        """Start without outcomes. `epochs` has the highest lease epoch of each item."""
+        """Start without outcomes. `epochs` maps each item to its highest lease epoch."""
         self.agenda = agenda
         self._histories = AttemptHistories(epochs)
         self._requests = RequestLog({id_: item for item, id_ in enumerate(agenda.ids)})
@@ -45,23 +45,26 @@ class CommandBatch:
 
     @property
     def running(self) -> frozenset[int]:
-        """Running items, including foreign ones."""
+        """All running items, including those in workers of earlier coordinators."""
         return frozenset(self._foreign.union(self._at))
 
     @property
     def given(self) -> dict[int, tuple[int, WorkerId]]:
-        """Items that workers of this coordinator run or may have begun: the lease epoch and worker of each item."""
+        """The items that workers of this coordinator run, or may have begun by now.
+
+        Maps each item to its lease epoch and its worker. Queued items that the worker may begin by itself are included.
+        """
         queued = {start.item: (start.epoch, start.worker) for start in self._prefetched.queued}
         return queued | {item: (self.epoch(item), worker) for item, worker in self._at.items() if self._runs(item)}
 
     @property
     def requests_seen(self) -> int:
-        """The number of requests handled so far."""
+        """The number of requests that the conductor has handled so far."""
         return self._requests.count
 
     @property
     def is_paused(self) -> bool:
-        """Return whether a Pause is in effect."""
+        """True if the last Pause has not been undone."""
         return self._requests.is_paused
 
     @property
@@ -83,25 +86,25 @@ class CommandBatch:
         return self._histories.epoch(item)
 
     def attempt(self, item: int) -> tuple[int, int]:
-        """Return the round and epoch of the last attempt of an item, which may be running; (0, 0) if it never began."""
+        """Return the round and epoch of the last attempt of an item, which may be running. (0, 0) if it never began."""
         return self._histories.attempt(item)
 
     def conclusion(self, item: int) -> Conclusion | None:
-        """Return the highest outcome of an item, or None."""
+        """Return the outcome of an item in its highest round, or None."""
         return self._histories.last(item)
 
     def previous(self, item: int) -> Conclusion | None:
-        """Return the highest outcome of an attempt that was begun, or None."""
+        """Return the outcome of the last attempt that a worker began, or None."""
         return self._histories.last_begun(item)
 
     @property
     def rule(self) -> CommandStateRule:
-        """The rule for the state of each item by itself, without its needs."""
+        """The rule for the state of an item regardless of the commands that it needs."""
         return self._states.rule
 
     @property
     def closed_pools(self) -> Mapping[str, int]:
-        """Pools that are closed by a rate limit, with the wall-clock time (ns) until which nothing is taken of them."""
+        """Pools that a rate limit has closed. Each has the time (ns, wall clock) when it opens again."""
         return self._states.closed_pools()
 
     def until_ns(self, item: int) -> int:
@@ -109,34 +112,34 @@ class CommandBatch:
         return self._states.until_ns(item)
 
     def wait_seconds(self, item: int) -> float:
-        """Return the total wait in seconds before an item in state WAITING is retried."""
+        """Return the total waiting time in seconds before the next try of an item in state WAITING."""
         return self._states.wake(item).seconds
 
     def question(self, item: int) -> Digest | None:
-        """Return the question that a BLOCKED item waits for, or None."""
+        """Return the digest of the question that a BLOCKED item waits for, or None."""
         if self._runs(item):
             return self._live_questions.question(item)
         waiting = self._states.question(item)
         return None if waiting is None else waiting.digest
 
     def find_stop(self, item: int, epoch: int | None = None) -> AttemptStop | None:
-        """Return why an attempt of an item was stopped, by default the last.
+        """Return why an attempt of an item was stopped, by default the last attempt.
 
-        Return None if not or if it has an outcome.
+        Return None if the attempt was not stopped or has an outcome.
         """
         return self._interruptions.find_stop(item, epoch)
 
     def stops(self, item: int) -> Mapping[int, AttemptStop]:
-        """Return why attempts of an item were stopped, by lease epoch, including attempts with an outcome."""
+        """Map the lease epochs of stopped attempts of an item to the reasons. Attempts with an outcome are included."""
         return self._interruptions.stops(item)
 
     def after_interruption(self, item: int, epoch: int) -> IfInterrupted:
-        """Return what follows an attempt that does not run and has no outcome."""
+        """Return what happens after an attempt that does not run any more and has no outcome."""
         return self._interruptions.follows(item, epoch)
 
     @property
     def is_expired(self) -> bool:
-        """Return whether the batch reached its time limit and was not opened since."""
+        """True if the batch has reached its time limit and no request has opened it since."""
         return self._requests.is_expired
 
     def cause(self, item: int) -> int:
@@ -154,7 +157,7 @@ class CommandBatch:
         return list(map(self.state, range(len(self.agenda.ids))))
 
     def verdict(self, states: Sequence[CommandState] | None = None) -> BatchState:
-        """Return the state of the batch. Pass the `states` of all commands if they are known."""
+        """Return the state of the batch. If the states of all commands are known, pass them as `states`."""
         states = self.states() if states is None else states
         leased, pending = self._histories.leased, CommandState.PENDING
         is_judged = any(states[item] is pending and self._is_judged(item) for item in leased)
@@ -165,13 +168,13 @@ class CommandBatch:
         return (item in self._at or item in self._foreign) and self._histories.unended(item) > 0
 
     def _is_judged(self, item: int) -> bool:
-        """Return whether an item was interrupted and the coordinator must settle what follows."""
+        """Return whether an item was interrupted and the coordinator must decide what happens to it."""
         return item in self._settling or (not self._runs(item) and self._interruptions.follows(item) != "restart")
 
     def _is_startable(self, item: int) -> bool:
         return self._could_start(item) and not self._states.is_waiting(item) and not self._states.rule.is_paused(item)
 
     def _could_start(self, item: int) -> bool:
-        """Return whether an item may start now or after a wait, independent of other commands."""
+        """Return whether an item may start, now or after a waiting time, if only its own state and needs count."""
         is_held = item in self._at or item in self._foreign or item in self._settling or item in self._prefetched
         return not is_held and self._states.may_start(item)

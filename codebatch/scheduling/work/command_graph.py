@@ -1,6 +1,7 @@
-"""Readiness of commands by their needs. Each change of a state is propagated to the dependents.
+"""Readiness of commands by their needs. Each change of a state is propagated to the commands that need it.
 
-A change costs time in proportion to the affected edges, and no recursion follows a chain: O(edges) for a batch.
+A change takes time in proportion to the affected edges. The propagation uses a list, not recursion. A whole batch takes
+O(edges).
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ from typing import Literal
 from codebatch.scheduling.work.command_plan import Need
 
 Face = Literal["open", "runs", "good", "bad", "held"]
-"""State of a command as seen by its dependents. `held` waits for an answer: the need is neither met nor failed.
+"""The state of a command as seen by the commands that need it.
 
-A command that `runs` stays so regardless of its needs.
+`open`: it has not ended. `runs`: it runs, whatever happens to its needs. `good`, `bad`: it succeeded, or it did not.
+`held`: it waits for an answer, so the need is neither met nor failed.
 """
 
 
 class CommandGraph:
-    """Graph of commands. `needs[item]` are the needs of an item. With `goes_on`, a failed need counts as met."""
+    """The graph of commands. `needs[item]` are the needs of an item. If `goes_on`, a failed need counts as met."""
 
     def __init__(self, needs: Sequence[Sequence[Need]], *, goes_on: bool = False) -> None:
         self._needs = needs
@@ -35,11 +37,11 @@ class CommandGraph:
         self._bad = [0] * len(needs)
 
     def own(self, item: int) -> Face:
-        """Return the face of an item by its own outcome or a request, regardless of its needs."""
+        """Return the face that an item has by its own outcome or by a request, regardless of its needs."""
         return self._own[item]
 
     def is_skipped(self, item: int) -> bool:
-        """Return whether an item is open and one of its needs failed."""
+        """Return whether an item is open and one of the commands that it needs did not succeed."""
         return self._own[item] == "open" and self._bad[item] > 0
 
     def may_start(self, item: int) -> bool:
@@ -47,13 +49,17 @@ class CommandGraph:
         return self._own[item] == "open" and not self._unmet[item]
 
     def cause(self, item: int) -> int:
-        """Return the item because of which an item is skipped: the end of the chain of first failed needs."""
+        """Return the item because of which an item is skipped.
+
+        From each skipped item, go to the first need that did not succeed. The result is the first item that is not
+        skipped by this rule.
+        """
         while self.is_skipped(item):
             item = next(n.item for n in self._needs[item] if n.must_succeed and self._face[n.item] == "bad")
         return item
 
     def set(self, item: int, own: Face) -> set[int]:
-        """Set the own face of an item. Return the items whose readiness may have changed."""
+        """Set the own face of an item. Return the items that may have become ready, or not ready."""
         touched = {item}
         self._own[item] = own
         pending = [item]

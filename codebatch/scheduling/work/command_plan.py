@@ -1,4 +1,4 @@
-"""The commands of a work batch as items in plan order, with needs, policies and pools."""
+"""The commands of a work batch as items in plan order, with their needs, policies and pools."""
 
 from __future__ import annotations
 
@@ -12,30 +12,34 @@ from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import NO_POLICY, OnFailure, Policy, Work
 
 ALL = 1 << 62
-"""A demand for a whole pool, whatever its capacity."""
+"""The demand for a whole pool, whatever its capacity."""
 
 SLOTS = ""
-"""The pool of slots, which every command takes from. Pools of users have names that are not empty."""
+"""The pool of slots, from which every command takes. Pools of users have a name that is not empty."""
 
 Demand = tuple[tuple[str, int], ...]
-"""Amounts that a command takes from pools while it runs: slots first, then pools by name."""
+"""The tokens that a command takes while it runs, as (pool, number): slots first, then the other pools by name."""
 
 
 class Need(NamedTuple):
-    """A need of a command: an item that must have ended, and whether it must have succeeded."""
+    """A need of a command: the item that must have ended, and whether the item must have succeeded."""
 
     item: int
     must_succeed: bool
 
 
 class CommandPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """The commands of a work batch by item, the index of a command in the plan.
+    """The commands of a work batch by item. An item is the index of a command in the plan.
 
-    `ranks` are the positions in the task list. `seconds` are the estimated durations, empty if they do not matter.
-    `batch` is the batch ID, which seeds the jitter of waits. Two starts are at least `start_every_seconds` apart. With
-    `waits_for_answers`, the run lasts while an answer could open a command. With `consults`, rules or a program answer
-    questions before people. One coordinator runs for at most `timeout_seconds`. With `halts`, running commands are
-    terminated once a failure stops the batch.
+    - `ranks`: the positions of the commands in the task list.
+    - `seconds`: the estimated durations. Empty if the order of starts does not depend on them.
+    - `capacity`: the number of tokens of each pool.
+    - `batch`: the ID of the batch, from which the jitter of waiting times is derived.
+    - `start_every_seconds`: the minimum time between two starts.
+    - `waits_for_answers`: the run continues while an answer could open a command.
+    - `consults`: rules or a program answer questions before people are asked.
+    - `timeout_seconds`: the time limit of one coordinator.
+    - `halts`: if a failure stops the batch, running commands are terminated.
     """
 
     ids: tuple[CommandId, ...]
@@ -56,9 +60,9 @@ class CommandPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def keys(self) -> tuple[tuple[int, int, int], ...]:
-        """Sort keys of commands that may start; the least starts first.
+        """The sort keys of the commands. Among commands that may start, the one with the smallest key starts first.
 
-        Computed on first use, because readers need none.
+        Computed on first use, because readers do not need them.
         """
         path_lengths = _path_lengths(self.needs, self.seconds) if self.seconds else [0] * len(self.ids)
         return tuple(
@@ -69,9 +73,9 @@ class CommandPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 def make_command_plan(
     work: Work, ids: Sequence[CommandId], batch: str = "", seconds: Sequence[float] = ()
 ) -> CommandPlan:
-    """Return the command plan of a work batch. `ids` are the items of its plan.
+    """Return the command plan of a work batch. `ids` are the IDs of its commands in item order.
 
-    `seconds` are the estimated durations in item order. Without them, all commands count as equally long.
+    `seconds` are the estimated durations in item order. If there are none, all commands count as equally long.
     """
     items = {id_: item for item, id_ in enumerate(ids)}
     needs: list[list[Need]] = [[] for _ in ids]
@@ -105,9 +109,10 @@ def _demand(policy: Policy) -> Demand:
 
 
 def _path_lengths(needs: Sequence[Sequence[Need]], seconds: Sequence[float]) -> list[int]:
-    """Return the length in ms of the longest path that begins with each item, the priority of list scheduling.
+    """Return the length in ms of the longest path that begins at each item. It is the priority of list scheduling.
 
-    Computed from the sinks upwards (Kahn 1962). Items on a cycle, which no valid task list has, get 0.
+    A path goes from a command to commands that need it. The lengths are computed from the last commands upwards (Kahn
+    1962). Items on a cycle get 0, but a valid task list has no cycles.
     """
     users = [0] * len(needs)
     for own_needs in needs:

@@ -1,8 +1,8 @@
-"""Queue of commands that may start, and accounting of pool tokens.
+"""The queue of commands that may start, and the number of tokens taken from each pool.
 
-Waiting items are in one heap for each demand of pools. The best head that fits starts. A head that does not fit
-reserves its pools against worse heads, while heads with other pools may start. A demand beyond the capacity takes the
-whole pool.
+Waiting items with the same demand are in one heap. The best item at the head of a heap starts if its tokens are free.
+If they are not, its pools are reserved: heads that come later may start only if they take nothing from these pools. If
+a demand is larger than the capacity of a pool, it takes the whole pool.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ _Key = tuple[int, int, int]
 
 
 class CommandQueue:
-    """The items that wait for a start, and the tokens of running items."""
+    """The items that wait for their start, and the tokens that running items have taken."""
 
     def __init__(
         self, agenda: CommandPlan, is_startable: Callable[[int], bool], closed_pools: Callable[[], Collection[str]]
     ) -> None:
         """Start empty.
 
-        `is_startable` is called again before an item is returned, because its state may have changed since. Nothing is
-        taken of the `closed_pools`.
+        `is_startable` returns whether an item may start now. It is called again before an item is returned, because the
+        state may have changed. No tokens are taken from the pools that `closed_pools` returns.
         """
         self._agenda = agenda
         self._is_startable = is_startable
@@ -38,7 +38,7 @@ class CommandQueue:
         self._is_start_delayed = False
 
     def __len__(self) -> int:
-        """Return the number of waiting items that take nothing of closed pools."""
+        """Return the number of waiting items that take nothing from closed pools."""
         closed = self._closed_pools()
         if not closed:
             return len(self._waiting)
@@ -46,13 +46,13 @@ class CommandQueue:
 
     @property
     def free_slots(self) -> int:
-        """The number of free slots; negative if more items run than the capacity allows."""
+        """The number of free slots. Negative if more items run than the capacity allows."""
         return self.capacity[SLOTS] - self.used[SLOTS]
 
     def set_capacity(self, capacity: Mapping[str, int]) -> None:
         """Change the capacity of pools.
 
-        Tokens stay taken. An exclusive item takes all slots of the new capacity too.
+        Running items keep their tokens. An exclusive item takes all slots of the new capacity too.
         """
         self.capacity.update({pool: size for pool, size in capacity.items() if pool in self.capacity})
         for item, holds in self._holds.items():
@@ -61,7 +61,7 @@ class CommandQueue:
                 holds[SLOTS] = self.capacity[SLOTS]
 
     def add(self, item: int) -> None:
-        """Queue an item if it may start. ANY: the time between two starts is over."""
+        """Queue an item if it may start. With ANY, end the waiting time between two starts."""
         if item == ANY:
             self._is_start_delayed = False
             return
@@ -71,17 +71,17 @@ class CommandQueue:
             heapq.heappush(heap, (self._agenda.keys[item], item))
 
     def has_any(self) -> bool:
-        """Return whether any item waits that may start."""
+        """Return whether any waiting item may start."""
         return bool(self._heads())
 
     def best(self) -> int | None:
-        """Return the item that starts next, or None if no item may start now."""
+        """Return the item to start next, or None if no item may start now."""
         if self._is_start_delayed:
             return None
         held: set[str] = set()
         closed = self._closed_pools()
         for _, demand in self._heads():
-            if _takes_of(demand, closed):  # The head reserves none of its other pools meanwhile.
+            if _takes_of(demand, closed):  # While it waits, the head reserves none of its other pools.
                 continue
             pools = [pool for pool, _ in demand[1:]]
             if not self._fits(*demand[0]):
@@ -92,10 +92,10 @@ class CommandQueue:
         return None
 
     def follower(self, item: int, may_follow: Callable[[int], bool]) -> int | None:
-        """Remove and return the next item if it has the same demand as a running item.
+        """Remove and return the item that may start when a running item ends, with the tokens of that item.
 
-        It can then take over the tokens of the running item. Return None if the next item has another demand, or if
-        `may_follow` is false for it.
+        It must be the first waiting item, and have the same demand as the running item. Return None if it has another
+        demand, or if `may_follow` is false for it.
         """
         heads = self._heads()
         demand = self._agenda.demands[item]
@@ -106,13 +106,17 @@ class CommandQueue:
         return follower
 
     def record_start(self) -> list[Wake]:
-        """Record a start, also of an earlier coordinator. Nothing starts until the time between two starts is over."""
+        """Record the start of an item, in this or an earlier coordinator.
+
+        Nothing starts until the minimum time between two starts has passed. Return the Wake for this time, if there is
+        one.
+        """
         seconds = self._agenda.start_every_seconds
         self._is_start_delayed = seconds > 0
         return [Wake(ANY, 0, seconds)] if self._is_start_delayed else []
 
     def take(self, item: int) -> None:
-        """Take the tokens of an item that runs, even beyond the capacity."""
+        """Take the tokens of an item that starts or runs, even if this exceeds the capacity."""
         demand = self._agenda.demands[item]
         if item in self._waiting and self._heaps[demand][0][1] == item:
             heapq.heappop(self._heaps[demand])
@@ -122,20 +126,20 @@ class CommandQueue:
             self._take(item, pool, amount)
 
     def release(self, item: int) -> None:
-        """Return the tokens of an item that no longer runs."""
+        """Free the tokens of an item that no longer runs."""
         for pool, amount in self._holds.pop(item).items():
             self.used[pool] -= amount
 
     def release_slots(self, item: int) -> None:
-        """Return the slots of a running item that waits for an answer. It keeps its tokens of other pools."""
+        """Free the slots of a running item that waits for an answer. It keeps its tokens of other pools."""
         self.used[SLOTS] -= self._holds[item].pop(SLOTS)
 
     def has_free_slots(self, item: int) -> bool:
-        """Return whether there are free slots for an item that gave its slots back."""
+        """Return whether enough slots are free for an item whose slots were freed by `release_slots`."""
         return self._fits(SLOTS, self._slots(item))
 
     def take_slots(self, item: int) -> None:
-        """Take the slots of an item again."""
+        """Take the slots of an item again after `release_slots`."""
         self._take(item, SLOTS, self._slots(item))
 
     def _slots(self, item: int) -> int:

@@ -1,4 +1,4 @@
-"""States of commands that do not run, from the open rule, the needs and the waits of each command."""
+"""The states of commands that do not run, derived from each command's outcomes, needs and waiting time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STATES: dict[Own, CommandState] = {
 class CommandStates:
     """The states of the commands of a batch, updated by `refresh`.
 
-    Only elapsed waits between tries are kept here and are not on disk.
+    Everything can be read from disk again, except which waiting times between tries have passed.
     """
 
     def __init__(self, agenda: CommandPlan, histories: AttemptHistories, requests: RequestLog) -> None:
@@ -39,7 +39,7 @@ class CommandStates:
         self._limited: set[int] = set()
 
     def refresh(self, item: int, *, runs: bool) -> set[int]:
-        """Update the state of an item. Return the items whose readiness may have changed."""
+        """Update the state of an item. Return the items that may have become ready, or not ready."""
         own = self._own[item] = "open" if runs else self.rule.own(item)
         last = self._histories.last(item)
         counts = own == "failed" and last is not None and not self._requests.is_seen(item, last.round)
@@ -54,35 +54,35 @@ class CommandStates:
 
     @property
     def is_stopped(self) -> bool:
-        """Return whether nothing new starts, because of too many failures or the time limit of the batch."""
+        """True if no command may start, because the batch reached its limit of failures or of time."""
         return self._requests.is_expired or self.stopping_failure is not None
 
     @property
     def stopping_failure(self) -> int | None:
-        """The item whose failure reached the limit of failures, or None."""
+        """The item with the last failure, if the batch has reached its limit of failures. Otherwise None."""
         if self._agenda.on_failure != "stop" or len(self._failed) < self._agenda.failures_max:
             return None
         return next(reversed(self._failed))
 
     @property
     def is_answer_awaited(self) -> bool:
-        """Return whether an answer could continue a command."""
+        """True if an answer could make a command continue."""
         return any(not self.rule.is_cancelled(item) for item in self._blocked)
 
     def is_open(self, item: int) -> bool:
-        """Return whether an item is still to be executed, also if its needs keep it from starting."""
+        """Return whether an item has not ended by its own outcome or a request. Its needs may keep it from starting."""
         return self.graph.own(item) == "open"
 
     def may_start(self, item: int) -> bool:
-        """Return whether all needs of an item are met and it is not cancelled. It may be waiting for its next try."""
+        """Return whether all needs of an item are met and it is not cancelled. It may wait for its next try."""
         return self.graph.may_start(item) and not self.rule.is_cancelled(item)
 
     def record_wait_end(self, item: int, round_: int) -> None:
-        """Record that the wait before the attempt of a round is over."""
+        """Record that the waiting time before the attempt in a round has passed."""
         self._waited[item] = round_
 
     def is_waiting(self, item: int) -> bool:
-        """Return whether the wait before the next try of an item is not over."""
+        """Return whether the waiting time before the next try of an item has not passed yet."""
         if self._own[item] != "retry":
             return False
         is_wait_over = self._waited.get(item) == self._histories.next_round(item)
@@ -94,7 +94,7 @@ class CommandStates:
         return last.until_ns if item in self._limited and last is not None and self.is_waiting(item) else 0
 
     def closed_pools(self) -> dict[str, int]:
-        """Return the pools of items that wait for a rate limit, with the wall-clock end (ns) of the wait."""
+        """Map each pool of an item that waits for a rate limit to the time (ns, wall clock) when the wait ends."""
         closed: dict[str, int] = {}
         for item in self._limited:
             if self.is_waiting(item):
@@ -103,7 +103,7 @@ class CommandStates:
         return closed
 
     def wake(self, item: int) -> Wake:
-        """Return the Wake for the end of the wait of an item."""
+        """Return the Wake for the end of an item's waiting time."""
         policy, id_ = self._agenda.policies[item], self._agenda.ids[item]
         round_ = self._histories.next_round(item)
         if item in self._limited:
@@ -117,13 +117,13 @@ class CommandStates:
         return self.rule.question(item) if self._own[item] == "blocked" else None
 
     def ended(self, item: int) -> CommandState | None:
-        """Return the final state of an item by its own outcome or a request; None if it is open."""
+        """Return the final state that an item has by its own outcome or by a request. None if it is open."""
         return _STATES.get(self._own[item])
 
     def open_state(self, item: int, *, is_judged: bool) -> CommandState:
         """Return the state of an open item.
 
-        `is_judged`: it was interrupted, and the coordinator is settling what follows.
+        `is_judged` is set if the item was interrupted and the coordinator must decide what happens to it.
         """
         if self.graph.is_skipped(item):
             return CommandState.SKIPPED

@@ -2,15 +2,15 @@
 
 Rules (SPEC.md "Commands"):
 
-1. The state of a command follows only from the outcomes of its attempts and from requests (open_rule.py). The
-   readiness of its dependents follows from its state (command_graph.py). So every process that reads the same files
+1. The state of a command follows only from the outcomes of its attempts and from requests (open_rule.py). Whether the
+   commands that need it may start follows from its state (command_graph.py). So every process that reads the same files
    derives the same states, whether it runs the batch or displays it.
-2. A command that may start waits in a queue (command_queue.py). A retry first waits for a Due, and so does the next
-   start if starts must be apart. Running commands of an earlier coordinator are `foreign`: they count, even beyond
-   the limit. Further commands may be queued at the worker of a started command (prefetch.py).
-3. A lease without outcome is an attempt that was stopped or interrupted, once its worker and its processes are
-   dead. Its command is started again in the next epoch, or settled, as the policy demands (interruptions.py).
-4. A running command that asks a question returns its slots. Once answered, it gets them before anything new starts.
+2. A command that may start waits in a queue (command_queue.py). A retry first waits for a Due. If starts must be apart,
+   every start does. Running commands of an earlier coordinator are `foreign`: they take tokens, even beyond the limit.
+   Further commands may be queued at the worker of a started command (prefetch.py).
+3. A lease without outcome is an attempt. If its worker and its processes are dead, it was stopped or interrupted. Then
+   the policy of its command decides: it is started again in the next epoch, or gets an outcome (interruptions.py).
+4. A running command that asks a question frees its slots. Once answered, it gets slots before anything new starts.
 5. Attempts are stopped by a request that names them: because of a signal, the time limit of the batch, or a failure
    that halts the batch. Every worker obeys the request, whichever coordinator started the worker.
 6. If workers die in a row without an outcome, the machine is the cause: nothing new starts, and the session breaks
@@ -58,7 +58,7 @@ DEATHS_MAX = 6
 
 
 class Conductor(CommandBatch):
-    """One coordinator's run over one work batch, until Complete, Drained or Break is returned. It has many methods."""
+    """A run of one coordinator over one work batch, until Complete, Drained or Break. It has many methods."""
 
     def __init__(
         self,
@@ -72,8 +72,8 @@ class Conductor(CommandBatch):
     ) -> None:
         """Start from the state on disk.
 
-        `concluded` are all outcomes, `epochs` the highest lease epoch of each item, `foreign` the items whose worker is
-        alive. `requests` are all requests in order, and `asked` the live questions.
+        `concluded` are all outcomes, `epochs` the highest lease epoch of each item, and `foreign` the items whose
+        worker is alive. `requests` are all requests in order, and `asked` the open questions of running commands.
         """
         super().__init__(agenda, epochs)
         self._idle: set[WorkerId] = set()
@@ -95,12 +95,12 @@ class Conductor(CommandBatch):
         items = range(len(agenda.ids))
         for item in items:
             self._states.refresh(item, runs=self._runs(item))
-        for item in items:  # In a second pass, because an item's needs seem open until all states are set.
+        for item in items:  # A second pass: all states must be known before needs are.
             self._queue.add(item)
             self._schedule_follow_ups(item)
 
     def handle(self, event: CommandEvent) -> list[CommandAction]:
-        """Handle an event. Return the actions to execute, in order."""
+        """Update the state for an event. Return the actions to execute, in order."""
         actions: list[CommandAction] = []
         match event:
             case SessionStarted():
@@ -181,7 +181,7 @@ class Conductor(CommandBatch):
         if any(one.reason == "limited" for one in concluded.conclusions) and self.closed_pools:
             actions += [RecallQueued(worker) for worker in self._prefetched.workers]
         for item, _ in concluded.unreadable:
-            if item in self._settling:  # The register for the settlement exists, but its content is invalid.
+            if item in self._settling:  # The register of this outcome exists, but is unreadable.
                 self._settling.discard(item)
                 actions += self._settle_interrupted(item)
         return actions
@@ -254,7 +254,7 @@ class Conductor(CommandBatch):
         self._schedule_follow_ups(item)
 
     def _schedule_follow_ups(self, item: int) -> None:
-        """Schedule what follows from the state of an item: the wait before its next try, and its question."""
+        """Schedule the Wake for an item's next try, and the consultation about its question."""
         if self._states.is_waiting(item):
             wake = self._states.wake(item)
             if self._waits.get(item) != wake.round:
@@ -274,7 +274,7 @@ class Conductor(CommandBatch):
             self._deferred.append(Consult(item, question))
 
     def _settle_interrupted(self, item: int) -> list[CommandAction]:
-        """Settle an item that was begun and has no outcome. Nothing of it may be running."""
+        """Commit an outcome for an interrupted item if its policy requires one. No process of it may be running."""
         then = self._interruptions.follows(item)
         if then == "restart" or not self._states.is_open(item) or item in self._settling:
             return []
@@ -283,7 +283,7 @@ class Conductor(CommandBatch):
         return [Settle(item, round_, "blocked" if then == "ask" else "failed", self.epoch(item))]
 
     def _reopen(self, item: int) -> list[CommandAction]:
-        """Re-evaluate an item after its attempt ended. Queue it again if it may start."""
+        """Update the state of an item whose attempt has ended. Queue the item again if it may start."""
         self._refresh(item)
         actions = self._settle_interrupted(item)
         self._queue.add(item)
@@ -299,7 +299,7 @@ class Conductor(CommandBatch):
         self._give_back(item)
 
     def _end(self, worker: WorkerId, *, is_well: bool) -> int:
-        """Record that a worker has nothing to do. Return the item that it had."""
+        """Record that a worker is idle or dead. Return the item that it had."""
         for behind in self._prefetched.end(worker, is_well=is_well):
             self._queue.add(behind)
         return self._leave(worker)
@@ -343,7 +343,7 @@ class Conductor(CommandBatch):
         return [*actions, Drained() if self._is_draining else Complete()]
 
     def _has_more_to_do(self) -> bool:
-        """Return whether a command may start now, after a wait, after an answer, or after a Pause."""
+        """Return whether a command may start now, after a waiting time, after an answer, or after a Pause."""
         if self._queue.has_any() or any(self._could_start(item) for item in self._waits):
             return True
         if any(self._consulting.values()) or (self.agenda.waits_for_answers and self._states.is_answer_awaited):
@@ -381,7 +381,7 @@ class Conductor(CommandBatch):
         self._refresh(start.item)
 
     def _followers(self, item: int) -> list[int]:
-        """Remove from the queue and return the items to queue at a worker behind an item."""
+        """Remove items from the queue to be queued at a worker behind `item`, and return them."""
         followers: list[int] = []
         most = self._prefetched.length(len(self._queue), self._queue.capacity[SLOTS])
         while len(followers) < most - 1 and (follower := self._queue.follower(item, self._may_follow)) is not None:
@@ -389,9 +389,9 @@ class Conductor(CommandBatch):
         return followers
 
     def _may_follow(self, item: int) -> bool:
-        """Return whether an item may be queued at a worker: it was never begun and may be executed twice.
+        """Return whether an item may be queued at a worker: it never began and may be executed twice.
 
-        A queued item starts regardless of the outcome of the one before and without a pause between.
+        A queued item starts at once after the one before, whatever the outcome of that one.
         """
         agenda = self.agenda
         if agenda.on_failure == "stop" or agenda.start_every_seconds or not agenda.policies[item].is_repeatable:

@@ -1,8 +1,8 @@
 """Estimation of the remaining time of a work batch: Monte Carlo simulation of list scheduling with observed durations.
 
-Each simulation draws a sample for each task, multiplied by one factor for the whole simulation, because a slow machine
-slows all tasks. The factor is drawn around the ratio observed in this run, 25 % up and down, so even one
-sample yields a range. Random numbers come from a counter, so equal inputs have equal results.
+Each simulation draws one observed duration for each task. All durations of a simulation are multiplied by the same
+factor, because a slow machine slows all tasks. The factors are between 25 % below and 25 % above the ratio observed in
+this run, so even one observation gives a range. Random numbers come from a counter, so equal inputs give equal results.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from codebatch.scheduling.work.makespan import schedule
 SCHEDULES_MAX = 32
 SCHEDULES_MIN = 4
 STEPS_MAX = 4_000
-"""Maximum number of scheduled tasks over all simulations."""
+"""Maximum number of tasks that all simulations together schedule."""
 TASKS_MAX = 20_000
-"""Maximum number of tasks for a simulation. Beyond it, the longest path and the work for each slot are used."""
+"""Maximum number of tasks for a simulation. For more tasks, the estimate is a lower bound of every schedule."""
 
 SPREAD = 0.25
 _LATE_SHARE = 0.3
@@ -29,9 +29,9 @@ _MASK = (1 << 64) - 1
 
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds until the end, as quantiles 0.1, 0.5 and 0.9.
+    """The seconds until the batch ends, as quantiles 0.1, 0.5 and 0.9.
 
-    `unknown` is the number of items without known durations.
+    `unknown` is the number of items whose duration is unknown. They are estimated as 0 seconds.
     """
 
     low: float
@@ -51,10 +51,11 @@ class Eta(msgspec.Struct, frozen=True):
 
 
 class RemainingWork(msgspec.Struct, frozen=True, kw_only=True):
-    """Remaining items and observed durations.
+    """The items that have not ended, and observed durations.
 
-    `running` maps items to the seconds since their start. `samples` has durations in seconds by item, empty if unknown.
-    `ratios` are actual durations of this run divided by expected durations.
+    - `running`: maps items to the seconds since their start.
+    - `samples`: maps items to observed durations in seconds. An item without any is unknown.
+    - `ratios`: durations in this run, each divided by the expected duration.
     """
 
     waiting: Collection[int]
@@ -64,7 +65,7 @@ class RemainingWork(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def forecast(agenda: CommandPlan, left: RemainingWork) -> Forecast | None:
-    """Return the forecast for the remaining work; None if no duration is known."""
+    """Return the forecast for the remaining work, or None if no duration is known."""
     items = [*left.waiting, *left.running]
     known = [item for item in items if left.samples.get(item)]
     if not known:
@@ -101,16 +102,16 @@ def _simulate(agenda: CommandPlan, left: RemainingWork, shift: float, run: int, 
 
 
 def _draw(samples: Sequence[float], run: int, item: int) -> float:
-    """Return a sample. If there are fewer than three, vary it by SPREAD."""
+    """Return one of the samples. If there are fewer than three, change it at random by up to SPREAD."""
     bits = _mix(run * 0x9E3779B97F4A7C15 + item * 0xD1B54A32D192ED03)
     sample = samples[bits % len(samples)]
     return sample * (1 - SPREAD + 2 * SPREAD * ((bits >> 32) / (1 << 32))) if len(samples) < 3 else sample
 
 
 def _draw_remaining(samples: Sequence[float], seconds: float, factor: float, run: int, item: int) -> float:
-    """Return the remaining seconds of a running item, from samples longer than its time so far.
+    """Return the remaining seconds of a running item. Only samples longer than its time so far are used.
 
-    If there are none, the item is late: return a share of its time so far.
+    If there are none, the item is late. Then return a share of its time so far.
     """
     if not samples:
         return 0.0
@@ -127,13 +128,16 @@ def _mix(value: int) -> int:
 
 
 def _lower_bound(agenda: CommandPlan, lengths: Mapping[int, float]) -> float:
-    """Return a lower bound of every schedule: the longest path, or the work for each slot."""
+    """Return a lower bound of every schedule in seconds: the longest path, or the total work divided by the slots."""
     tails = longest_paths(agenda, lengths)
     return max(*tails.values(), sum(lengths.values()) / agenda.capacity[SLOTS])
 
 
 def longest_paths(agenda: CommandPlan, lengths: Mapping[int, float]) -> dict[int, float]:
-    """Return for each item its own length plus that of the longest path of its dependents, in seconds."""
+    """Map each item to the length in seconds of the longest path from it through commands that need it.
+
+    The length of the item itself is included.
+    """
     users = dict.fromkeys(lengths, 0)
     for item in lengths:
         for need in agenda.needs[item]:

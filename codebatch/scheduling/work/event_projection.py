@@ -1,7 +1,7 @@
 """Projection of a conductor's events to events for people: each end of an attempt, and each change of a state, once.
 
-It observes the conductor and has no effect on scheduling. Events that an earlier coordinator emitted are not repeated.
-Events that it could not emit, for example because it died, are emitted first.
+The projector observes the conductor and has no effect on scheduling. Events that an earlier coordinator emitted are not
+repeated. Events that it could not emit, for example because it died, are emitted first.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Then = Literal["restart", "fail", "ask", "none"]
 
 
 class Queued(msgspec.Struct, frozen=True):
-    """Readiness of a command to start. `position` is the number of ready commands."""
+    """A command is ready to start. `position` is the number of ready commands."""
 
     item: int
     round: int
@@ -44,19 +44,19 @@ class Queued(msgspec.Struct, frozen=True):
 
 
 class CommandBegan(msgspec.Struct, frozen=True):
-    """Start of a command in a worker of this coordinator."""
+    """A worker of this coordinator started a command."""
 
     start: StartCommand
 
 
 class Adopted(msgspec.Struct, frozen=True):
-    """Adoption of a command that runs in a worker of another coordinator."""
+    """A command runs in a worker of an earlier coordinator and was adopted."""
 
     item: int
 
 
 class AttemptEnded(msgspec.Struct, frozen=True):
-    """Durable end of an attempt. `goes_on`: it failed and is retried. `asks`: a question follows."""
+    """The end of an attempt is durable. `goes_on`: it failed and is retried. `asks`: a question follows."""
 
     conclusion: Conclusion
     goes_on: bool
@@ -64,7 +64,7 @@ class AttemptEnded(msgspec.Struct, frozen=True):
 
 
 class AskedLive(msgspec.Struct, frozen=True):
-    """A question of a running command."""
+    """A running command asks a question."""
 
     item: int
     round: int
@@ -72,7 +72,7 @@ class AskedLive(msgspec.Struct, frozen=True):
 
 
 class Counted(msgspec.Struct, frozen=True):
-    """Result of a command that a request set to done or failed."""
+    """A request made a command count as done or as failed."""
 
     item: int
     round: int
@@ -80,7 +80,7 @@ class Counted(msgspec.Struct, frozen=True):
 
 
 class CommandSkipped(msgspec.Struct, frozen=True):
-    """Skip of a command because of another command, or because of a request if `cause` is None."""
+    """A command is skipped because of the command `cause`. If `cause` is None, a request skipped it."""
 
     item: int
     round: int
@@ -88,9 +88,9 @@ class CommandSkipped(msgspec.Struct, frozen=True):
 
 
 class AttemptInterrupted(msgspec.Struct, frozen=True):
-    """Interruption of an attempt: its processes are dead, and it has no outcome. `epoch` is the epoch of its lease.
+    """An attempt was interrupted: its processes are dead, and it has no outcome. `epoch` is that of its lease.
 
-    `then` is `none` if the command is not to run again.
+    `then` is what happens next. It is `none` if the command is not to run again.
     """
 
     item: int
@@ -99,7 +99,7 @@ class AttemptInterrupted(msgspec.Struct, frozen=True):
 
 
 class AttemptStopped(msgspec.Struct, frozen=True):
-    """Stop of an attempt: its processes are dead, and it has no outcome. `epoch` is the epoch of its lease."""
+    """An attempt was stopped: its processes are dead, and it has no outcome. `epoch` is that of its lease."""
 
     item: int
     epoch: int
@@ -107,7 +107,7 @@ class AttemptStopped(msgspec.Struct, frozen=True):
 
 
 class RequestMade(msgspec.Struct, frozen=True):
-    """A new request."""
+    """A new request was made."""
 
     request: Request
 
@@ -127,11 +127,14 @@ Happening = (
 
 
 class EmittedEvents(msgspec.Struct, kw_only=True):
-    """The events emitted so far, to avoid repetition.
+    """The events emitted so far, so that none is emitted twice.
 
-    Ends, ends by request (`counted`) and entries into the queue are keyed by (item, round), interruptions by (item,
-    epoch). `skipped` are the items last reported as skipped. `blocked` are the ends with a question, `asked` the live
-    questions. `requests` is the number of reported requests.
+    - `ends`, `counted`, `queued`: ends of attempts, ends by a request, and entries into the queue, as (item, round).
+    - `interrupted`: interrupted and stopped attempts, as (item, epoch).
+    - `skipped`: the items last reported as skipped.
+    - `blocked`: the ends of attempts that a question followed.
+    - `asked`: the digests of reported questions of running commands.
+    - `requests`: the number of reported requests.
     """
 
     ends: set[tuple[int, int]] = msgspec.field(default_factory=set)
@@ -146,13 +149,13 @@ class EmittedEvents(msgspec.Struct, kw_only=True):
 
 _ENDED = ("DONE", "FAILED", "BLOCKED", "SKIPPED", "CANCELLED")
 _OPEN = tuple(state for state in CommandState if state.value not in _ENDED)
-"""Open states. Dependents do not distinguish between them."""
+"""Open states. For commands that need an open command, they are all alike."""
 _NAMES = {state: state.value for state in CommandState}
-"""The names of states in a table, because reading the attribute of an enum member is slow."""
+"""The name of each state, in a table because reading the attribute of an enum member is slow."""
 
 
 class EventProjector:
-    """Projector of the events of one conductor."""
+    """A projector of the events of one conductor."""
 
     def __init__(
         self, conductor: Conductor, requests: Iterable[Request] = (), emitted: EmittedEvents | None = None
@@ -179,34 +182,40 @@ class EventProjector:
 
     @property
     def waiting(self) -> list[int]:
-        """Items that are still to be begun."""
+        """The items that have not ended and do not run."""
         return [item for item, state in enumerate(self._states) if state in _OPEN and state is not CommandState.RUNNING]
 
     @property
     def opened_before(self) -> list[int]:
-        """Items that were opened by unreported requests before the conductor started."""
+        """The items opened by requests that were made before the conductor started and are not reported yet."""
         new = [request for request in self._initial_requests if request.n > self._emitted.requests]
         ids = {id_ for request in new if isinstance(request.body, Open) for id_ in request.body.rounds}
         return sorted(self._items[id_] for id_ in ids if id_ in self._items)
 
     def initial_events(self, concluded: Concluded) -> list[Happening]:
-        """Return unreported events of the past and the present states. `concluded` are all outcomes."""
+        """Return the events of the past that were not reported, and events for the present states.
+
+        `concluded` are all outcomes.
+        """
         happenings: list[Happening] = self._ends(concluded)
         happenings += [RequestMade(request) for request in self._initial_requests if request.n > self._emitted.requests]
         for item in range(len(self._states)):
             if self._unended(item) and item not in self._conductor.running:
                 happenings += self._interrupted(item)
-        # A command that counts as ended is reported before commands that may start because of it.
+        # Ends of commands are reported before commands that may start because of them.
         return happenings + sorted(
             self._state_changes(range(len(self._states))), key=lambda one: isinstance(one, Queued)
         )
 
     def start(self, start: StartCommand) -> None:
-        """Record that the conductor starts a command. It is reported after the other effects of the same event."""
+        """Record that the conductor starts a command. It is reported after the other effects of this event."""
         self._starts.append(start)
 
     def effects(self, event: CommandEvent) -> list[Happening]:
-        """Return the effects of an event. Call this after the actions of the event are executed."""
+        """Return what happened because of an event of the conductor.
+
+        Call this after the actions for the event were executed.
+        """
         happenings: list[Happening] = []
         looked_at: set[int] = set()
         match event:
@@ -245,7 +254,7 @@ class EventProjector:
         return happenings
 
     def remaining(self) -> list[Happening]:
-        """Return the unreported changes at the end."""
+        """Return the changes of states that are not reported yet, at the end of the session."""
         return self._state_changes(range(len(self._states)))
 
     def _ends(self, concluded: Concluded) -> list[Happening]:
@@ -264,7 +273,7 @@ class EventProjector:
         return happenings
 
     def _state_changes(self, items: Iterable[int]) -> list[Happening]:
-        """Return the changes of items and of all their dependents."""
+        """Return the changed states of items, and of all commands that need them."""
         happenings: list[Happening] = []
         foreign = self._conductor.foreign
         if foreign != self._foreign:

@@ -1,4 +1,4 @@
-"""Events that a conductor handles and actions that it requests: two closed unions. Commands are items of the plan."""
+"""Events that a conductor reacts to and actions that it requests: two unions. Commands are items of the plan."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from codebatch.scheduling.events import DrainRequested, LeaseRefused, Ready, Ses
 class Conclusion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The outcome of an attempt: its round, and the epoch of its lease.
 
-    `question` is the command's own question at its end, or empty. `said` is the command's report and has no effect on
-    scheduling. A `limited` attempt waits until `until_ns` (wall clock). A failure with `is_final` is not retried.
+    - `question`: the question with which the command ended, or empty.
+    - `said`: the command's report. It has no effect on scheduling.
+    - `until_ns`: the time (wall clock) until which a command waits if the reason is `limited`.
+    - `is_final`: the failure is not retried.
     """
 
     item: int
@@ -35,30 +37,30 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Concluded(msgspec.Struct, frozen=True):
-    """Durable outcomes of attempts in any process, and registers (item, round) with invalid content."""
+    """Durable outcomes of attempts in any process, and unreadable registers as (item, round)."""
 
     conclusions: Sequence[Conclusion]
     unreadable: Sequence[tuple[int, int]] = ()
 
 
 class NextStarted(msgspec.Struct, frozen=True):
-    """Start of the next command that is queued at a worker, after the end of its previous command."""
+    """A worker's command has ended, and the worker has started the next one from its queue."""
 
     worker: WorkerId
 
 
 class QueuedReturned(msgspec.Struct, frozen=True):
-    """Return of the last `count` commands queued at a worker: its command takes long, or it was recalled."""
+    """A worker returned the last `count` commands of its queue: its command takes long, or they were recalled."""
 
     worker: WorkerId
     count: int
 
 
 class WorkerDied(msgspec.Struct, frozen=True):
-    """Death of a worker and of the processes of its command. Registers were read since.
+    """A worker and the processes of its command are dead. Registers were read after its death.
 
-    `leased_by` is the holder of the lease that the worker was to take; `another` may be a worker of an earlier
-    coordinator.
+    `leased_by` is the owner of the lease of the command: this worker (`it`), `another` one (possibly of an earlier
+    coordinator), or `nobody`.
     """
 
     worker: WorkerId
@@ -66,40 +68,40 @@ class WorkerDied(msgspec.Struct, frozen=True):
 
 
 class CommandReleased(msgspec.Struct, frozen=True):
-    """Death of the worker of a foreign command and of its processes. `epoch` is the last epoch of the lease."""
+    """The worker of a foreign command and its processes are dead. `epoch` is the last epoch of its lease."""
 
     item: int
     epoch: int
 
 
 class Requested(msgspec.Struct, frozen=True):
-    """The next request of the batch."""
+    """The next request of the batch was read."""
 
     request: Request
 
 
 class Signalled(msgspec.Struct, frozen=True):
-    """A signal to the coordinator. With `ends`, running attempts are terminated; otherwise they may finish."""
+    """The coordinator received a signal. If `ends`, running attempts are terminated. Otherwise they may finish."""
 
     name: str
     ends: bool
 
 
 ANY = -1
-"""In place of an item: whichever item starts next."""
+"""Used in place of an item: the item that starts next, whichever it is."""
 WHOLE = -2
-"""In place of an item: the whole batch, for its time limit."""
+"""Used in place of an item: the whole batch, for its time limit."""
 
 
 class Due(msgspec.Struct, frozen=True):
-    """The end of a Wake: the wait before an attempt of an item or before ANY start, or the time limit of WHOLE."""
+    """A Wake ended: the waiting time before an attempt of an item or before ANY start, or the time limit of WHOLE."""
 
     item: int
     round: int
 
 
 class QuestionAsked(msgspec.Struct, frozen=True):
-    """The `number`th question of a running attempt, durable. The attempt continues to run."""
+    """The `number`th question of a running attempt is durable. The attempt continues to run."""
 
     item: int
     round: int
@@ -109,7 +111,7 @@ class QuestionAsked(msgspec.Struct, frozen=True):
 
 
 class Consulted(msgspec.Struct, frozen=True):
-    """End of the consultation about a question. Without an automatic answer before it, people must answer."""
+    """Rules or a program were consulted about a question. If they have not answered it by now, people must answer."""
 
     question: Digest
 
@@ -134,10 +136,11 @@ CommandEvent = (
 
 
 class StartCommand(msgspec.Struct, frozen=True):
-    """Assignment of a command to an idle worker, which must lease it under `epoch`, with `requests` known requests.
+    """Start a command in an idle worker. The worker must lease it under `epoch`.
 
-    `tried` is the number of failed attempts since a request last opened the command. `then` are starts queued behind
-    it; each begins when NextStarted reports it.
+    - `requests`: the number of requests that were known at this decision.
+    - `tried`: the number of failed tries since a request last opened the command.
+    - `then`: the starts to queue at the worker behind this one. NextStarted reports each when it begins.
     """
 
     worker: WorkerId
@@ -150,21 +153,21 @@ class StartCommand(msgspec.Struct, frozen=True):
 
 
 class CommandAdvanced(msgspec.Struct, frozen=True):
-    """Notice that a worker has begun a queued command. It needs no message to the worker."""
+    """Note that a worker has begun a command from its queue. No message to the worker is needed."""
 
     start: StartCommand
 
 
 class RecallQueued(msgspec.Struct, frozen=True):
-    """Recall of queued commands that a worker has not begun."""
+    """Take back the commands in a worker's queue that it has not begun."""
 
     worker: WorkerId
 
 
 class Settle(msgspec.Struct, frozen=True):
-    """Commit of the outcome of an interrupted attempt with this `epoch`, to be reported as Concluded.
+    """Commit the outcome of an interrupted attempt, in this coordinator. The result arrives as Concluded.
 
-    This coordinator is the author of the commit.
+    `epoch` is the epoch of the interrupted attempt.
     """
 
     item: int
@@ -174,7 +177,10 @@ class Settle(msgspec.Struct, frozen=True):
 
 
 class TerminateCommand(msgspec.Struct, frozen=True):
-    """Termination of the command of a worker for a Cancel, for a Stop, or for a Skip if it runs `task`."""
+    """Terminate the command of a worker because of a Cancel, a Stop or a Skip.
+
+    If `task` is set, terminate only if the worker runs this command.
+    """
 
     worker: WorkerId
     grace_seconds: float | None
@@ -183,24 +189,24 @@ class TerminateCommand(msgspec.Struct, frozen=True):
 
 
 class MakeRequest(msgspec.Struct, frozen=True):
-    """A request to append to the batch, durably, and then to report as Requested.
+    """Append a request to the batch, durably. It then arrives as Requested.
 
-    The request may name only attempts with a lease: no other start can have the epoch of a lease.
+    The request may name only attempts that have a lease. Then no later attempt can have the same epoch.
     """
 
     body: Stop
 
 
 class DeliverAnswer(msgspec.Struct, frozen=True):
-    """Delivery of an answer to the command of a worker. The command has its slots again."""
+    """Deliver an answer to the command of a worker. The command has taken its slots again."""
 
     worker: WorkerId
 
 
 class Wake(msgspec.Struct, frozen=True):
-    """A timer of `seconds` that reports Due for the attempt of a round, for ANY or for WHOLE.
+    """Set a timer. After `seconds`, Due arrives for the attempt of an item in a round, for ANY or for WHOLE.
 
-    If `until_ns` is set, it reports Due once the wall clock has passed it.
+    If `until_ns` is set, Due arrives once the wall clock has passed this time.
     """
 
     item: int
@@ -210,7 +216,7 @@ class Wake(msgspec.Struct, frozen=True):
 
 
 class Consult(msgspec.Struct, frozen=True):
-    """Consultation of the answering rules or program about a question, to be reported as Consulted."""
+    """Consult the answering rules or program about a question. The end arrives as Consulted."""
 
     item: int
     question: Digest

@@ -1,10 +1,10 @@
-"""Attempts with a lease and without outcome, once their processes are dead: stopped on purpose, or interrupted.
+"""Attempts with a lease and without outcome whose processes are dead: stopped on purpose, or interrupted.
 
 Rules (SPEC.md "Commands"):
 
-1. An attempt that a stop request names was not interrupted. Its command is begun again, regardless of its policy.
-2. If the request let the attempt run on and it died all the same, it counts as stopped only if the command may be
-   repeated. Otherwise it is judged as after any death, because it was not asked to end.
+1. If a stop request names an attempt, the attempt was not interrupted. Its command is begun again, whatever its policy.
+2. A stop request may let attempts finish. If such an attempt died nevertheless, it counts as stopped only if its policy
+   is `restart`. Otherwise it counts as interrupted, because it was not asked to end.
 3. Stopped attempts do not count for `restarts_max`.
 """
 
@@ -19,7 +19,7 @@ from codebatch.scheduling.work.request_log import AttemptStop, RequestLog
 
 
 class Interruptions:
-    """Rules for what follows an attempt without an outcome, derived only from state on disk."""
+    """The rules for what happens after an attempt without outcome. They depend only on state on disk."""
 
     def __init__(self, agenda: CommandPlan, histories: AttemptHistories, requests: RequestLog) -> None:
         self._agenda = agenda
@@ -27,23 +27,23 @@ class Interruptions:
         self._requests = requests
 
     def find_stop(self, item: int, epoch: int | None = None) -> AttemptStop | None:
-        """Return why an attempt without outcome was stopped, by default the last of an item.
+        """Return why an attempt without outcome was stopped, by default the item's last attempt.
 
-        Return None if it was not.
+        Return None if it was not stopped or has an outcome.
         """
         epoch = self._histories.epoch(item) if epoch is None else epoch
         last = self._histories.last(item)
         return None if last is not None and last.epoch >= epoch else self.stops(item).get(epoch)
 
     def stops(self, item: int) -> Mapping[int, AttemptStop]:
-        """Return why attempts of an item were stopped, by lease epoch, including attempts with an outcome."""
+        """Map the lease epochs of stopped attempts of an item to the reasons. Attempts with an outcome are included."""
         may_repeat = self._agenda.policies[item].if_interrupted == "restart"
         return {epoch: one for epoch, one in self._requests.stops(item).items() if one.ends or may_repeat}
 
     def follows(self, item: int, epoch: int | None = None) -> IfInterrupted:
-        """Return what follows an attempt, by default the last of an item. No process of the attempt may be running.
+        """Return what happens after an attempt, by default the item's last attempt.
 
-        If the attempt was not interrupted, return "restart".
+        No process of the attempt may be running. If the attempt was not interrupted, return "restart".
         """
         epoch = self._histories.epoch(item) if epoch is None else epoch
         last = self._histories.last(item)

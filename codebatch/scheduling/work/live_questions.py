@@ -1,4 +1,4 @@
-"""Questions of running commands. Each such command returns its slots until it is answered."""
+"""Questions of running commands. Each command that asks frees its slots until the question is answered."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codebatch.scheduling.work.events import QuestionAsked
 from codebatch.scheduling.work.request_log import RequestLog
 
 RESTING_MAX = 32
-"""Maximum number of commands that return their slots at once, because their processes and workers still exist."""
+"""Maximum number of commands that free their slots. The processes and workers of these commands still exist."""
 
 
 class LiveCommandQuestions:
@@ -33,14 +33,14 @@ class LiveCommandQuestions:
             self._asked[asked.item] = asked
 
     def question(self, item: int) -> Digest | None:
-        """Return the question that a running item waits for, or None."""
+        """Return the digest of the question that a running item waits for, or None."""
         asked = self._current(item)
         return None if asked is None or self._requests.answers(item, asked.question) else asked.question
 
     def look(self, item: int, *, is_foreign: bool) -> None:
-        """Update the state of a running item: return its slots if it asks, and note if it is answered.
+        """Update the state of a running item: free its slots if it asks, or record that it is answered.
 
-        The answer may be older than the question's arrival here. The worker of a foreign item continues without a
+        The answer may be known before the question arrives here. The worker of a foreign item continues without a
         message.
         """
         asked = self._current(item)
@@ -71,7 +71,7 @@ class LiveCommandQuestions:
     def iter_proceeding(self) -> Iterator[int]:
         """Yield the answered items that may continue, in the order of their answers.
 
-        An item that kept its slots continues at once, because others may wait for its slots.
+        An item that kept its slots continues at once, because other items may wait for these slots.
         """
         holding = [item for item in self._answered if item not in self._resting]
         self._answered = [item for item in self._answered if item in self._resting]
@@ -83,7 +83,7 @@ class LiveCommandQuestions:
 
     @property
     def is_waited_for(self) -> bool:
-        """Return whether an answered item waits for free slots. Nothing else may take slots then."""
+        """True if an answered item waits for free slots. Then no other item may take slots."""
         return bool(self._answered)
 
     def _resume(self, item: int) -> None:

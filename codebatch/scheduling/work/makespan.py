@@ -1,7 +1,7 @@
-"""Simulation of a schedule with given durations, by the list scheduling of the conductor.
+"""Simulation of a schedule with given durations. It uses the list scheduling of the conductor.
 
-Rules (conductor.py): of the items that may start, the one with the least key starts first. An item that does not fit
-its pools reserves them against later items. Two starts are at least `start_every_seconds` apart.
+Rules (conductor.py): among the items that may start, the one with the smallest key starts first. If the tokens of an
+item are not free, its pools are reserved against later items. Two starts are at least `start_every_seconds` apart.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _Head = tuple[tuple[int, int, int], int]
 
 
 class ScheduledItem(NamedTuple):
-    """An item in a schedule: start and end in seconds from the start of the schedule, and its slot."""
+    """An item in a schedule: its start and end in seconds from the start of the schedule, and its slot."""
 
     item: int
     start: float
@@ -31,10 +31,10 @@ def schedule(
     running: Collection[int] = (),
     capacity: Mapping[str, int] | None = None,
 ) -> list[ScheduledItem]:
-    """Return the schedule of the items, in the order of their starts.
+    """Return the schedule of items, in the order of their starts.
 
-    `lengths` are the durations of the items. Items without a length have ended or never start, and others do not wait
-    for them. `running` items start at 0, even beyond the limit. `capacity` replaces the pools of the plan.
+    `lengths` maps items to their durations in seconds. An item without a length has ended or never starts: no other
+    item waits for it. `running` items start at 0, even beyond the limit. `capacity` replaces the pools of the plan.
     """
     capacity = agenda.capacity if capacity is None else capacity
     users, unmet = _links(agenda, lengths)
@@ -77,7 +77,7 @@ def _add(agenda: CommandPlan, ready: dict[Demand, list[_Head]], items: Collectio
 
 
 def _links(agenda: CommandPlan, items: Collection[int]) -> tuple[dict[int, list[int]], dict[int, int]]:
-    """Return the dependents of each item and the number of its needs, restricted to `items`."""
+    """Return the items that need each item, and the number of needs of each item. Only `items` are counted."""
     users: dict[int, list[int]] = {item: [] for item in items}
     unmet = dict.fromkeys(items, 0)
     for item in items:
@@ -102,7 +102,7 @@ def _place(
 
 
 def makespan(agenda: CommandPlan, seconds: Sequence[float], capacity: Mapping[str, int] | None = None) -> float:
-    """Return the end of the last command in seconds, if all commands are still to be executed."""
+    """Return the seconds from the start of the first command to the end of the last, if none has run yet."""
     placed = schedule(agenda, dict(enumerate(seconds)), capacity=capacity)
     return max((one.end for one in placed), default=0.0)
 
@@ -110,10 +110,10 @@ def makespan(agenda: CommandPlan, seconds: Sequence[float], capacity: Mapping[st
 def _started(
     agenda: CommandPlan, ready: dict[Demand, list[_Head]], free: dict[str, int], capacity: Mapping[str, int]
 ) -> list[int]:
-    """Remove from `ready` and return the items that start now, and take their tokens from `free`.
+    """Remove the items that start now from `ready` and return them. Take their tokens from `free`.
 
-    The items wait in a heap for each demand, as in the queue of the conductor. If the first item of a heap does not
-    fit, the items behind it are not examined.
+    As in the queue of the conductor, items wait in one heap for each demand. If the first item of a heap does not fit,
+    the items behind it are skipped.
     """
     started: list[int] = []
     held: set[str] = set()
@@ -141,7 +141,7 @@ def _started(
 
 
 def critical_path(agenda: CommandPlan, seconds: Sequence[float]) -> list[int]:
-    """Return the items of the longest path in order, a lower bound for any number of slots.
+    """Return the items of the longest path, in order. Its length is a lower bound for any number of slots.
 
     The graph must be acyclic.
     """

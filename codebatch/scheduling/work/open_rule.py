@@ -1,6 +1,7 @@
-"""The open rule of SPEC.md: the state of a command by itself, from outcomes, its policy and requests.
+"""The open rule of SPEC.md: the state of a command regardless of the commands that it needs.
 
-All state is on disk, so every process that reads the same files derives the same states.
+It follows from the outcomes of the command, its policy and requests. All of these are on disk, so every process that
+reads the same files derives the same states.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from codebatch.scheduling.work.events import Conclusion
 from codebatch.scheduling.work.request_log import LoggedAnswer, RequestLog
 
 Own = Literal["open", "retry", "done", "failed", "cancelled", "skipped", "blocked"]
-"""`retry` is also open, after a failure."""
+"""The state of a command regardless of its needs. `retry` is open too, after a failure."""
 
 FACES: dict[Own, Face] = {
     "open": "open",
@@ -28,13 +29,13 @@ FACES: dict[Own, Face] = {
     "skipped": "bad",
     "blocked": "held",
 }
-"""The face of each state for dependents."""
+"""The face of each state for the commands that need the command."""
 
 
 class Waiting(NamedTuple):
-    """A question that follows a round.
+    """The question that a command waits for after a round.
 
-    `ours` is the kind of a question of codebatch; None: the command's own question.
+    `ours` is the kind of the question if codebatch asks. It is None if the command asked.
     """
 
     digest: Digest
@@ -42,11 +43,12 @@ class Waiting(NamedTuple):
 
 
 class _Summary(NamedTuple):
-    """Summary of an item's rounds.
+    """A summary of an item's rounds.
 
-    `tried` is the number of failures since a request last opened the item. `question` is that of the last round,
-    `answer` its answer. `lifted` is the number of the last request that opened the item by an answer. `is_limited` is
-    whether the item waits for a rate limit.
+    - `tried`: the number of failures since a request last opened the item.
+    - `question`, `answer`: the question after the last round, and its answer.
+    - `lifted`: the number of the last request whose answer opened the item, or 0.
+    - `is_limited`: the item waits for a rate limit.
     """
 
     tried: int
@@ -60,7 +62,7 @@ _FIRST_TRY_DONE = _Summary(0, None, None, 0, False)
 
 
 class CommandStateRule:
-    """The rule for the state of each item by itself."""
+    """The rule for the state of each item regardless of its needs."""
 
     def __init__(self, agenda: CommandPlan, histories: AttemptHistories, requests: RequestLog) -> None:
         self._agenda = agenda
@@ -68,7 +70,7 @@ class CommandStateRule:
         self._requests = requests
 
     def own(self, item: int) -> Own:
-        """Return the state of an item by itself."""
+        """Return the state of an item regardless of its needs."""
         last, last_begun = self._histories.last(item), self._histories.last_begun(item)
         skip = self._requests.skip(item)
         if skip is not None and skip.round >= (last_begun.round if last_begun else 0):
@@ -96,7 +98,7 @@ class CommandStateRule:
         return self._summary(item).question
 
     def tried(self, item: int) -> int:
-        """Return the number of attempts that failed since a request last opened the item."""
+        """Return the number of tries that failed since a request last opened the item."""
         return self._summary(item).tried
 
     def is_limited(self, item: int) -> bool:
@@ -104,18 +106,18 @@ class CommandStateRule:
         return self._summary(item).is_limited
 
     def failures(self, item: int) -> tuple[int, bool]:
-        """Return the number of failed tries, and whether an answer set the result of the item."""
+        """Return the number of failed tries, and whether an answer made the item count as done or failed."""
         summary = self._summary(item)
         if summary.question is None or summary.answer is None:
             return summary.tried, False
         return summary.tried, not _opens(summary.question, summary.answer)
 
     def is_cancelled(self, item: int) -> bool:
-        """Return whether a Cancel in effect keeps the item from starting."""
+        """Return whether a Cancel that was not undone keeps the item from starting."""
         return self._requests.is_cancelled and self._requests.is_cancelled_for(item, self._summary(item).lifted)
 
     def is_paused(self, item: int) -> bool:
-        """Return whether a Pause in effect keeps the item from starting."""
+        """Return whether a Pause that was not undone keeps the item from starting."""
         return self._requests.is_paused and self._requests.is_paused_for(item, self._summary(item).lifted)
 
     def _summary(self, item: int) -> _Summary:
@@ -140,7 +142,7 @@ class CommandStateRule:
         return _Summary(tried, question, answer, lifted, is_limited)
 
     def _question(self, item: int, conclusion: Conclusion, tried: int) -> Waiting | None:
-        """Return the question after a round, or None. `tried` is the number of failed attempts up to the round."""
+        """Return the question after a round, or None. `tried` counts the failed tries up to the end of this round."""
         policy = self._agenda.policies[item]
         if conclusion.type == "blocked":
             return (
@@ -172,5 +174,5 @@ class CommandStateRule:
 
 
 def _opens(question: Waiting, answer: LoggedAnswer) -> bool:
-    """Return whether an answer opens the command again. Other answers to a question of codebatch set the result."""
+    """Return whether an answer opens the command again. Other answers to a question of codebatch decide its state."""
     return question.ours is None or answer.text == "again"

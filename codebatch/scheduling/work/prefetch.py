@@ -1,7 +1,7 @@
-"""Prefetching: commands that are queued at a worker, to be begun one after another without a round trip.
+"""Prefetching: commands are queued at a worker, which begins them one after another without a round trip.
 
-It saves most of the overhead of short commands. The queue of a worker grows while its commands end quickly, and is
-empty otherwise. So no command waits behind a long one for longer than the worker needs to detect that it is long.
+This saves most of the overhead of short commands. While the commands of a worker end quickly, its queue grows.
+Otherwise the queue is empty. So a command waits behind a long one only until the worker detects that this one is long.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ RUN_COMMANDS_MAX = 16
 
 
 class PrefetchedCommands:
-    """Commands that are queued at workers and, as far as known, not begun."""
+    """The commands that are queued at workers and, as far as the conductor knows, have not begun."""
 
     def __init__(self) -> None:
         self._queues: dict[WorkerId, deque[StartCommand]] = {}
@@ -30,20 +30,23 @@ class PrefetchedCommands:
 
     @property
     def workers(self) -> list[WorkerId]:
-        """Workers with queued commands, sorted."""
+        """The workers with queued commands, sorted."""
         return sorted(worker for worker, behind in self._queues.items() if behind)
 
     @property
     def queued(self) -> list[StartCommand]:
-        """Starts that are queued at workers. Some may have begun by now."""
+        """The starts that are queued at workers. Some may have begun by now."""
         return [start for worker in self.workers for start in self._queues[worker]]
 
     def length(self, waiting: int, slots: int) -> int:
-        """Return the number of commands to assign at once: at most an equal share of the `waiting` commands."""
+        """Return the number of commands to assign at once to a worker, including the one that it begins now.
+
+        It is at most an equal share of the `waiting` commands for each slot.
+        """
         return min(self._length, max(1, -(-waiting // max(1, slots))))
 
     def begin(self, worker: WorkerId, behind: Iterable[StartCommand]) -> None:
-        """Record that a worker was assigned a command, with others queued behind it."""
+        """Record that a worker got a command, with further commands queued behind it."""
         self._queues[worker] = deque(behind)
         self._begun[worker] = 1
         self._queued.update(start.item for start in self._queues[worker])
@@ -54,16 +57,16 @@ class PrefetchedCommands:
         return behind[0] if behind else None
 
     def advance(self, worker: WorkerId) -> StartCommand:
-        """Record that a worker has begun its next queued command. Return its start."""
+        """Record that a worker has begun the next command of its queue. Return the start of this command."""
         start = self._queues[worker].popleft()
         self._begun[worker] += 1
         self._queued.discard(start.item)
         return start
 
     def take_back(self, worker: WorkerId, count: int) -> list[int]:
-        """Record that a worker returned the last `count` items. Return the items.
+        """Record that a worker returned the last `count` commands of its queue. Return their items.
 
-        The next queues are limited to the number of commands that the worker began before.
+        Later queues are limited to the number of commands that the worker began before the current one.
         """
         behind = self._queues[worker]
         assert count <= len(behind), "more came back than was given"
@@ -74,9 +77,9 @@ class PrefetchedCommands:
         return items
 
     def end(self, worker: WorkerId, *, is_well: bool) -> list[int]:
-        """Record that a worker is finished or dead. Return the items that it did not begin.
+        """Record that a worker is idle or dead. Return the queued items that it did not begin.
 
-        If `is_well` and all queued commands were begun, the next queues may be twice as long.
+        If `is_well` is set and all queued commands were begun, later queues may be twice as long.
         """
         behind, begun = self._queues.pop(worker, ()), self._begun.pop(worker, 0)
         if is_well and not behind:

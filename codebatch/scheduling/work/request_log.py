@@ -1,4 +1,4 @@
-"""The effect of requests: a fold over the requests in order, independent of the time at which they are read."""
+"""The combined effect of all requests. They are applied in order, whenever they are read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from codebatch.model.work.request import (
 
 
 class LoggedAnswer(NamedTuple):
-    """An answer: the number of its request, the round that it names, and its text."""
+    """An answer: the number of its request, the round to which it belongs, and its text."""
 
     n: int
     round: int
@@ -31,7 +31,7 @@ class LoggedAnswer(NamedTuple):
 
 
 class AttemptStop(NamedTuple):
-    """The reason why an attempt was stopped, as in Stop. Unless `ends`, the attempt was allowed to finish."""
+    """The reason why an attempt was stopped, as in Stop. If `ends` is false, the attempt was allowed to finish."""
 
     cause: StopCause | Literal["cancel"]
     detail: str = ""
@@ -39,7 +39,7 @@ class AttemptStop(NamedTuple):
 
 
 class RequestLog:
-    """The requests so far. A request names rounds, so it cannot affect an attempt that its author did not see."""
+    """The requests read so far. A request names rounds, so it cannot affect an attempt that its author did not see."""
 
     def __init__(self, items: Mapping[CommandId, int]) -> None:
         self._items = items
@@ -117,38 +117,38 @@ class RequestLog:
 
     @property
     def is_cancelled(self) -> bool:
-        """Return whether a Cancel is in effect."""
+        """True if the last Cancel has not been undone."""
         return self._cancelled_at > 0
 
     @property
     def is_paused(self) -> bool:
-        """Return whether a Pause is in effect."""
+        """True if the last Pause has not been undone."""
         return self._paused_at > 0
 
     def is_cancelled_for(self, item: int, lifted: int) -> bool:
         """Return whether a Cancel keeps an item from starting.
 
-        `lifted` is the number of the last answer that opened it.
+        `lifted` is the number of the last request whose answer opened the item, or 0.
         """
         return max(lifted, self._lifted.get(item, 0)) < self._cancelled_at
 
     def is_paused_for(self, item: int, lifted: int) -> bool:
         """Return whether a Pause keeps an item from starting.
 
-        `lifted` is the number of the last answer that opened it.
+        `lifted` is the number of the last request whose answer opened the item, or 0.
         """
         return max(lifted, self._lifted.get(item, 0)) < self._paused_at
 
     def stops(self, item: int) -> Mapping[int, AttemptStop]:
-        """Return the stopped attempts of an item by lease epoch."""
+        """Map the lease epochs of an item's stopped attempts to the reasons."""
         return self._stopped.get(item, {})
 
     def opens(self, item: int, round_: int) -> bool:
-        """Return whether a request opened an item after a round."""
+        """Return whether an Open request names this round of an item."""
         return round_ in self._opened.get(item, ())
 
     def skip(self, item: int) -> Skip | None:
-        """Return the Skip of an item, unless the item was opened since."""
+        """Return the last Skip of an item, or None. An Open of the skipped round removes it."""
         return self._skips.get(item)
 
     def answers(self, item: int, question: Digest) -> Sequence[LoggedAnswer]:
@@ -156,5 +156,5 @@ class RequestLog:
         return self._answers.get(item, {}).get(question, ())
 
     def is_seen(self, item: int, round_: int) -> bool:
-        """Return whether a failure in a round was acknowledged and no longer counts."""
+        """Return whether a request acknowledged the failure of an item in a round, so that it no longer counts."""
         return round_ <= self._acknowledged.get(item, 0)

@@ -1,4 +1,4 @@
-"""Batches on disk: atomic creation, opening by ID, and descriptions that do not need the outputs."""
+"""Batches on disk: atomic creation, opening by ID, and batch.json, which describes a batch without its outputs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _SUBDIRECTORIES = (
 
 
 class Checkout(msgspec.Struct, frozen=True):
-    """The git commit of a tree, or empty if unknown, and whether the tree has exactly the files of this commit."""
+    """The git commit of a source tree, empty if unknown. `is_clean`: the tree has exactly the files of this commit."""
 
     commit: str
     is_clean: bool
@@ -151,8 +151,8 @@ NEW_BATCH_HINT = "make a new batch with: codebatch run PATH; for a task list: co
 def check_is_there(files: FileReader, batch_root: Path) -> None:
     """Raise BatchRemoved if the directory of a batch no longer exists.
 
-    To be called if a file of the batch is missing. Readers hold no lock, and garbage collection hides a batch before it
-    removes its files.
+    A reader calls this if a file of the batch is missing. Readers hold no lock, so garbage collection may remove a
+    batch while it is read. It hides the directory first, then removes the files.
     """
     if files.stat(batch_root) is None:
         raise BatchRemoved(batch_root.name)
@@ -191,9 +191,9 @@ def create_batch(
 ) -> BatchDir:
     """Create a batch directory atomically. On return it is on disk.
 
-    If `is_hidden`, no reader finds the batch, and a later sweep removes it once its creator is dead. A batch with
-    `before` sorts ahead of that batch, so it does not become the latest one. `documents` maps file names to contents
-    that are created with the batch. `project` is as in BatchFile.
+    If `is_hidden` is set, no reader finds the batch. A later sweep removes it after its creator has died. If `before`
+    is set, the ID of the new batch sorts ahead of that batch, so the new batch does not become the latest one.
+    `documents` maps names of further files in the directory to their contents. `project` is as in BatchFile.
     """
     from codebatch.model.analysis.imports import imports_in
 
@@ -239,9 +239,9 @@ def hidden_batch(
 
 @contextlib.contextmanager
 def hidden_directory(store: StoreDir) -> Iterator[Path]:
-    """Create a temporary directory among the batches that no reader finds, and remove it at the end.
+    """Create a temporary directory in `batches/` that no reader finds, and remove it at the end.
 
-    If the process is killed or may not remove the directory, the next writer does.
+    If the process is killed, or is not allowed to remove the directory, the next writer removes it.
     """
     root = store.batches / _hidden_name()
     store.files.make_directory(root)
@@ -254,9 +254,10 @@ def hidden_directory(store: StoreDir) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def building_batch(store: StoreDir, about: BatchFile) -> Iterator[Path]:
-    """Yield a hidden directory to write the plan and other files of a batch into, then publish it as the batch.
+    """Yield a hidden directory for the plan and other files of a batch, then publish it as the batch.
 
-    On return the batch is on disk. Files in the directory must have been written by `write_new` or be durable already.
+    On return the batch is on disk. The files in the directory must be durable already, for example written by
+    `write_new`.
     """
     files = store.files
     root = store.batches / _hidden_name()
@@ -277,10 +278,10 @@ def _hidden_name() -> str:
 
 
 def make_batch_directories(batch: BatchDir) -> None:
-    """Create the subdirectories of a batch that a copy omitted because they were empty.
+    """Create the missing subdirectories of a batch. A copy of a batch may lack those that were empty.
 
-    To be called before any work on the batch. On return the names of the batch and its subdirectories are on disk, even
-    if their creator died before it synced them.
+    Call this before any work on the batch. On return the names of the batch and of its subdirectories are on disk, even
+    if the batch's creator died before it synced them.
     """
     for name in _SUBDIRECTORIES:
         batch.files.make_directory(batch.root / name)
@@ -346,7 +347,7 @@ def check_kind(batch: BatchDir, kind: BatchKind) -> None:
 def iter_batches(
     store: StoreDir, passed_over: PassedOver | None = None, *, kind: BatchKind = "analysis"
 ) -> Iterator[BatchDir]:
-    """Yield every readable batch of a kind, latest first. Others are reported to `passed_over`."""
+    """Yield every readable batch of a kind, latest first. Each unreadable batch is reported to `passed_over`."""
     for batch_id in reversed(batch_ids(store)):
         try:
             batch = open_batch(store, batch_id)
@@ -359,9 +360,9 @@ def iter_batches(
 
 
 def given_names(store: StoreDir) -> dict[str, BatchId]:
-    """Map each batch name to the batch that has it, which may no longer exist.
+    """Map each batch name to the ID of its batch. The batch may no longer exist.
 
-    If several batches have the same name, the latest one wins.
+    If several batches have the same name, it maps to the latest.
     """
     pins = sorted(name.partition("@") for name in store.files.listing(store.root / layout.PINS))
     return {

@@ -1,11 +1,12 @@
 """Holders: processes that may own leases. A holder is alive while its flock is held (SPEC.md "Leases").
 
-The file is locked before it is linked into view, so no process ever sees an unlocked file of a live holder. The kernel
-releases the lock when the process dies in any way. This needs no clock and is not affected by reused pids.
+A holder locks its file before it links the file into `holders/`. So no process ever sees an unlocked file of a live
+holder. When the process dies, for whatever reason, the kernel releases the lock. This needs no clock and is not
+affected by reused pids.
 
-The lock does not depend on the bytes of the file. If they are damaged, the lock decides. A lease leads to its holder by
-the inode, because it is a hard link to the holder file. Only a holder on another host is then taken for dead, and work
-may be done twice.
+A lease is a hard link to the holder file, so its inode identifies the holder even if the bytes are damaged. The lock,
+not the bytes, then decides whether a holder is alive. Exception: a holder on another host counts as dead if its file is
+damaged. Its work may then be done twice.
 """
 
 from __future__ import annotations
@@ -53,9 +54,9 @@ def decode_holder(data: bytes) -> HolderFile:
 
 
 def _unreadable(holder: HolderId) -> HolderFile:
-    """Return a substitute for an unreadable holder file.
+    """Return a substitute for a holder file that cannot be read.
 
-    It has this host, so the lock decides whether the holder is alive.
+    The substitute is on this host. So the lock of the file decides whether the holder is alive.
     """
     return HolderFile(holder=holder, role="worker", pid=0, host=this_host(), since_ns=0)
 
@@ -71,7 +72,7 @@ class Holder:
     def __init__(self, files: Files, batch_root: Path, about: HolderFile, *, is_durable: bool = False) -> None:
         """Register this process.
 
-        If `is_durable`, each lease and the holder file are on disk before a lease is returned.
+        If `is_durable` is set, the holder file and each lease are synced to disk before the lease is returned.
         """
         self._files = files
         self._is_durable = is_durable
@@ -88,10 +89,10 @@ class Holder:
         return self.about.holder
 
     def _register(self) -> Lock:
-        """Lock the holder file and link it into view.
+        """Lock the holder file and link it into `holders/`.
 
-        Between the write and the lock, a sweeper may take the file for an orphan. Then either the sweeper holds the
-        lock or the file has no name any more. In both cases another file is written.
+        Before this process has locked the file, a sweeper may take the file for an orphan. Then the sweeper holds the
+        lock, or has removed the file. In both cases, try again with a new file.
         """
         hidden = self._path.with_name(f".{self.id}.tmp")
         for _ in range(ATTEMPTS_MAX):
@@ -120,10 +121,11 @@ class Holder:
         """Take the lease of a unit for an epoch. Return False if another process has taken this epoch.
 
         In analyses, leases only avoid duplicate work. A lease is a hard link to the holder file, so its inode
-        identifies the holder. File systems limit the number of links of a file (ext4: 65,000). At the limit, or if the
-        holder file was deleted, a copy becomes the source of further links.
+        identifies the holder. File systems limit the number of links to a file (ext4: 65,000). If this limit is reached
+        or the holder file was deleted, a copy of the holder file becomes the source of further links.
 
-        A lease that `may_be_forgotten` in a power loss is not synced, even if this holder is durable.
+        If `may_be_forgotten` is set, the lease is not synced and may be missing after a power loss, even if this holder
+        is durable.
         """
         name = layout.lease_name(shard, start, epoch)
         return self._try_link(name) if may_be_forgotten else self._take(name)
@@ -164,7 +166,7 @@ class Holder:
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True):
-    """The highest lease of a unit."""
+    """The lease of a unit with the highest epoch."""
 
     shard: ShardId
     start: int
@@ -253,9 +255,9 @@ class LeaseReader:
         return holder.host.name != this_host().name
 
     def _holder(self, inode: int, lease: str) -> HolderFile:
-        """Return the owner of a lease.
+        """Return the owner of a lease, identified by the bytes or the inode of the lease.
 
-        If neither the bytes nor the inode of the lease identify the owner, the result is never alive.
+        If both fail, return a substitute for an unknown owner, which is never alive.
         """
         if inode not in self._by_inode:
             holder = self._read(self._root / layout.LEASES / lease)

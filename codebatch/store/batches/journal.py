@@ -1,8 +1,8 @@
 """Journals: logs of events for users and tests, which do not affect correctness. Each holder appends to its own file.
 
-Each line is a document, because `errors` shows its content as evidence: the head (writer and time), then the event. A
-reader that continues keeps an offset for each holder. A last line without a line feed is still being written, or its
-writer is dead. It is read again the next time.
+Each line is a JSON document: first the members of JournalHead, then those of the event. `errors` shows lines as
+evidence. To continue later, a reader keeps an offset for each journal. If the last line has no line feed, its writer is
+still writing it or has died. The reader reads such a line again the next time.
 """
 
 from __future__ import annotations
@@ -259,7 +259,7 @@ class JournalReader:
         """Return the lines that all holders have added since the last call, sorted by time.
 
         Damaged lines and events of later versions are skipped and reported to `passed_over`. A last line without a line
-        feed is skipped too, and is read again by each call until it is complete.
+        feed is skipped as well. Each later call reads it again until it is complete.
         """
         lines: list[JournalLine] = []
         for name in self._files.listing(self._directory):

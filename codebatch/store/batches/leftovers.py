@@ -1,15 +1,15 @@
-"""Orphaned temporary files of a batch: found by the next writer, and removed if no live process can own them.
+"""Orphaned temporary files of a batch. The next writer finds and removes them if no live process can own them.
 
 Unfinished files have names `.….tmp`, unfinished packs `.part`. Three rules identify orphans:
 
-- An unfinished pack is under flock while its writer lives.
-- Everything else outside of batches is written under the shared lock of the store. The exclusive lock excludes
-  all writers.
-- In a batch, everything is written by a holder, or by its coordinator for a worker. This coordinator is registered
-  before and afterwards. So a file that is listed *before* the holders, and whose creator is not among the live holders,
-  is an orphan.
+- The writer of an unfinished pack holds its flock. A pack that is not locked is an orphan.
+- All other files outside of batches are written under the shared lock of the store. A process with the exclusive lock
+  can therefore treat each of them as an orphan.
+- All files in a batch are written by a holder, or by its coordinator on behalf of a worker. This coordinator is
+  registered before and after it writes. So list the files *before* the holders. A listed file whose creator is not
+  among the live holders is an orphan.
 
-Readers also write without a lock (a missing index of a pack). They tolerate that their file is removed.
+Readers also write files without a lock (a missing index of a pack). They tolerate the removal of such a file.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class BatchLeftovers:
         """
         live = {holder.holder for holder, is_live in holders if is_live}
         registered = {holder.holder for holder, _ in holders}
-        # Another coordinator may be merging. Its workers have a scratch directory before they register as holders.
+        # Another coordinator may be merging, and its workers create their scratch directories before they register as
+        # holders.
         is_alone = not any(
             is_live and holder.role == "coordinator" and holder.holder != own for holder, is_live in holders
         )

@@ -1,6 +1,7 @@
 """Pins: batches and snapshots that are kept until they are unpinned. Each pin is an empty file `pins/<id>`.
 
-The name of a batch is a pin too, `pins/<id>@<name>`. A name moves by one rename, so it belongs to a batch at all times.
+The name of a batch is a pin too: the file `pins/<id>@<name>`. A single rename(2) moves a name to another batch, so the
+name belongs to a batch at all times.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ def pinned_ids(store: StoreDir) -> list[str]:
 
 
 def pin(store: StoreDir, reference: str, passed_over: PassedOver | None = None) -> str:
-    """Pin the batch or snapshot that a reference names, and return its ID. On return the pin is on disk. Idempotent.
+    """Pin the batch or snapshot that a reference names, and return its ID. On return the pin is on disk.
 
-    The caller holds the shared lock of the store. Raises InvalidId, UnknownId or AmbiguousId.
+    Pinning again has no effect. The caller holds the shared lock of the store. Raises InvalidId, UnknownId or
+    AmbiguousId.
     """
     if latest_offset(reference) is not None or reference.startswith("@"):
         pinned = str(resolve_batch(store, reference, passed_over).id)

@@ -45,14 +45,15 @@ def resolve_batch(
 ) -> BatchDir:
     """Return the batch that a reference names, or the latest one of the project that the store was opened for.
 
-    A reference is an ID, a unique prefix of one, `@NAME`, `latest`, or `latest~N`, the Nth older batch of the same
-    source, paths and pipeline.
+    A reference is an ID, a unique prefix of an ID, `@NAME`, `latest` or `latest~N`. `latest~N` is the Nth older batch
+    with the same source, paths and pipeline as the latest one.
 
-    `whole` applies if there is no reference and the latest batch is restricted to paths. Then the result is the latest
-    batch of the whole source with at least the same tasks, if there is one.
+    `whole` is used only without a reference, and only if the latest batch is restricted to paths. Then return the
+    latest batch that covers the whole source and has at least the same tasks. If there is none, return the latest
+    batch.
 
     Raises InvalidId, UnknownId or AmbiguousId; NoBatch if the project has no batch; WrongBatchKind if the named batch
-    is of another kind; StoreCorrupt if it cannot be read, or no batch can.
+    is of another kind; StoreCorrupt if the batch cannot be read, or if no batch can be read.
     """
     offset = 0 if reference is None else latest_offset(reference)
     if offset is None:
@@ -85,8 +86,8 @@ def iter_project_batches(
 ) -> Iterator[BatchDir]:
     """Yield the batches of a kind of the project that the store was opened for, latest first.
 
-    Outside git, if a project has no batch but exactly one directory below it has one, the batches of this directory are
-    meant. This is the case after `codebatch run DIRECTORY` in the parent directory.
+    Outside git, the current directory may have no batch while exactly one directory below it has one. Example:
+    `codebatch run DIRECTORY` was started in the parent directory. Then yield the batches of the directory below.
     """
     root = None if store.project is None else _current_root(store, store.project, kind)
     for batch in iter_batches(store, passed_over, kind=kind):
@@ -109,7 +110,7 @@ def default_batch(store: StoreDir, sources: tuple[bytes, ...]) -> BatchDir | Non
 
 
 def is_of_other_project(store: StoreDir, batch: BatchDir) -> bool:
-    """Return whether a batch belongs to another project than the one that the store was opened for."""
+    """Return whether a batch belongs to a project other than the one that the store was opened for."""
     project = store.project
     if project is None or project.kind == "removed" or _belongs_to(batch, project.root):
         return False
@@ -132,7 +133,7 @@ def _current_root(store: StoreDir, project: ProjectRoot, kind: BatchKind) -> byt
 
 
 def _belongs_to(batch: BatchDir, root: bytes) -> bool:
-    """Return whether a batch belongs to the project at a root, or its project is unknown.
+    """Return whether a batch belongs to the project at a root. True if the project of the batch is unknown.
 
     The directory of a task list may be below the root of its project.
     """
@@ -140,7 +141,7 @@ def _belongs_to(batch: BatchDir, root: bytes) -> bool:
 
 
 def _no_batch(store: StoreDir, kind: BatchKind) -> UnknownId:
-    """Return the error that the project has no batch of a kind. Raises StoreCorrupt if no batch can be read."""
+    """Return the error that the project has no batch of a kind. Raises StoreCorrupt if all batches are damaged."""
     others: dict[bytes, BatchDir] = {}
     for batch in iter_batches(store, kind="any"):
         if is_of_kind(batch, kind):
@@ -183,7 +184,10 @@ def _resolve_name(store: StoreDir, reference: str) -> BatchId:
 
 
 def _prefer_unrestricted(older: Iterator[BatchDir], latest: BatchDir, passed_over: PassedOver | None) -> BatchDir:
-    """Return the latest batch that covers the whole source of the restricted one, or else the restricted one."""
+    """Return the first batch of `older` that covers the whole source of `latest`, or `latest` if there is none.
+
+    If another batch than `latest` is returned, `passed_over` gets a message.
+    """
     covering = next((batch for batch in older if _covers(batch, latest)), None)
     if covering is not None and passed_over is not None:
         paths = ", ".join(map(display_path, latest.about.paths))
@@ -195,7 +199,7 @@ def _prefer_unrestricted(older: Iterator[BatchDir], latest: BatchDir, passed_ove
 
 
 def _covers(batch: BatchDir, other: BatchDir) -> bool:
-    """Return whether a batch covers the whole source of another, has all its tasks, and has merged outputs."""
+    """Return whether a batch covers the whole source of `other`, has all its tasks, and has merged outputs."""
     if batch.about.paths or batch.about.for_comparison or batch.about.sources != other.about.sources:
         return False
     mine, others = PIPELINES.get(batch.about.pipeline), PIPELINES.get(other.about.pipeline)

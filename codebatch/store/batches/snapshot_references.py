@@ -16,9 +16,10 @@ from codebatch.store.snapshots.snapshots import Snapshot, SnapshotDocument, list
 def resolve_snapshot(store: StoreDir, reference: str, passed_over: PassedOver | None = None) -> Snapshot:
     """Return the snapshot that an ID, a unique prefix or `latest` names.
 
-    `latest` is the readable snapshot of the current project that was first taken last; `latest~N` counts back from it.
-    Task lists are not counted, and raise WrongBatchKind if named. Raises InvalidId, UnknownId or AmbiguousId, and
-    StoreCorrupt if the named snapshot cannot be read.
+    Snapshots are ordered by the time at which they were first taken. `latest` is the last readable one of the current
+    project, and `latest~N` the Nth before it. Snapshots of task lists are not counted. Raises InvalidId, UnknownId or
+    AmbiguousId; WrongBatchKind if the reference names the snapshot of a task list; StoreCorrupt if the named snapshot
+    cannot be read.
     """
     offset = latest_offset(reference)
     if offset is None:

@@ -74,7 +74,8 @@ class _AnyStoreFile(msgspec.Struct, frozen=True, kw_only=True):
 class StoreDir(msgspec.Struct, frozen=True):
     """An open store. `root` is absolute.
 
-    The default batch is the latest batch of `project`. If `project` is not set, it is the latest batch of the store.
+    If `project` is set, the default batch is the latest batch of this project. Otherwise it is the latest batch of the
+    store.
     """
 
     files: Files
@@ -97,10 +98,9 @@ class StoreDir(msgspec.Struct, frozen=True):
     def writing(self) -> Iterator[Lock]:
         """Hold the shared lock of the store (flock), which excludes garbage collection.
 
-        A run holds this lock from its snapshot to its end.
-
-        If no other process holds the lock and the store is writable, files that dead processes left are removed first.
-        If the store is removed while the lock is held, the resulting errors are raised as StoreCorrupt.
+        A run holds this lock from its snapshot to its end. If no other process holds the lock and the store is
+        writable, first remove files left by dead processes. If the store is removed while the lock is held, the
+        resulting errors are raised as StoreCorrupt.
         """
         path = self.root / layout.LOCKS / layout.LOCK_OF_STORE
         alone: Lock | None = None
@@ -136,9 +136,9 @@ class StoreDir(msgspec.Struct, frozen=True):
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Hold the exclusive lock of the store (flock), after removing files that dead processes left.
+        """Hold the exclusive lock of the store (flock), and first remove files left by dead processes.
 
-        If another process writes to the store, StoreInUse is raised at once, without waiting.
+        Raises StoreInUse at once, without waiting, if another process writes to the store.
         """
         self.files.make_directory(self.root / layout.LOCKS)
         lock = self.files.try_lock(self.root / layout.LOCKS / layout.LOCK_OF_STORE)
@@ -162,7 +162,7 @@ class StoreDir(msgspec.Struct, frozen=True):
     def making_batch(self) -> Iterator[None]:
         """Hold an exclusive lock (flock) while a batch is looked up or created.
 
-        If identical runs start at the same time, only one batch is created.
+        So if identical runs start at the same time, only one of them creates a batch.
         """
         lock = self.files.wait_lock(self.root / layout.LOCKS / layout.LOCK_OF_BATCHES, shared=False)
         try:
@@ -172,10 +172,10 @@ class StoreDir(msgspec.Struct, frozen=True):
 
 
 def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[StoreDir, bool]:
-    """Create a store, or open an existing one like `open_store`. Return it and whether it was created.
+    """Create a store, or open an existing one like `open_store`. Return the store and whether it was created.
 
-    Raises StoreUntrusted if the directory contains anything else, and StoreError if its file system does not support
-    link(2).
+    Raises StoreUntrusted if the directory is not empty and is not a store. Raises StoreError if its file system does
+    not support link(2).
     """
     root = Path(os.path.abspath(root))
     files.confine(root)
@@ -227,8 +227,8 @@ _UNFINISHED = re.compile(r"\.store\.json\.[0-9a-f]{32}\.tmp\Z")
 def _is_leftover(files: Files, root: Path, name: str) -> bool:
     """Return whether a killed `create_store` of this user may have left a name in a directory without store.json.
 
-    Leftovers are empty directories of the store, files of `_CONTENTS` (possibly cut or padded with zeros after power
-    loss), the witness, and an unpublished store.json.
+    Leftovers are empty directories of the store, the witness, an unpublished store.json, and the files of `_CONTENTS`.
+    After a power loss, these files may be truncated or contain zeros.
     """
     status = files.stat(root / name)
     if status is None:
@@ -260,9 +260,10 @@ def _write_once(files: Files, path: Path, content: bytes) -> None:
 
 
 def _publish(files: Files, root: Path, document: bytes) -> bool:
-    """Publish store.json unless it exists, and return whether this process did. On return its name is on disk.
+    """Publish store.json unless it exists, and return whether this process published it. On return its name is on disk.
 
-    After a crash before that, the hidden file makes `StoreDir.writing` sync the directory.
+    If this process dies before the sync, its hidden file remains. `StoreDir.writing` finds the file and syncs the
+    directory.
     """
     hidden = root / f".{layout.STORE_FILE}.{uuid.uuid4().hex}.tmp"
     try:
@@ -337,7 +338,7 @@ def _decode(root: Path, data: bytes) -> _StoreFile:
 
 
 def looks_like_store(path: Path) -> bool:
-    """Return whether a path is a store or resembles one, which only opening it decides."""
+    """Return whether a path resembles a store: it is a link, or has store.json. Only opening it shows if it is one."""
     return path.is_symlink() or os.path.lexists(path / layout.STORE_FILE)
 
 
@@ -357,7 +358,7 @@ def _names(root: Path) -> list[str]:
 
 
 def _parents(files: Files, root: Path) -> list[Path]:
-    """Return the directories that get a new name when `root` is created, nearest first, then their existing parent."""
+    """Return the directories that get a new entry when `root` is created, nearest first. The last already exists."""
     parents = [root.parent]
     while files.stat(root) is None and root != root.parent:
         root = root.parent
@@ -366,10 +367,10 @@ def _parents(files: Files, root: Path) -> list[Path]:
 
 
 def _sync_parents(files: Files, parents: list[Path]) -> None:
-    """Sync the directories on the path to a store.
+    """Sync the directories that `_parents` returned.
 
-    The last one already existed. If a process that died created its entry on this path, it can be synced. Otherwise a
-    failure to sync it does not matter.
+    The last one existed before, so a failure to sync it is ignored. Its sync matters only if a process that died had
+    just created the next directory in it. Then this user can write there, so the sync succeeds.
     """
     for parent in parents[:-1]:
         files.sync_directory(parent)

@@ -30,7 +30,7 @@ def sweep_unfinished(files: Files, directories: Sequence[Path]) -> int:
 def remove_unlocked(files: Files, path: Path) -> bool:
     """Remove a file if no process has locked it. Return whether it was removed.
 
-    A writer that has created the file but not yet locked it notices the removal and creates another.
+    A writer may have created the file without having locked it yet. It then finds the file removed and creates another.
     """
     try:
         lock = files.try_lock(path, create=False)
@@ -47,7 +47,7 @@ def remove_unlocked(files: Files, path: Path) -> bool:
 def remove_unfinished(files: Files, path: Path) -> bool:
     """Remove a file, link or directory. Return whether it was removed.
 
-    A refusal is ignored: if it matters, the next write fails and reports it.
+    Errors of the removal are ignored. If the file is in the way, the next write fails and reports this.
     """
     with contextlib.suppress(StoreUnwritable, StoreUntrusted):
         status = files.stat(path)

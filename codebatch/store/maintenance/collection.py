@@ -1,8 +1,8 @@
 """Garbage collection of batches, then snapshots, then objects (SPEC.md "Garbage collection").
 
-First everything is chosen by reading only. If anything is damaged or foreign, the command ends before it removes
-anything. Then the caller, which holds the exclusive lock of the store (`StoreDir.alone`), performs these steps. Each is
-on disk before the next begins:
+`choose` only reads: it lists all data to remove. If any data is damaged or not from codebatch, the command ends before
+it removes anything. Then `collect` performs these steps, while its caller holds the exclusive lock of the store
+(`StoreDir.alone`). Each step is on disk before the next begins:
 
 1. Batches are renamed to hidden names. Nothing that remains refers to them.
 2. Snapshots that no remaining batch refers to are renamed in the same way.
@@ -12,8 +12,8 @@ on disk before the next begins:
 6. Packs are removed or rewritten (store/objects/repacking.py).
 7. Stat caches, and indexes of removed batches, are removed. They only save time.
 
-So at any time, and after power loss, everything that remains refers only to existing data. If a batch or snapshot
-cannot be read, its references are unknown. Then no snapshot and no object is removed.
+So at any time, and after power loss, the remaining data refers only to existing data. If a batch or snapshot cannot be
+read, its references are unknown. Then no snapshot and no object is removed.
 """
 
 from __future__ import annotations
@@ -58,9 +58,11 @@ def _unknown_state(_: BatchDir) -> None:
 
 
 class CollectionPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """The data to remove. `packs` is None if objects were not examined, or the needed objects are unknown.
+    """The data to remove.
 
-    `to_settle` has the batches of which only the outputs stay. `copies` are duplicates of shard files.
+    - `to_settle`: the batches of which only the outputs stay.
+    - `copies`: groups of equal shard files, to be linked to each other.
+    - `packs`: None if this collection does not include objects, or if the needed objects are unknown.
     """
 
     to_settle: list[tuple[BatchDir, Digest]] = msgspec.field(default_factory=list)
@@ -87,13 +89,21 @@ def choose(
 ) -> CollectionPlan:
     """Choose what to remove, without changing anything. Raises StoreUntrusted.
 
-    Of each group with equal sources, paths and pipeline, the `keep` latest COMPLETED batches stay, and as many others.
-    Batches that were run for a comparison form groups of their own. These batches also stay: those that have not ended;
-    those that are pinned, named or held; bases of a batch that has not ended; those with an ID in `spared`; and, if
-    `of` is given, those of other sources. COMPLETED batches that stay are settled, unless they are in `spared`.
+    Batches with equal sources, paths and pipeline form a group. Batches that were run for a comparison form groups of
+    their own. In each group, the `keep` latest COMPLETED batches stay, and the `keep` latest of the others. These
+    batches stay as well:
 
-    `with_objects`: None means once a day. `with_copies`: also find equal shard files, which requires reading them.
-    `work_ended` returns the state of work batches, which are never settled. `passed_over` receives reports of damage.
+    - batches that have not ended, and the bases of such batches
+    - pinned, named or held batches
+    - batches with an ID in `spared`
+    - if `of` is given: batches with other sources
+
+    COMPLETED batches that stay are settled, unless they are in `spared`.
+
+    - `with_objects`: collect objects too. None means: only if they were last collected at least a day ago.
+    - `with_copies`: find equal shard files too, which requires reading them.
+    - `work_ended` returns the state of a work batch. Work batches are never settled.
+    - `passed_over` gets reports of damage.
     """
     pinned = protected_ids(store)
     batches, is_all_known = _read_batches(store, passed_over)
@@ -131,10 +141,10 @@ def choose(
 
 
 def collect(store: StoreDir, going: CollectionPlan, passed_over: PassedOver) -> None:
-    """Remove what was chosen. The caller has held the exclusive lock of the store since it was chosen.
+    """Remove what `choose` chose. The caller has held the exclusive lock of the store since that call.
 
-    On return everything is removed durably. Files that are removed by other programs meanwhile are ignored. If
-    StoreUnwritable is raised, a part has been removed.
+    On return everything is removed durably. Files that another program has removed in between are skipped. If
+    StoreUnwritable is raised, only a part has been removed.
     """
     files = store.files
     hidden = []
@@ -211,16 +221,17 @@ def _old_batches(
 
 
 def _shard_names(left: list[BatchDir], to_settle: list[tuple[BatchDir, Digest]]) -> Iterator[ShardName]:
-    """Yield the names of shard files that stay.
+    """Yield the names of the shard files that stay.
 
-    Reused files of a batch to be settled are omitted, because they are removed and its outputs have them.
+    If a batch is to be settled, its reused shard files are omitted. Settling removes them, because the outputs of the
+    batch contain the same results.
     """
     settling = {batch.id for batch, _ in to_settle}
     return (name for name in shard_names_of(left) if name.size is not None or name.batch.id not in settling)
 
 
 def _state_if_ended(batch: BatchDir) -> BatchState | None:
-    """Return the state of a merged analysis that no process holds. None for other and for unreadable batches."""
+    """Return the state of a merged analysis that no process holds. None if it is held, unmerged or unreadable."""
     try:
         if is_held(batch):
             return None
@@ -246,7 +257,7 @@ def _settled_digest(batch: BatchDir) -> Digest | None:
 
 
 def _is_old(store: StoreDir, path: Path, now_ns: int) -> bool:
-    """Return whether a path has not changed for so long that no process will still refer to it. False for links."""
+    """Return whether a path was last modified more than UNNAMED_DAYS_MAX days ago. False for links or missing paths."""
     status = store.files.stat(path)
     return (
         status is not None
@@ -270,7 +281,7 @@ def _indexes_to_remove(store: StoreDir, staying: Collection[str]) -> Iterator[Pa
 
 
 def _terms_to_remove(store: StoreDir, batches: list[BatchDir]) -> Iterator[Path]:
-    """Return the terms files of shard files that no batch has. Files of unreadable batches are rebuilt when needed."""
+    """Yield the terms files whose shard file is in no readable batch. They are rebuilt when needed."""
     directory = store.root / layout.INDEXES / layout.TERMS
     names = [name for name in store.files.listing(directory) if DIGEST_PATTERN.match(name)]
     needed = {name.digest for name in shard_names_of(batches)} if names else set()
@@ -278,9 +289,10 @@ def _terms_to_remove(store: StoreDir, batches: list[BatchDir]) -> Iterator[Path]
 
 
 def _is_due(store: StoreDir, now_ns: int) -> bool:
-    """Return whether objects were last examined, or the store was created, at least a day ago.
+    """Return whether the last collection of objects is at least a day ago.
 
-    Also true if that time is in the future, because the clock was set back.
+    If there was none, the creation of the store counts. Also true if that time is in the future, because the clock was
+    set back.
     """
     last_collection = store.files.stat(store.root / layout.CACHE / layout.OBJECTS_COLLECTED)
     since = last_collection or store.files.stat(store.root / layout.STORE_FILE)
@@ -290,7 +302,7 @@ def _is_due(store: StoreDir, now_ns: int) -> bool:
 def _needed_objects(
     store: StoreDir, batches: list[BatchDir], snapshots: list[str], passed_over: PassedOver
 ) -> set[bytes] | None:
-    """Return the objects that snapshots and records name, or None if one of these cannot be read."""
+    """Return the digests of the objects that snapshots and records name. None if one of them cannot be read."""
     names: set[str] = set()
     try:
         for snapshot_id in snapshots:
@@ -306,10 +318,10 @@ def _needed_objects(
 
 
 def objects_of_records(batch: BatchDir) -> Iterator[str]:
-    """Yield the objects that `ast` records and imports of a batch name. Raises StoreCorrupt.
+    """Yield the digests of the objects that the `ast` records and the imports of a batch name. Raises StoreCorrupt.
 
-    If all work of the batch has results, only merged records are read. Otherwise the records of all outcomes are read
-    too, because work may be continued or repeated. Imported files are needed to repeat their tasks.
+    If all work of the batch has results, only the merged records are read. Otherwise work may be continued or repeated,
+    so the records of all outcomes are read too. Imported files are needed to repeat their tasks.
     """
     yield from batch.about.imports.values()
     try:

@@ -48,10 +48,10 @@ def compress(data: bytes, level: int = LEVEL) -> bytes:
 def decompress_one(
     data: bytes | memoryview, size: int, decompressor: zstandard.ZstdDecompressor | None = None
 ) -> bytes:
-    """Return the content of exactly one frame with `size` bytes of content. Raises FrameError.
+    """Return the content of one frame. Raises FrameError unless the content has exactly `size` bytes.
 
-    A caller that reads thousands of frames passes a decompressor, because creating one takes longer than decompressing
-    a small file.
+    A caller that reads thousands of frames passes a decompressor: for a small file, creating a decompressor takes
+    longer than using it.
     """
     try:
         if zstandard.frame_content_size(data) != size:
@@ -77,9 +77,9 @@ def decompress_all(data: bytes) -> bytes:
 
 
 def iter_frames(read_at: ReadAt, total: int) -> Iterator[Frame]:
-    """Yield the frames by walking their block headers (RFC 8878 3.1.1), without decompression.
+    """Yield the position and sizes of each frame. Stop before the first truncated or invalid frame.
 
-    Stops before the first truncated frame.
+    The frames are found from their block headers (RFC 8878 3.1.1), without decompression.
     """
     window = _ReadWindow(read_at)
     offset = 0
@@ -134,7 +134,7 @@ def _frame_at(window: _ReadWindow, start: int, total: int) -> Frame | None:
 
 
 class _ReadWindow:
-    """A buffer that serves small reads from one large read."""
+    """A buffer for small reads of nearby bytes. It reads CHUNK_BYTES at once."""
 
     def __init__(self, read_at: ReadAt) -> None:
         self._read_at = read_at
@@ -150,7 +150,7 @@ class _ReadWindow:
 
 
 class _FileStretch:
-    """A range of a file as a stream."""
+    """A stream with the bytes of a range of a file."""
 
     def __init__(self, read_at: ReadAt, offset: int, length: int) -> None:
         self._read_at = read_at

@@ -1,7 +1,8 @@
 """Objects: immutable bytes named by the sha256 of their content, read from packs.
 
-A read returns the bytes with this hash or raises ObjectMissing. If the bytes have another hash, the object is listed
-next to its pack (packs.py, `.bad`). It then counts as missing, and the next snapshot stores it again.
+A read returns bytes with this hash, or raises ObjectMissing. If the bytes in a pack have another hash, the digest is
+added to the list `.bad` next to the pack (packs.py). The object then counts as missing, and the next snapshot stores it
+again.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from codebatch.store.objects.frames import CHUNK_BYTES, Frame, FrameError, decom
 from codebatch.store.objects.packs import PackIndex, decode_bad, decode_index, encode_bad, encode_index, index_from_pack
 from codebatch.system.files.files import Files
 
-# Objects are written in path order and mostly read in path order, so each read also fetches the neighbors. An object
-# elsewhere (its content first appeared under another path) often has its neighbors requested next as well. So the last
-# few windows are cached.
+# Objects are written in path order and mostly read in path order, so each read also fetches the objects that follow.
+# Some objects are elsewhere, because their content first appeared under another path. Their neighbors are often
+# requested next as well, so the last few windows are cached.
 _WINDOW_BYTES = 64 * 1024
 _WINDOWS = 4
 
@@ -53,10 +54,10 @@ class _Pack(msgspec.Struct, frozen=True):
 
 
 class ObjectStore:
-    """The objects in one `objects` directory, which need not exist yet.
+    """The objects in one `objects` directory, which may not exist yet. Not thread-safe.
 
-    Indexes are loaded at first use and cached. If a digest is in no known pack, packs that other processes have sealed
-    since are loaded. Not thread-safe.
+    Pack indexes are loaded at first use and cached. If no loaded index has a digest, the directory is listed again to
+    find packs that other processes have sealed since.
     """
 
     def __init__(self, files: Files, root: Path) -> None:
@@ -71,7 +72,7 @@ class ObjectStore:
         self._windows: deque[_PackWindow] = deque(maxlen=_WINDOWS)
 
     def read(self, digest: Digest, size: int | None = None) -> bytes:
-        """Return the bytes of an object. Raises ObjectMissing, also if it does not have the given size."""
+        """Return the bytes of an object. Raises ObjectMissing if it is missing, damaged, or not `size` bytes long."""
         key = bytes.fromhex(digest)
         bad_pack: str | None = None
         # Two rounds: since the last listing, garbage collection may have moved the object to another pack.
@@ -93,9 +94,9 @@ class ObjectStore:
         )
 
     def has_key(self, key: bytes) -> bool:
-        """Return whether a known sealed pack contains an object that is not known to be damaged there.
+        """Return whether a known sealed pack contains a copy of an object that is not known to be damaged.
 
-        `key` is the digest as 32 bytes, which saves the conversion in loops over many objects.
+        `key` is the digest as 32 bytes. So loops over many objects avoid the conversion from hex.
         """
         if not self._loaded:
             self.refresh()
@@ -120,7 +121,7 @@ class ObjectStore:
         return [(pack.name, pack.content, self._bad.get(pack.name, ())) for pack in self._packs]
 
     def pack_sizes(self) -> list[tuple[str, int]] | None:
-        """Return name and size of every pack on disk, sorted. None if any object is known to be damaged."""
+        """Return (name, size in bytes) of every pack on disk, sorted. None if any object is known to be damaged."""
         names = self.files.listing(self.root)
         if any(name.endswith(layout.BAD_SUFFIX) for name in names):
             return None
@@ -161,7 +162,7 @@ class ObjectStore:
             self._index_pack(self._packs[-1], self._pack_by_key)
 
     def _find_pack(self, key: bytes) -> _Pack | None:
-        """Return the last known pack with an undamaged copy of an object, or None."""
+        """Return the last known pack with a copy of an object that is not known to be damaged, or None."""
         if self._pack_by_key is None and self._searched < _SEARCHED_MAX:
             self._searched += 1
             return self._search(key)
@@ -201,9 +202,9 @@ class ObjectStore:
             index = index_from_pack(lambda offset, length: self.files.read_range(path, offset, length), pack_bytes)
         except (FileNotFoundError, UnsupportedEntry):
             return None
-        # The index is only written if possible. In a read-only store, every process builds its own. The same holds if a
-        # writer took the unfinished index for an orphan. The index of a damaged pack is not written, because it would
-        # remain after the pack is replaced by an undamaged one.
+        # Write the index if possible. In a read-only store, or if a writer took the unfinished index for an orphan,
+        # every process builds its own. The index of a damaged pack is not written, because it would remain after an
+        # undamaged pack replaces the damaged one.
         with contextlib.suppress(StoreUnwritable, UnsupportedEntry, FileNotFoundError):
             if self._matches_name(name, pack_bytes):
                 self.files.write_volatile(self.root / f"{name}{layout.INDEX_SUFFIX}", encode_index(index))
@@ -246,8 +247,8 @@ class ObjectStore:
     def _record_damage(self, key: bytes, pack: str) -> None:
         """Record that a pack's copy of an object is damaged, and use another pack's copy if there is one.
 
-        If two readers do this for one pack at the same time, one line may be lost from the list. The next reader of
-        this object finds the damage again.
+        Two readers may add to the `.bad` file of one pack at the same time. Then one line may be lost. The next reader
+        of that object finds the damage again.
         """
         bad = self._bad.setdefault(pack, set())
         bad.add(key)

@@ -1,8 +1,8 @@
 """Writing of packs. A pack grows in a file `<uuid>.part` under its writer's flock, and is sealed under its final name.
 
-Order: append frames, fsync, link to `<sha256>.pack`, unlink the part, write the index, and (in `seal`) fsync of the
-directory. `seal` must be called before any document that names an object is published. A part that no process locks is
-an orphan and is swept (store/batches/leftovers.py).
+The steps are: append frames, fsync, link to `<sha256>.pack`, write the index, unlink the part. `seal` then syncs the
+directory. Call `seal` before you publish any document that names an object. A part that no process locks is an orphan
+and is swept (store/batches/leftovers.py).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PART_ATTEMPTS_MAX = 100
 
 
 class SizeChangedError(ValueError):
-    """An error of a stream with more or fewer bytes than announced. None of it was stored."""
+    """The stream of an object had more or fewer bytes than announced. Nothing of it was stored."""
 
 
 class PackPart:
@@ -67,8 +67,8 @@ class PackPart:
         root = self._root
         target = root / f"{name}{layout.PACK_SUFFIX}"
         if not self._files.create_exclusive(self.path, target) and not self._is_undamaged(name):
-            # The existing file has the same name but is damaged, so this one replaces it. A reader in between finds no
-            # pack, which is no worse than a damaged one. A crash in between loses nothing more.
+            # The existing pack has the same name but is damaged, so this one replaces it. Until the second link(2),
+            # readers find no pack, which is no worse than a damaged one. A crash in between loses nothing more.
             self._files.remove(target)
             self._files.create_exclusive(self.path, target)
         self._files.remove(root / f"{name}{layout.BAD_SUFFIX}")
@@ -101,8 +101,8 @@ class PackPart:
     def _open(self) -> tuple[Path, Appender, Lock]:
         """Create a new part and lock it.
 
-        Between the creation and the lock, a sweeper may take the part for an orphan and remove it. Then either the
-        sweeper still holds the lock, or the locked file has no name any more. In both cases another name is tried.
+        Before the part is locked, a sweeper may take it for an orphan. Then the sweeper holds the lock, or has removed
+        the part. In both cases, try again with another name.
         """
         if self._files.make_directory(self._root):
             self._files.sync_directory(self._root.parent)
@@ -124,10 +124,12 @@ class PackPart:
 class PackWriter:
     """A writer that adds objects to the store, one per process.
 
-    To be used as a context manager: an exception discards unsealed objects. Objects that are already in the store or in
-    this writer are not written again. From the second batch on, a thread compresses and writes while the caller reads
-    on (zstd, sha256 and write(2) release the GIL). It processes one batch at a time, so packs do not depend on timing.
-    Everything else happens in the caller's thread.
+    Use it as a context manager: an exception discards unsealed objects. Objects that are already in the store or in
+    this writer are not written again.
+
+    From the second batch on, a thread compresses and writes while the caller reads the next files (zstd, sha256 and
+    write(2) release the GIL). The thread writes one batch at a time, so packs do not depend on timing. All other work
+    runs in the caller's thread.
     """
 
     def __init__(self, objects: ObjectStore) -> None:
@@ -158,7 +160,7 @@ class PackWriter:
         return Digest(self.add_key(data).hex())
 
     def add_key(self, data: bytes) -> bytes:
-        """Add an object like `add`, but return its digest as 32 bytes, which saves the conversion in long loops."""
+        """Add an object like `add`, but return its digest as 32 bytes. So long loops avoid the conversion to hex."""
         key = hashlib.sha256(data).digest()
         if not self._is_stored(key):
             self._keys.add(key)
@@ -226,7 +228,7 @@ class PackWriter:
             part.discard()
 
     def holds(self, digest: str) -> bool:
-        """Return whether the store or this writer has an object. If so, it is on disk after `seal`."""
+        """Return whether the store or this writer has an object. If true, the object is on disk after `seal`."""
         if not DIGEST_PATTERN.match(digest):
             return False
         key = bytes.fromhex(digest)
@@ -235,9 +237,10 @@ class PackWriter:
         return self._is_stored(key)
 
     def _is_stored(self, key: bytes) -> bool:
-        """Return whether an object need not be written.
+        """Return whether the writer or a sealed pack has an object, so that it need not be written.
 
-        If another process sealed its pack, it may have died before it synced the name. So the directory must be synced.
+        The process that sealed the pack may have died before it synced the name of the pack. So `seal` must sync the
+        directory.
         """
         if key in self._keys:
             return True
@@ -298,9 +301,10 @@ class PackWriter:
             raise
 
     def _compress(self, contents: list[bytes]) -> list[bytes]:
-        """Return one frame for each content.
+        """Return one frame for each content, in the same order.
 
-        Only the C backend of zstandard has the batch call, which rejects a batch of only empty contents.
+        The faster batch call exists only in the C backend of zstandard. It rejects a batch in which all contents are
+        empty.
         """
         if any(contents) and "multi_compress_to_buffer" in zstandard.backend_features:
             frames = self._compressor.multi_compress_to_buffer(

@@ -80,7 +80,7 @@ class PackIndex(msgspec.Struct, frozen=True, dict=True):
 
 
 def build_index(pack_bytes: int, frames: Iterable[tuple[bytes, Frame]]) -> PackIndex:
-    """Return the index of frames with their digests. If a digest occurs twice, the first frame counts."""
+    """Return the index of a pack from its frames and digests. If a digest occurs twice, the first frame is used."""
     first: dict[bytes, Frame] = {}
     for key, frame in frames:
         first.setdefault(key, frame)
@@ -130,7 +130,7 @@ def decode_index(data: bytes) -> PackIndex:
 
 
 def index_from_pack(read_at: ReadAt, pack_bytes: int) -> PackIndex:
-    """Build the index from the pack alone. Damaged frames are omitted, and a truncated frame ends the index."""
+    """Build the index from the pack alone. Damaged frames are omitted. The index ends before a truncated frame."""
     frames = []
     for frame in iter_frames(read_at, pack_bytes):
         try:

@@ -1,4 +1,4 @@
-"""Objects that records name. Records of kind `ast` name objects, which are needed as long as the record."""
+"""Objects named by records. A record of kind `ast` names an object, which is needed as long as the record exists."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _line_decoder = msgspec.json.Decoder(_ReferenceLine)
 
 
 def may_name_objects(counts: Counts) -> bool:
-    """Return whether records with these counts may name objects."""
+    """Return whether records may name objects, from their counts alone."""
     return "ast" in counts.kinds
 
 
 def objects_named_in(lines: bytes) -> Iterator[str]:
-    """Yield the objects that record lines name. Raises ValueError."""
+    """Yield the digests of the objects that record lines name. Raises ValueError for invalid lines."""
     try:
         yield from (line.object for line in _line_decoder.decode_lines(lines) if line.kind == "ast")
     except msgspec.DecodeError as error:

@@ -1,9 +1,9 @@
 """Garbage collection of packs: packs without needed objects are removed, those with much garbage are rewritten.
 
-The caller holds the exclusive lock of the store (`StoreDir.alone`). A pack is removed only when each needed object in
-it is in another pack, verified and on disk with its name. So a kill at any point leaves every needed object in some
-pack. If it is in two, the next garbage collection removes one. Readers hold no lock: if a pack is gone, they list the
-packs again.
+The caller holds the exclusive lock of the store (`StoreDir.alone`). A pack is removed only when each of its
+needed objects has a verified copy in another pack. That pack and its name must be on disk. So a kill at any point
+leaves every needed object in at least one pack. If two packs have it, the next garbage collection removes one copy.
+Readers hold no lock: if a pack is gone, they list the packs again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,11 @@ class _RemovedPack(msgspec.Struct, frozen=True):
 
 
 class Repacking(msgspec.Struct, frozen=True):
-    """A plan of garbage collection: `given_up` are the packs to remove, `left` the others. `dead` counts objects."""
+    """A plan of the garbage collection of packs.
+
+    `given_up` are the packs to remove, `left` all other packs. `dead` is the number of objects that are not needed.
+    `dead_bytes` is the number of bytes that will become free.
+    """
 
     given_up: list[_RemovedPack]
     left: list[tuple[str, PackIndex, Collection[bytes]]]
@@ -47,10 +51,10 @@ class Repacking(msgspec.Struct, frozen=True):
 
 
 def choose_packs(objects: ObjectStore, needed: Collection[bytes]) -> Repacking:
-    """Choose the packs to remove, given the needed objects. A second copy of an object counts as garbage.
+    """Choose the packs to remove, given the needed objects.
 
-    Packs without a valid name are not touched, nor are packs with bytes outside of all frames of the index, which are
-    damaged.
+    A second copy of an object counts as garbage. Packs without a valid name stay. Packs whose frames in the index do
+    not cover all bytes are damaged, and stay too.
     """
     given_up: list[_RemovedPack] = []
     left: list[tuple[str, PackIndex, Collection[bytes]]] = []
@@ -73,11 +77,11 @@ def choose_packs(objects: ObjectStore, needed: Collection[bytes]) -> Repacking:
 
 
 def repack(objects: ObjectStore, chosen: Repacking) -> list[str]:
-    """Rewrite and remove the chosen packs. Return those that could not be removed.
+    """Rewrite and remove the chosen packs. Return the names of packs that could not be removed.
 
-    A pack is not removed if a needed object is damaged there and has no undamaged copy. On return needed objects are on
-    disk, and removed packs do not reappear after power loss. If StoreUnwritable is raised, some packs are done and
-    others are unchanged.
+    A pack is not removed if its copy of a needed object is damaged and no other pack has an undamaged copy. On return
+    needed objects are on disk, and removed packs do not reappear after power loss. If StoreUnwritable is raised, each
+    pack is either rewritten or unchanged.
     """
     return _Repacker(objects, chosen).run()
 
@@ -120,7 +124,7 @@ class _Repacker:
         return damaged
 
     def _move(self, pack: _RemovedPack, key: bytes) -> bool:
-        """Ensure that an object is in a pack that stays. Return False if it is damaged here and in all of those."""
+        """Ensure that a pack that stays has a copy of an object. Return False if all its copies are damaged."""
         if key in self._moved or self._is_in_remaining_pack(key):
             return True
         row = pack.content.find(key)
@@ -171,9 +175,9 @@ class _Repacker:
         self._copied.clear()
 
     def _remove(self, pack: str) -> None:
-        """Remove a pack, unless it was just written.
+        """Remove a pack, unless this collection has just written a pack with this name.
 
-        A killed garbage collection may already have written a pack with the same name as the new one.
+        This happens if an earlier, killed garbage collection had already written the same pack.
         """
         if pack not in self._written:
             self._files.remove(self._objects.root / f"{pack}{layout.PACK_SUFFIX}")

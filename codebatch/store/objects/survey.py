@@ -16,9 +16,10 @@ from codebatch.store.objects.packs import decode_index
 def survey_objects(
     objects: ObjectStore, names: Iterable[str], *, is_full: bool
 ) -> Iterator[tuple[str, ObjectMissing | None]]:
-    """Yield each of the objects with its error, or None: it is in no pack or, if `is_full`, its bytes do not match.
+    """Yield each object with its error, or with None if it exists.
 
-    Missing objects come first, the others in the order of their packs and frames.
+    An object has an error if it is in no pack or, if `is_full`, if its bytes do not match its digest. Objects in no
+    pack come first, the others in the order of their packs and frames.
     """
     located = ((objects.location(Digest(name)), name) for name in set(names))
     for place, name in sorted(
@@ -34,9 +35,9 @@ def survey_objects(
 
 
 def may_lack_objects(objects: ObjectStore) -> bool:
-    """Return whether objects may be missing, from the names and lengths of packs alone.
+    """Return whether objects may be missing. Checks only the names and lengths of packs.
 
-    True if a pack is missing or truncated, or any object is known to be damaged.
+    True if a pack is missing or truncated, or if any object is known to be damaged.
     """
     sizes = objects.pack_sizes()
     if not sizes:

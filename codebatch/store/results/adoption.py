@@ -1,7 +1,7 @@
 """Reuse of a whole batch: a new batch with the results of a COMPLETED one with an equal plan (SPEC.md "Batches").
 
-Equal trees have equal results, in any directory and at any time. But the source, the patterns and the time of the older
-batch may differ from those that `run` was called with. So a batch of its own is created, which costs only links.
+Equal trees have equal results, in any directory and at any time. But the sources and the time of the older batch may
+differ from those of this `run`. So `run` creates another batch. Its files are links, so this costs little.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from codebatch.store.results.outputs import Manifest
 from codebatch.store.sharing import hardlink_or_copy
 from codebatch.system.files.files import Files
 
-# Outcomes come before the segments with their records: a concurrent `resume` of the other batch writes segments first.
+# Outcomes precede the segments with their records: a concurrent `resume` of the older batch writes segments first.
 _LINKED = (layout.JOURNAL, layout.OUTCOMES, layout.RESULTS)
 
 
@@ -44,10 +44,10 @@ def adopt_batch(
     checkout: Checkout = NO_CHECKOUT,
     at_ns: int,
 ) -> BatchDir:
-    """Create a batch with the plan and the results of another, for the given sources and stat cache.
+    """Create a batch with the plan and the results of an older batch, for the given sources and stat cache.
 
-    No process may be working on the other batch. All files are write-once, so they are shared by hard links. A file
-    that cannot get a further link is copied. On return the new batch is on disk.
+    No process may be working on the older batch. All its files are written once, so both batches share them by hard
+    links. If a file cannot get a further link, it is copied. On return the new batch is on disk.
     """
     about = replace(
         batch.about,
@@ -73,7 +73,7 @@ def adopt_batch(
 
 
 def _share_all(files: Files, source: Path, target: Path) -> None:
-    """Share every file of a directory, recursively. On return all but the name of the directory is on disk."""
+    """Share every file of a directory, recursively. On return all is on disk except the name of the directory."""
     files.make_directory(target)
     for name in files.listing(source):
         status = files.stat(source / name)

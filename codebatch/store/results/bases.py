@@ -34,10 +34,7 @@ BASES_MAX = 4
 
 
 class ShardPlace(msgspec.Struct, frozen=True):
-    """A shard file with `length` bytes of frames, which contain `bytes` bytes of records.
-
-    `digest` is that of its trailer.
-    """
+    """A shard file: `length` bytes of frames, which contain `bytes` bytes of records, and the digest of its trailer."""
 
     path: Path
     length: int
@@ -54,10 +51,11 @@ class SnapshotItems(msgspec.Struct, frozen=True):
 
 
 class Held(msgspec.Struct, frozen=True):
-    """The results of items [start, end) of the plan of a base. `file` is a shard file of exactly these items, if any.
+    """The results of a task for the items [start, end) of the plan of a base.
 
-    `read` yields the record lines of each item. It raises StoreCorrupt. If `unkeyed` is set, it names inputs that the
-    cache key does not cover, and the results must not be reused.
+    - `file`: the shard file of exactly these items, or None.
+    - `read` yields the record lines of each item. It raises StoreCorrupt.
+    - `unkeyed`: inputs that the cache key does not cover. If set, the results must not be reused.
     """
 
     start: int
@@ -101,9 +99,9 @@ class ReuseBase:
         return self._plan
 
     def items(self, beside: SnapshotItems | None = None) -> Items:
-        """Return the items of the plan.
+        """Return the items of the plan. Raises StoreError.
 
-        Entries shared with the snapshot `beside` are not decoded again. Raises StoreError.
+        `beside` is another snapshot with its items. Entries that both snapshots have are not decoded again.
         """
         snapshot = snapshot_of(self._store, self._batch)
         if beside is None or self.plan.paths:
@@ -122,11 +120,11 @@ class ReuseBase:
         return held.file if held is not None and (held.start, held.end) == (start, end) else None
 
     def without_objects(self, task: str) -> set[int]:
-        """Return the items for which a record of a task names an object that the store lacks. Raises StoreError."""
+        """Return the items for which a record of a task names an object that is not in the store. Raises StoreError."""
         items: set[int] = set()
         for held in self.held(task):
             if may_name_objects(held.counts):
-                # A caller that reuses damaged results gets the same error again.
+                # If the results are damaged, the caller that reuses them gets the same error.
                 with contextlib.suppress(StoreCorrupt, ValueError):
                     lines = enumerate(held.read(), held.start)
                     items.update(item for item, line in lines if not all(map(self._has_object, objects_named_in(line))))
@@ -142,9 +140,9 @@ class ReuseBase:
         return sum(held.end - held.start for held in self.held(task)) == self.plan.items
 
     def unkeyed(self, task: str, item: int) -> str:
-        """Return the inputs that the cache key does not cover, for the result of a task for an item.
+        """Return the inputs of a result that its cache key does not cover, or an empty string. Raises StoreError.
 
-        An empty string means that there are none. Raises StoreError.
+        The result is that of a task for an item of the plan.
         """
         held = self._results_at(task, item)
         return "" if held is None else held.unkeyed
@@ -159,9 +157,9 @@ class ReuseBase:
         return next((link.type for link in links if link.start <= item - shard.start < link.end), None)
 
     def lines(self, task: str, start: int, end: int) -> list[bytes]:
-        """Return the verified record lines of each of the items [start, end).
+        """Return the verified record lines of a task for each of the items [start, end).
 
-        Raises StoreCorrupt, also if there is no result for an item.
+        Raises StoreCorrupt if lines are damaged or an item has no result.
         """
         result: list[bytes] = []
         while start < end:
@@ -202,7 +200,7 @@ class ReuseBase:
                     yield Held(start, end, counts, file, read, link.outcome.inputs_outside_key)
 
     def _complete_shards(self, output: TaskOutput) -> set[int]:
-        """Return the shards with a file in the outputs that contains only results.
+        """Return the indexes of the shards whose file in the outputs exists and has only results.
 
         If the file of a shard is missing, the registers may still have its results.
         """
@@ -233,8 +231,8 @@ def open_base(store: StoreDir, batch_id: str) -> ReuseBase:
 def find_bases(store: StoreDir, sources: Sequence[bytes], pipeline: str) -> tuple[BatchId, ...]:
     """Return the batches from which a new batch of these sources and this pipeline reuses results, best first.
 
-    Batches with equal sources and pipeline precede those with equal sources, which precede all others. In each group
-    the latest is first. Batches without any outcome are omitted.
+    Batches with equal sources and pipeline come first, then those with equal sources, then all others. In each group
+    the latest is first. Batches without any outcome are omitted. At most BASES_MAX are returned.
     """
     scope = (tuple(sources), pipeline)
     candidates = sorted(

@@ -1,7 +1,8 @@
-"""Settled batches: the outputs of a COMPLETED batch contain all its results, so their sources are removed.
+"""Settled batches: COMPLETED batches of which only the outputs remain.
 
-`settled.json` is on disk before anything is removed, and names the outputs that must exist from then on. A batch with
-settled.json and without these outputs is damaged. So empty directories are never taken for work that was not done.
+The outputs contain all results, so the files from which they were merged are removed. Before that, `settled.json` is on
+disk. It names the outputs that must exist from then on. If they do not exist, the batch is damaged. So the empty
+directories of a settled batch are not mistaken for work that was not done.
 """
 
 from __future__ import annotations
@@ -42,17 +43,17 @@ def read_compacted(batch: BatchDir) -> CompactedBatch | None:
 
 
 def can_compact(batch: BatchDir) -> bool:
-    """Return whether settling the batch would still remove anything."""
+    """Return whether settling a batch would write settled.json or remove any directory."""
     names = batch.files.listing(batch.root).keys()
     return layout.SETTLED_FILE not in names or not names.isdisjoint(UNSETTLED)
 
 
 def compact_batch(batch: BatchDir, result_digest: Digest) -> None:
-    """Remove everything that the outputs of a COMPLETED batch were made from. Idempotent.
+    """Settle a COMPLETED batch: remove everything that its outputs were made from. Idempotent.
 
-    The caller holds the exclusive lock of the store (`StoreDir.alone`), and no process works on the batch. The name of
-    the outputs is synced first, because their creator may have died before its last fsync. Then settled.json is
-    written, and only then are files removed.
+    The caller holds the exclusive lock of the store (`StoreDir.alone`), and no process works on the batch. First the
+    name of the outputs is synced, because their creator may have died before its last fsync. Then settled.json is
+    written. Only then are files removed.
     """
     files = batch.files
     files.sync_directory(batch.root / layout.OUTPUTS)

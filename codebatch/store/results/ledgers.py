@@ -1,4 +1,4 @@
-"""Ledgers and counts from the registers on disk."""
+"""Ledgers, and counts of outcomes, made from the registers on disk."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def load_ledger(plan: Plan, outcomes: Outcomes) -> Ledger:
 def scan(ledger: Ledger, outcomes: Outcomes) -> Scan:
     """Return the commits and registers that appeared since the last scan.
 
-    A commit that does not fit the plan is damaged, so its registers count as unreadable.
+    If a commit does not fit the plan, it is damaged. Its registers are then returned as unreadable.
     """
     changes = outcomes.scan()
     unreadable = [
@@ -38,9 +38,9 @@ def scan(ledger: Ledger, outcomes: Outcomes) -> Scan:
 
 
 def tally_of(ledger: Ledger, tasks: Collection[str] | None = None) -> OutcomeCounts:
-    """Count the (item, task) pairs of given tasks, or of all tasks, by how they ended.
+    """Count the (item, task) pairs of given tasks, or of all tasks, by the type of their outcome.
 
-    A project task counts as one pair. If its inputs have changed, its outcome does not count.
+    A project task counts as one pair. If its inputs have changed, its outcome is not counted.
     """
     totals = {"result": 0, "failed": 0, "cancelled": 0}
     stale = {work.id for work in ledger.project_work if ledger.open_units(work.id)}
@@ -57,7 +57,7 @@ def tally_of(ledger: Ledger, tasks: Collection[str] | None = None) -> OutcomeCou
 
 
 def count_files_done(ledger: Ledger, plan: Plan, tasks: Collection[str]) -> int:
-    """Return for how many files the tasks, and all file tasks that they need, have outcomes."""
+    """Return the number of files for which the tasks, and all file tasks that they need, have outcomes."""
     needed = frozenset().union(*map(plan.needed_for, tasks)) - set(plan.project_tasks)
     done = 0
     for shard in plan.shards:

@@ -1,9 +1,9 @@
 """Outcome registers: write-once names in the `outcomes/` directory of a batch, published by link(2).
 
-Order of writes of a commit (SPEC.md "Write ordering"): append the bytes to the segment, fsync; once per segment, fsync
-of its directory; write the commit file under a hidden name, fsync; one link for each outcome; fsync of the directory.
-These are three fsyncs for any number of tasks. If a process dies between two links, some tasks of a unit have outcomes
-and others do not. This is a normal state: open work is computed for each task.
+A commit is written in this order (SPEC.md "Write ordering"): append the bytes to the segment, fsync (and once per
+segment, fsync its directory); write the commit file under a hidden name, fsync; link it once for each outcome; fsync
+the directory. So a commit takes three fsyncs for any number of tasks. If a process dies between two links, some tasks
+of a unit have outcomes and others do not. This is a normal state: open work is computed for each task.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Segment:
 
 
 class EncodedOutcome(msgspec.Struct, frozen=True):
-    """An outcome without its offset in a segment, its bytes for the segment, and evidence for the journal."""
+    """An outcome whose offset in a segment is not known yet, with the bytes to append and evidence for the journal."""
 
     outcome: Outcome
     frames: bytes
@@ -109,7 +109,7 @@ def attempt_outcome(
 def encode_outcome(
     outcome: Outcome, items: Sequence[bytes], frame_writer: FrameWriter, *, evidence: str = ""
 ) -> EncodedOutcome:
-    """Return an outcome completed by the encoded record lines of its items."""
+    """Return an outcome with the lengths and checksums of its items' records, and the encoded bytes."""
     records = b"".join(items)
     table = make_table(items)
     frames = frame_writer.encode(records)
@@ -120,9 +120,9 @@ def encode_outcome(
 
 
 def join_parts(outcome: Outcome, parts: Sequence[EncodedOutcome], *, evidence: str = "") -> EncodedOutcome:
-    """Return the outcome of a project task, completed by its parts for the shards in path order.
+    """Return the outcome of a project task, made from the parts for its shards in path order.
 
-    A part with a shard file of its own adds no bytes to the segment.
+    If a part has a shard file of its own, it adds no bytes to the segment.
     """
     written = [b"" if part.outcome.file else part.frames + part.table for part in parts]
     offsets = accumulate(map(len, written), initial=0)
@@ -176,7 +176,7 @@ class Scan(msgspec.Struct, frozen=True):
 
 
 class Committer:
-    """The commit path of a holder: first its own segment, then the registers."""
+    """The writer of a holder's outcomes. It appends bytes to the holder's segment, then publishes the registers."""
 
     def __init__(self, files: Files, batch_root: Path, holder: HolderId) -> None:
         self._holder = holder
@@ -185,10 +185,10 @@ class Committer:
         self._sequence = 0
 
     def commit(self, encoded: Sequence[EncodedOutcome], *, epoch: int, round_: int) -> Commit:
-        """Publish outcomes together and return the commit with those that won their registers. Durable on return.
+        """Publish outcomes. Return a commit with those that won their registers. Durable on return.
 
-        Other outcomes were already published by another process. For attempts of commands, which have no bytes, only
-        the commit file is written.
+        Another process had taken all other registers. Attempts of commands have no bytes, so they need only a commit
+        file.
         """
         outcomes = tuple(part.outcome for part in encoded)
         if any(part.frames or part.table for part in encoded):
@@ -200,7 +200,7 @@ class Committer:
         return msgspec.structs.replace(commit, outcomes=tuple(part for part in outcomes if part not in lost))
 
     def adopt(self, outcomes: Sequence[Outcome]) -> int:
-        """Publish outcomes whose bytes are in durable shard files. Return how many registers another process had."""
+        """Publish outcomes whose bytes are in durable shard files. Return how many registers were already taken."""
         commit = Commit(segment=self._holder, epoch=0, round=1, outcomes=tuple(outcomes))
         self._sequence += 1
         return len(self._outcomes.commit(commit, self._holder, self._sequence))
@@ -239,9 +239,10 @@ class Outcomes:
         return lost
 
     def _try_link(self, hidden: str, encoded: bytes, register: str) -> bool:
-        """Link a commit file to the name of a register. Return False if another file has the name.
+        """Link a commit file to the name of a register. Return False if the name exists.
 
-        If the file has the maximum number of links (ext4: 65,000, others 1,023), an equal file becomes the source.
+        If the commit file has the maximum number of links (ext4: 65,000, others 1,023), it is replaced by a new file
+        with the same content, to which further links are made.
         """
         path = f"{self._directory}/{register}"
         try:
@@ -254,13 +255,13 @@ class Outcomes:
         return self._files.create_exclusive(hidden, path)
 
     def note(self, commit: Commit) -> None:
-        """Mark the outcomes that a worker has reported as known, so that no scan reads them."""
+        """Record outcomes that a worker has reported, so that no scan reads them again."""
         self._seen.update(_register_name(commit, outcome) for outcome in commit.outcomes)
 
     def scan(self) -> Scan:
-        """Read the registers that appeared since the last scan. A commit contains only the outcomes that it won.
+        """Read the registers that appeared since the last scan. Each commit contains only the outcomes that it won.
 
-        An unreadable register is not an outcome, but its name is taken. So its work is repeated in the next round.
+        An unreadable register has no outcome, but its name is taken. So its work is repeated in the next round.
         """
         unreadable: list[Register] = []
         return Scan(list(self.iter_commits(self.list_new(), unreadable)), unreadable)
@@ -275,7 +276,7 @@ class Outcomes:
         return list(by_inode.values())
 
     def iter_commits(self, listed: Iterable[list[str]], unreadable: list[Register]) -> Iterator[Commit]:
-        """Yield the commits of listed names, one at a time, and append unreadable registers to `unreadable`."""
+        """Yield the commits of names from `list_new`. Unreadable registers are appended to `unreadable`."""
         directory = str(self._directory)
         for names in listed:
             try:
@@ -340,7 +341,7 @@ class Outcomes:
             yield from iter_items(table, iter_frames(frames, outcome.bytes))
 
     def read_item(self, segment: HolderId, outcome: Outcome, item: int) -> bytes:
-        """Return the verified record lines of one item, counted from the first of the outcome. Raises StoreCorrupt."""
+        """Return the verified record lines of an item, numbered from the outcome's first item. Raises StoreCorrupt."""
         frames, table = self.read_bytes(segment, outcome)
         start, end = item_range(table, item)
         row = table[item * ROW_BYTES : (item + 1) * ROW_BYTES]
@@ -362,7 +363,7 @@ class Outcomes:
 
 
 def lost_outcomes(files: Files, batch_root: Path) -> StoreCorrupt:
-    """Return the error for outcomes that were removed while this process runs."""
+    """Return the error that another process removed outcomes while this process runs."""
     resume = f"the remaining results are kept; resume with: codebatch resume --batch {batch_root.name}"
     return StoreCorrupt(
         f"another process removed result files from {batch_root / layout.OUTCOMES}",

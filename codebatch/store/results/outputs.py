@@ -1,8 +1,8 @@
 """Merged outputs: a file of records for each task and shard, and a manifest. Every query reads them.
 
 `outputs/<result digest>/` is completed under a hidden name and then renamed. If `resume` replaced failures, there are
-several such directories, and the one with the highest generation is current. For a settled batch, it is the one in
-settled.json.
+several such directories. The current one has the highest generation. If the batch is settled, the current one is named
+by settled.json.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Manifest(Document, frozen=True, kw_only=True):
         return next((task for task in self.tasks if task.task == name), None)
 
     def tally(self, names: Collection[str] | None = None) -> OutcomeCounts:
-        """Count the (item, task) pairs of given tasks, or of all tasks, by how they ended."""
+        """Count the (item, task) pairs of given tasks, or of all tasks, by the type of their outcome."""
         tasks = [task for task in self.tasks if names is None or task.task in names]
         planned = sum(1 if task.scope == "project" else self.items for task in tasks)
         failed = sum(task.failed for task in tasks)
@@ -123,10 +123,11 @@ _TRAILERS_CACHED_MAX = 64
 
 
 class Outputs(msgspec.Struct, frozen=True):
-    """The current merged outputs of a batch. If `is_settled`, the batch has no other data of its results.
+    """The current merged outputs of a batch.
 
-    `read` counts the bytes that were read. `last_trailers` caches the trailers of partly read files, least recently
-    used first.
+    - `is_settled`: the batch has no other data from which its results could be merged again.
+    - `read`: counts the frames and bytes that were read.
+    - `last_trailers`: a cache of trailers of shard files that were read in part, least recently used first.
     """
 
     files: FileReader
@@ -177,7 +178,10 @@ class Outputs(msgspec.Struct, frozen=True):
             yield from self.read.count(iter_frames(frames, shard.bytes))
 
     def item_records(self, task: TaskOutput, item: int, shard_starts: list[int]) -> bytes:
-        """Return the record lines of one item. `shard_starts` are those of the plan. Raises StoreCorrupt."""
+        """Return the record lines of one item. Raises StoreCorrupt.
+
+        `shard_starts` are the first items of the plan's shards, ascending.
+        """
         index = bisect.bisect_right(shard_starts, item) - 1
         place, path = item - shard_starts[index], self.path_of(task, index)
         trailer = self._cached_trailer(task, index)
@@ -190,9 +194,9 @@ class Outputs(msgspec.Struct, frozen=True):
             return _verified_item(trailer, place, records[start - frame_range.first : end - frame_range.first])
 
     def _cached_trailer(self, task: TaskOutput, index: int) -> Trailer:
-        """Return the trailer of a shard file from a cache of recent trailers.
+        """Return the trailer of a shard file, cached for the files read last.
 
-        A caller that reads one part of a file often reads others soon.
+        A caller that reads one part of a file often reads other parts soon.
         """
         path = self.path_of(task, index)
         trailer = self.last_trailers.pop(path, None) or self.trailer(task, index)
@@ -221,10 +225,10 @@ class Outputs(msgspec.Struct, frozen=True):
             yield from iter_items(self.trailer(task, index).table, self.iter_shard(task, index))
 
     def iter_some(self, task: TaskOutput, index: int, items: Sequence[int]) -> Iterator[bytes]:
-        """Yield blocks of the record lines of given items of a shard, which must ascend. Raises StoreCorrupt.
+        """Yield blocks with the record lines of given items of a shard. `items` must ascend. Raises StoreCorrupt.
 
-        Each item is verified by the item table. If more than half of the items are requested, the whole shard is
-        yielded.
+        Each item is verified by the item table. If more than half of the items are requested, or one is not in the
+        shard, yield the whole shard.
         """
         if not items:
             return
@@ -247,10 +251,10 @@ class Outputs(msgspec.Struct, frozen=True):
                     yield _verified_item(trailer, item, records[first - frame_range.first : end - frame_range.first])
 
     def iter_frames(self, task: TaskOutput, index: int, frames: Sequence[int]) -> Iterator[bytes]:
-        """Yield the content of given frames of a shard, whose numbers must ascend, as blocks of whole lines.
+        """Yield the content of given frames of a shard as blocks of whole lines. `frames` must ascend.
 
-        If the shard does not have one of the frames, the whole shard is yielded. Frames are verified by their own
-        checksums, as in `iter_shard`. Raises StoreCorrupt.
+        If one of the frames does not exist, yield the whole shard. As in `iter_shard`, frames are verified by their own
+        checksums. Raises StoreCorrupt.
         """
         if not frames:
             return
@@ -338,17 +342,18 @@ def current_outputs(batch: BatchDir) -> Outputs | None:
 
 
 def outputs_if_settled_since(batch: BatchDir) -> Outputs | None:
-    """Return the outputs of a batch if it was settled since a reader found that it had no outputs, or None.
+    """Return the outputs of a batch if it is settled, otherwise None.
 
-    To be called after reading the outcomes of the batch. If the result is None, none of them had been removed. Raises
-    BatchRemoved or StoreCorrupt.
+    For a reader that found no outputs and then read outcomes. Call this afterwards. None means that no outcome was
+    removed in between, so the outcomes are complete. Otherwise use the returned outputs. Raises BatchRemoved or
+    StoreCorrupt.
     """
     check_is_there(batch.files, batch.root)
     return None if read_compacted(batch) is None else current_outputs(batch)
 
 
 def _belongs_to(manifest: Manifest, batch: BatchDir, directory: str) -> bool:
-    """Return whether the manifest matches the batch and the name of its directory."""
+    """Return whether a manifest matches its batch and the name of its directory."""
     return (
         manifest.plan_digest == batch.about.plan_digest
         and manifest.items == batch.about.items

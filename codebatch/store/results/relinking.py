@@ -1,7 +1,7 @@
-"""Restoring of hard links between equal shard files, which a copy of a store may have split.
+"""Restoring of hard links between equal shard files. A copy of a store may have made separate files from them.
 
-The caller holds the exclusive lock of the store (`StoreDir.alone`). Files are equal if they have the same digest and
-the same bytes, and only undamaged files are kept. So a kill at any point leaves the same content under each name.
+The caller holds the exclusive lock of the store (`StoreDir.alone`). A file is replaced only by a link to an undamaged
+file with the same digest and the same bytes. So a kill at any point leaves the same content under each name.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from codebatch.system.files.files import Files
 
 
 class Copies(msgspec.Struct, frozen=True):
-    """Names of copies of the undamaged file at `path`, to be replaced by links to it."""
+    """Names of copies of the undamaged file at `path`. Each is to be replaced by a link to `path`."""
 
     path: Path
     names: tuple[Path, ...]
 
 
 def find_copies(files: Files, names: Iterable[ShardName]) -> list[Copies]:
-    """Return the copies among the files with given names. Of equal files, the one with the most links is kept."""
+    """Return the copies among the files with given names. Among equal files, the file with the most links stays."""
     found_copies = []
     for digest, inodes in survey(files, names, is_full=False).sound.items():
         if len(inodes) > 1:
@@ -66,7 +66,8 @@ def _is_undamaged(data: bytes, digest: Digest) -> bool:
 def relink(store: StoreDir, duplicates: Collection[Copies]) -> None:
     """Replace copies by hard links to the originals. On return the links are on disk. Raises StoreUnwritable.
 
-    Files that are removed meanwhile are ignored. Names that cannot be replaced keep their copies.
+    Files that another program removes in between are skipped. If the error for a name concerns only this name, its copy
+    stays.
     """
     if not duplicates:
         return

@@ -16,9 +16,10 @@ from codebatch.system.files.files import Files
 
 
 def adopt_shard(files: Files, outcomes: Outcomes, shard: Shard, task: str, place: ShardPlace) -> EncodedOutcome | None:
-    """Link the shard file of another batch into these outcomes. Return the outcome with its item table.
+    """Link the shard file of another batch into the batch of `outcomes`. Return the outcome with its item table.
 
-    Return None if the file is damaged or missing. The link is durable after the results directory is synced.
+    Return None if the file is damaged or missing, or has another number of items. The link is durable once the
+    directory of results is synced.
     """
     path = outcomes.adopted_path(place.digest)
     trailer = _read_trailer(files, place.path, place)

@@ -1,7 +1,7 @@
 """Shard files: the checksummed records of one task for one shard (SPEC.md "Shard files").
 
-The frames of the records come first, then a trailer in a zstd skippable frame (RFC 8878, section 3.1.2). Readers of
-zstd skip it, so `zstdcat` of the files of a task, in the order of their names, prints its whole output.
+The frames with the records come first. A trailer follows in a zstd skippable frame (RFC 8878, section 3.1.2), which
+zstd readers skip. So `zstdcat` with the files of a task in the order of their names prints the whole output.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class FrameSize(msgspec.Struct, frozen=True):
 class Trailer(msgspec.Struct, frozen=True):
     """The trailer of a shard file: the item table, the sizes of the frames, and the crc32 of all frames.
 
-    `digest` covers all of these. Files with the same digest contain the same frames.
+    `digest` is the sha256 of these three. If two trailers have the same digest, their files have equal frames.
     """
 
     table: bytes
@@ -79,7 +79,7 @@ class Trailer(msgspec.Struct, frozen=True):
 
     @property
     def starts(self) -> list[int]:
-        """Offsets of the frames in the records, followed by the end of the last one."""
+        """Offsets of each frame's content in the uncompressed records, followed by their total size."""
         return list(accumulate((frame.bytes for frame in self.frames), initial=0))
 
     def frames_of(self, start: int, end: int) -> FrameRange:
@@ -92,10 +92,10 @@ class Trailer(msgspec.Struct, frozen=True):
         return FrameRange(offsets[first], offsets[last], starts[first], self.frames[first:last])
 
     def frames_with(self, items: Sequence[int]) -> list[tuple[FrameRange, list[tuple[int, int, int]]]]:
-        """Return the runs of frames that contain given items, which must ascend, each with its items.
+        """Return runs of adjacent frames that contain given items. Each run has its items. `items` must ascend.
 
-        An item is (number, start, end): the offsets of its records in bytes from the start of all records. Raises
-        ValueError if the frames contain less than the item table requires.
+        An item is (number, start, end). `start` and `end` are the offsets of its records in the uncompressed records,
+        in bytes. Raises ValueError if the frames contain fewer bytes than the item table requires.
         """
         ends = list(accumulate(item_lengths(self.table), initial=0))
         offsets, starts = self.offsets, self.starts
@@ -118,7 +118,7 @@ class Trailer(msgspec.Struct, frozen=True):
 
 
 class FrameRange(msgspec.Struct, frozen=True):
-    """The frames at [offset, end) of a file. `first` is the offset of their content in the records."""
+    """The frames at bytes [offset, end) of a file. `first` is the offset of their content in all records."""
 
     offset: int
     end: int

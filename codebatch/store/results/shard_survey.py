@@ -1,8 +1,8 @@
-"""Verification of shard files: the files that must exist, and their damage.
+"""Verification of shard files: which files must exist, and which are damaged or missing.
 
-Batches share shard files by hard links. Damage to an inode affects all its names, and counts once. The expected content
-of a name is identified by the digest of its trailer. It is in the manifest, or in a commit file if the file was reused
-and is not merged, or may be merged again.
+Batches share shard files by hard links. If an inode is damaged, all its names are affected, but it counts as one
+damaged file. The digest of the trailer identifies the content that a name should have. This digest is in the manifest.
+For a reused file that is not merged, or may be merged again, it is in a commit file.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from codebatch.system.files.file_reader import FileReader
 
 
 class ShardName(msgspec.Struct, frozen=True):
-    """A name in a directory of a batch for the results of a task for a shard, with the expected digest.
+    """A name of a shard file in a directory of a batch, with the expected digest.
 
-    `length` is that of the frames. `size` is that of the file, or None for a reused file, which no manifest describes.
+    `length` is the length of the frames. `size` is the length of the file. It is None for a reused file, because no
+    manifest describes that file.
     """
 
     directory: Path
@@ -47,7 +48,7 @@ class ShardName(msgspec.Struct, frozen=True):
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """A damaged file with all its names, or missing names with the same digest."""
+    """A damaged file with all its names, or missing names with the same expected digest."""
 
     digest: Digest
     problem: str
@@ -55,9 +56,10 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class ShardFileSurvey(msgspec.Struct, frozen=True):
-    """The result of a survey: numbers of names, files and fully read files, and the damaged files.
+    """The result of a survey.
 
-    `sound` has the undamaged files of each digest by inode, with all names of each.
+    The numbers of names, files and fully read files; the damaged files; and `sound`, the undamaged files. `sound` maps
+    each digest to its files by inode, each with all its names.
     """
 
     names: int
@@ -104,11 +106,11 @@ Choose = Callable[[Sequence[Digest]], Container[Digest]]
 def survey(
     files: FileReader, names: Iterable[ShardName], *, is_full: bool, choose: Choose = lambda _: ()
 ) -> ShardFileSurvey:
-    """Check the files with given names, each inode once.
+    """Verify the files with given names, each inode once.
 
-    All bytes are read if `is_full` or if `choose` selects the digest. Otherwise only the length is checked. If no name
-    has a size, the trailer is read, and must begin at the end of the frames. Names that were removed with their batch,
-    or by settling, are not faults.
+    The length of each file is compared. If `is_full` is set or `choose` selects its digest, all its bytes are read too.
+    If the expected length of a file is unknown, its trailer is read, and must begin at the end of the frames. A missing
+    name is not a fault if its batch was removed or settled.
     """
     inodes: dict[Path, dict[str, int]] = {}
     names_by_file: dict[tuple[Digest, int | None], list[ShardName]] = {}
@@ -138,7 +140,7 @@ def _chosen(files: Iterable[tuple[Digest, int | None]], choose: Choose) -> set[t
 
 
 def _inodes(files: FileReader, directory: Path) -> dict[str, int]:
-    """Return the inodes of the names in a directory, or an empty mapping if there is another file in its place."""
+    """Map the names in a directory to their inodes. Empty if the path is not a directory."""
     try:
         return files.listing(directory)
     except StoreError:
@@ -146,7 +148,7 @@ def _inodes(files: FileReader, directory: Path) -> dict[str, int]:
 
 
 def _problem(files: FileReader, names: list[ShardName], *, is_full: bool) -> str | None:
-    """Return the problem of the file with given names, or None."""
+    """Return the problem of a file, or None. All `names` are names of this file."""
     name, sizes = names[0], {name.size for name in names if name.size is not None}
     try:
         status = files.stat(name.path)
@@ -170,7 +172,7 @@ def _problem(files: FileReader, names: list[ShardName], *, is_full: bool) -> str
 
 
 def _is_gone(files: FileReader, name: ShardName) -> bool:
-    """Return whether a name was removed with its batch or by settling. Readers hold no lock, so this is normal."""
+    """Return whether a name is missing because its batch was removed or settled. Readers do not prevent this."""
     root = name.batch.root
     if files.stat(root) is None:
         return True

@@ -1,9 +1,8 @@
 """The frames of a snapshot's index: built from its lines, or spliced from another index (SPEC.md "Snapshots").
 
-A frame contains whole lines. It ends after a line that brings it to 128 KiB. It also ends after a line with a crc32
-that is a multiple of 256, if the frame then has at least 32 KiB. So the frames depend only on the lines
-(content-defined chunking). A changed line rarely moves later frame ends, and those frames are byte for byte those of
-the other index.
+A frame contains whole lines. It ends after the line with which it reaches 128 KiB. If it has at least 32 KiB, it also
+ends after a line whose crc32 is a multiple of 256. So the frames depend only on the lines (content-defined chunking). A
+changed line rarely moves the ends of later frames, so those frames can be copied from the other index.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class IndexFrame(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SnapshotIndex(msgspec.Struct, frozen=True):
-    """An index: the bytes of the file, its frames, and the digest of all lines, which is that of the snapshot."""
+    """An index: the bytes of its file, its frames, and the digest of all lines, which identifies the snapshot."""
 
     data: bytes
     frames: tuple[IndexFrame, ...]
@@ -61,10 +60,10 @@ def make_index(lines: Iterable[bytes]) -> SnapshotIndex:
 
 
 def splice_index(index: SnapshotIndex, changes: Mapping[bytes, Entry | None]) -> SnapshotIndex:
-    """Return the index with changed entries. A change maps a path to its new entry, or to None if it is removed.
+    """Return the index with changed entries. `changes` maps a path to its new entry, or to None to remove the entry.
 
-    The result equals that of `make_index` from all lines, byte for byte if the version of zstd is the same. Raises
-    ValueError if the given index is damaged.
+    The result equals that of `make_index` with all lines. With the same version of zstd, it is equal byte for byte.
+    Raises ValueError if the given index is damaged.
     """
     builder, hasher = _IndexBuilder(), sha256()
     paths = sorted(changes)
@@ -109,7 +108,7 @@ def frame_entries(content: bytes, frame: IndexFrame) -> list[Entry]:
 
 
 def check_frames(frames: Sequence[IndexFrame]) -> None:
-    """Raise ValueError if frames cannot be those of an index."""
+    """Raise ValueError if the paths or sizes of frames are impossible for an index."""
     paths = [frame.path for frame in frames]
     if not frames or any(path >= after for path, after in pairwise(paths)):
         raise ValueError("the frames of the index are out of order")
@@ -131,7 +130,7 @@ def count_entries(frames: Sequence[IndexFrame]) -> tuple[int, int, int]:
 
 
 def frame_at(frames: Sequence[IndexFrame], path: bytes) -> int:
-    """Return the number of the frame in which a path is, or would be."""
+    """Return the number of the frame that contains a path. If no frame does, return the one where the path would be."""
     return max(bisect_right(frames, path, key=lambda frame: frame.path) - 1, 0)
 
 
@@ -172,7 +171,7 @@ class _IndexBuilder:
             self._end_frame()
 
     def keep(self, frame: IndexFrame, compressed: bytes, content: bytes) -> None:
-        """Add the next frame unchanged from another index. Ends of frames depend only on content."""
+        """Add the next frame unchanged from another index. It would end at the same line in this index."""
         self._hasher.update(content)
         self._data.append(compressed)
         self._frames.append(frame)

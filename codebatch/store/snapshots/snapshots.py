@@ -1,8 +1,9 @@
 """Snapshots: frozen source trees, published once and read back (SPEC.md "Snapshots").
 
-`snapshots/<snapshot_id>/` contains `files.index.jsonl.zst`, the entries in path order, whose uncompressed bytes are the
-identity of the snapshot. `snapshot.json` has their counts, the positions of frames in the index (index_frames.py), and
-when and from which source the snapshot was first taken. These are not part of the identity.
+`snapshots/<snapshot_id>/` contains two files. `files.index.jsonl.zst` has the entries in path order. The digest of its
+uncompressed bytes identifies the snapshot. `snapshot.json` has the counts of entries and the positions of the frames in
+the index (index_frames.py). It also records when and from which source the snapshot was first taken. It is not part of
+the identity.
 """
 
 from __future__ import annotations
@@ -70,13 +71,13 @@ class SnapshotDocument(Document, frozen=True, kw_only=True):
 
 
 class _NamedObject(msgspec.Struct, frozen=True):
-    """The member of an entry that names its object."""
+    """The member of an entry with the digest of its object."""
 
     object: str
 
 
 class Snapshot:
-    """A published snapshot. Entries are decoded and verified by the digest at first use."""
+    """A published snapshot. Entries are decoded at first use, and verified by the digest."""
 
     def __init__(self, files: Files, store_root: Path, document: SnapshotDocument, objects: ObjectStore | None) -> None:
         self.id = SnapshotId(document.snapshot_id)
@@ -88,7 +89,7 @@ class Snapshot:
         self._path = _directory(store_root, self.id) / layout.SNAPSHOT_INDEX
         self._objects = objects or ObjectStore(files, store_root / layout.OBJECTS)
         self._entries: list[Entry] | None = None
-        # Requests for one frame come in sequences.
+        # Successive requests often concern the same frame.
         self._items_of = lru_cache(_FRAMES_CACHED_MAX)(self._read_items)
         self._lines_of = lru_cache(_FRAMES_CACHED_MAX)(
             lambda number: next(self._iter_contents([number]))[1].splitlines()
@@ -117,9 +118,9 @@ class Snapshot:
         return items[start - before : end - before]
 
     def find_items(self, paths: Iterable[bytes]) -> dict[bytes, int]:
-        """Map paths to the numbers of their items, in the given order. Raises StoreCorrupt.
+        """Map paths to their item numbers, in the given order. Raises StoreCorrupt.
 
-        Paths without an item are omitted. Only the frames with these paths are decoded.
+        Paths that are not an item are omitted. Only the frames with these paths are decoded.
         """
         numbers: dict[bytes, int] = {}
         for path in paths:
@@ -131,7 +132,7 @@ class Snapshot:
         return numbers
 
     def objects(self) -> set[str]:
-        """Return the objects that the entries name. Raises StoreCorrupt."""
+        """Return the digests of the objects of all entries. Raises StoreCorrupt."""
         with self._damage_as_corrupt():
             try:
                 return {line.object for line in msgspec.json.Decoder(_NamedObject).decode_lines(self._read_index())}
@@ -160,7 +161,7 @@ class Snapshot:
     def entry(self, path: bytes) -> Entry | None:
         """Return the entry at a path, or None. Raises StoreCorrupt.
 
-        Unless all entries are already decoded, only this one is decoded.
+        Decodes only this entry, unless all entries are already decoded.
         """
         if self._entries is not None:
             return self._by_path.get(path)
@@ -175,16 +176,16 @@ class Snapshot:
         return self._objects.read(entry.object, entry.size)
 
     def entries_beginning(self, beginning: bytes) -> list[Entry]:
-        """Return the entries whose paths begin with a prefix, decoding only their frames. Raises StoreCorrupt."""
+        """Return the entries whose paths begin with a prefix. Only their frames are decoded. Raises StoreCorrupt."""
         frames, length = self.document.frames, len(beginning)
         last = bisect_right(frames, beginning, key=lambda frame: frame.path[:length])
         entries = self._entries_of(range(frame_at(frames, beginning), last))
         return [entry for entry in entries if entry.path.startswith(beginning)]
 
     def entries_unlike(self, other: Snapshot) -> tuple[dict[bytes, Entry], dict[bytes, Entry]]:
-        """Return the entries of this snapshot and of another by path, without those in frames that both have.
+        """Return the entries of this snapshot and those of `other`, by path, without those in shared frames.
 
-        All omitted entries are equal in both. Raises StoreCorrupt.
+        A frame is shared if both snapshots have it. So all omitted entries are equal in both. Raises StoreCorrupt.
         """
         mine, others = ([frame.digest for frame in snapshot.document.frames] for snapshot in (self, other))
         shared = {*mine} & {*others}
@@ -197,9 +198,9 @@ class Snapshot:
         )
 
     def items_beside(self, other: Snapshot, items: Sequence[Entry]) -> list[Entry]:
-        """Return all items.
+        """Return all items of this snapshot. `items` are all items of `other`.
 
-        Those in frames shared with another snapshot are taken from its `items`. Raises StoreCorrupt.
+        If a frame is also in `other`, its items are taken from `items` and not decoded again. Raises StoreCorrupt.
         """
         ends = accumulate((frame.files for frame in other.document.frames), initial=0)
         starts = {frame.digest: start for frame, start in zip(other.document.frames, ends, strict=False)}
@@ -273,7 +274,7 @@ def snapshot_ids(files: Files, store_root: Path) -> list[str]:
 
 
 def list_snapshots(files: Files, store_root: Path, passed_over: PassedOver | None = None) -> list[SnapshotDocument]:
-    """Return the documents of all readable snapshots, sorted by ID. Others are reported to `passed_over`."""
+    """Return the documents of all readable snapshots, sorted by ID. Unreadable ones are reported to `passed_over`."""
     documents: list[SnapshotDocument] = []
     for name in snapshot_ids(files, store_root):
         try:
@@ -287,7 +288,7 @@ def list_snapshots(files: Files, store_root: Path, passed_over: PassedOver | Non
 def index_digest(files: Files, store_root: Path, snapshot_id: str) -> Digest | None:
     """Return the digest of the compressed index on disk, or None if it is missing.
 
-    This detects changes of the file cheaply.
+    Callers compare it to notice cheaply that the file changed.
     """
     try:
         return digest_bytes(files.read(_directory(store_root, snapshot_id) / layout.SNAPSHOT_INDEX))
@@ -296,9 +297,9 @@ def index_digest(files: Files, store_root: Path, snapshot_id: str) -> Digest | N
 
 
 def mark_as_taken(files: Files, store_root: Path, snapshot_id: str) -> None:
-    """Reset the age of a snapshot, which is the time since the last change of its directory.
+    """Reset the age of a snapshot, which garbage collection measures from the last change of its directory.
 
-    Without write access the age does not change. This is harmless, because there is no garbage collection either.
+    Without write access the age does not change. That is harmless, because then nothing can be collected either.
     """
     mark = _directory(store_root, snapshot_id) / f".{uuid.uuid4().hex}.tmp"
     with contextlib.suppress(StoreUnwritable):
@@ -311,8 +312,9 @@ def publish_snapshot(
 ) -> SnapshotDocument:
     """Publish a snapshot unless it exists, and return the document on disk. On return it is durable.
 
-    All objects that it names must be durable before. If two processes take the same snapshot, one of the two renames
-    wins, and both results are valid. An existing but damaged snapshot is rewritten in place, each file atomically.
+    All objects of its entries must be durable before. If two processes take the same snapshot, one of the two renames
+    wins, and both return valid documents. If the snapshot exists but is damaged, it is rewritten in place, each file
+    atomically.
     """
     entries, items, size_bytes = count_entries(index.frames)
     document = SnapshotDocument(
@@ -352,7 +354,7 @@ def publish_snapshot(
 
 
 def _known_document(files: Files, store_root: Path, expected: SnapshotDocument) -> SnapshotDocument | None:
-    """Return the document on disk if the snapshot exists, is undamaged and is of the same tree. Otherwise None."""
+    """Return the document on disk if that snapshot is undamaged and of the same tree. Otherwise return None."""
     try:
         document = _load_document(files, store_root, expected.snapshot_id)
         if (document.digest, _uncompressed_frames(document)) == (expected.digest, _uncompressed_frames(expected)):

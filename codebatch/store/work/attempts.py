@@ -23,7 +23,7 @@ from codebatch.system.files.file_reader import FileReader
 
 
 class CommandPlaces:
-    """The mapping between items of the plan and items of its shards. An item is a command."""
+    """A mapping between item numbers of a plan and (shard, number in the shard). An item is a command."""
 
     def __init__(self, shards: Sequence[Shard]) -> None:
         self._by_id = {shard.id: shard for shard in shards}
@@ -58,7 +58,7 @@ class Attempts:
     def read(self) -> Concluded:
         """Return the outcomes that appeared since the last call.
 
-        Outcomes that do not fit a plan of commands are skipped, and count as unreadable.
+        Outcomes that do not fit a plan of commands are skipped.
         """
         registers: list[Register] = []
         conclusions = [
@@ -72,7 +72,7 @@ class Attempts:
         return Concluded(tuple(conclusions), tuple(unreadable))
 
     def hear(self, commit: Commit) -> list[Conclusion]:
-        """Record a commit that a worker reported as durable, so that it is not read again. Return its outcomes."""
+        """Record a commit that a worker reported as durable. Return its outcomes. They are not read again."""
         self._outcomes.note(commit)
         conclusions = self._conclusions_of(commit)
         self._record(conclusions)
@@ -119,7 +119,7 @@ def unreadable_last(concluded: Concluded) -> list[int]:
 
 
 class Leased(msgspec.Struct, frozen=True):
-    """The highest lease of every command that was ever started, by item."""
+    """The lease with the highest epoch of every command that was ever started, by item."""
 
     leases: dict[int, Lease]
 
@@ -134,7 +134,7 @@ class Leased(msgspec.Struct, frozen=True):
         return [item for item, lease in self.leases.items() if lease.is_live]
 
     def unended(self, concluded: Concluded) -> dict[int, Lease]:
-        """Return the expired leases that have no outcome, by item."""
+        """Return the expired leases of attempts that have no outcome, by item."""
         ended: dict[int, int] = {}
         for conclusion in concluded.conclusions:
             ended[conclusion.item] = max(ended.get(conclusion.item, 0), conclusion.epoch)
@@ -143,7 +143,7 @@ class Leased(msgspec.Struct, frozen=True):
 
 
 def read_leases(reader: LeaseReader, places: CommandPlaces, listed: Mapping[str, int] | None = None) -> Leased:
-    """Return the leases of the names in `leases/`, or of the given names."""
+    """Return the leases of commands from `listed`, names in `leases/` with their inodes, or from a new listing."""
     leases: dict[int, Lease] = {}
     for (shard, number), lease in reader.leases(listed).items():
         item = places.item(shard, number)

@@ -1,4 +1,4 @@
-"""The command that a worker runs, read by other processes from the worker's progress cell."""
+"""Lookup of the command that a worker runs. Other processes read it from the worker's progress cell."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Durations of commands, by directory: `cache/durations-*.bin`, which may be deleted.
 
-Durations are stored by command ID with the digest of the definition, which shows whether the command has changed. They
-are also stored by program, for commands that have not run yet. Before each write, the file is read again to include the
-durations that other processes have written.
+Durations are stored by command ID. Each has the digest of the command's definition, which shows whether the command has
+changed since. For commands that have not run yet, durations are also stored by program. Before each write, the file is
+read again, so that durations written by other processes are kept.
 """
 
 from __future__ import annotations
@@ -57,16 +57,16 @@ class Durations:
         self._new: list[CommandDuration] = []
 
     def of_command(self, command: str, definition: Digest) -> tuple[float, ...]:
-        """Return the durations of a command with this definition, latest last.
+        """Return the durations of a command with this definition in seconds, latest last.
 
-        If it never ran with this definition, those of other definitions are returned.
+        If the command never ran with this definition, return its durations with other definitions.
         """
         samples = self._cached.commands.get(command, ())
         matching = tuple(seconds for digits, seconds in samples if digits == definition[:_DIGITS])
         return matching or tuple(seconds for _, seconds in samples)
 
     def of_program(self, program: str) -> tuple[float, ...]:
-        """Return the durations of commands that run a program."""
+        """Return the durations in seconds of commands that run a program."""
         return tuple(self._cached.programs.get(program, ()))
 
     def add(self, duration: CommandDuration) -> None:
@@ -74,7 +74,7 @@ class Durations:
         self._new.append(duration)
 
     def save(self) -> None:
-        """Write the added durations. If the store cannot be written, nothing happens."""
+        """Write the added durations. If the store cannot be written, do nothing."""
         if not self._new or self._store is None:
             return
         self._cached = self._read()
@@ -95,7 +95,7 @@ class Durations:
 
 
 def program_of(command: Command) -> str:
-    """Return the name of the program that a command runs: of a script, the first word that is not an assignment."""
+    """Return the name of the program that a command runs. In a script, the first word that is not an assignment."""
     if not isinstance(command.run, str):
         return os.path.basename(command.run[0])
     try:

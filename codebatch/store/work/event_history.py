@@ -33,9 +33,9 @@ _REQUESTED = (
 
 
 class ToldBefore:
-    """Events that coordinators before an epoch have emitted.
+    """The events that earlier coordinators of a work batch have emitted: those with a lower epoch.
 
-    `started` has the time at which the start of each (item, round) was reported.
+    `started` maps each (item, round) to the time at which its start was reported.
     """
 
     def __init__(self, batch: BatchDir, epoch: int, items: Mapping[str, int]) -> None:
@@ -57,7 +57,7 @@ class ToldBefore:
 
     @property
     def seconds(self) -> float:
-        """Total running time of the coordinators in seconds, each from its first to its last event."""
+        """Total running time of the earlier coordinators in seconds, each from its first to its last event."""
         return sum(max(0, last - first) for first, last in self._spans.values()) / 1e9
 
     @property
@@ -98,7 +98,7 @@ class ToldBefore:
 
 
 def is_counted(event: events.TaskEvent) -> bool:
-    """Return whether an event reports a command that ended by a request, not by the end of an attempt."""
+    """Return whether an event reports a command that a request ended, not the end of an attempt."""
     if isinstance(event, events.TaskFailed):
         return event.reason == "answer"
     return isinstance(event, events.TaskCompleted) and event.marked_done
@@ -114,7 +114,7 @@ def is_end(event: events.TaskEvent) -> bool:
 def used_by_the_journals(
     batch: BatchDir, places: CommandPlaces, wanted: Collection[tuple[int, int]]
 ) -> dict[tuple[int, int], Used]:
-    """Return the resource use of attempts by (item, round), as far as workers have recorded it."""
+    """Map the attempts in `wanted`, as (item, round), to their resource use. Omit those that no journal has."""
     used_by_attempt: dict[tuple[int, int], Used] = {}
     lines: list[journal.JournalLine] = []
     with contextlib.suppress(StoreError, OSError):

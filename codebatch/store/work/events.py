@@ -1,7 +1,7 @@
 """The event streams of a work batch: one file for each coordinator lease, with a single writer (SPEC.md "Events").
 
-A line is a document. Damaged and incomplete lines are ignored. No decision depends on events, so damage of these files
-only affects what users see.
+Each line is a document. Damaged and incomplete lines are ignored. No decision depends on events, so damage to these
+files affects only what users see.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ _event_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 
 
 class EventWriter:
-    """The event stream of one coordinator. Events that cannot be written are buffered and retried.
+    """The event stream of one coordinator. Events that cannot be written are buffered and written later.
 
-    If the buffer exceeds PENDING_BYTES_MAX, the oldest events are dropped. The last event reports how the batch ended.
+    If the buffer exceeds PENDING_BYTES_MAX, the oldest events are dropped. The last event always stays, because it
+    reports how the batch ended.
     """
 
     def __init__(self, files: Files, batch_root: Path, epoch: int) -> None:
@@ -49,10 +50,11 @@ class EventWriter:
             self._pending_bytes -= len(self._pending.popleft())
 
     def flush(self, *, looks: bool = False) -> None:
-        """Write the buffered events without syncing them. If `looks`, the file is created again if it was removed."""
+        """Write the buffered events without syncing them. If `looks` is set, recreate the file if it was removed."""
         if not self._pending:
             return
-        # A removed file is recreated, because no reader would find it. If the disk is full, events stay buffered.
+        # A removed file is recreated, because no reader would find it otherwise. If the disk is full, events stay
+        # buffered.
         with contextlib.suppress(StoreError, OSError):
             if looks and self._appender is not None and self._files.size(self._path) is None:
                 self.close()
@@ -63,7 +65,7 @@ class EventWriter:
             self._pending_bytes = 0
 
     def finish(self) -> None:
-        """Flush. If the disk has no room for all buffered events, write only the last one."""
+        """Write the buffered events. If the disk has no room for all of them, write only the last one."""
         self.flush(looks=True)
         if self._pending:
             self._pending = deque([self._pending[-1]])
@@ -99,7 +101,7 @@ class EventReader:
         return events
 
     def last_progress(self) -> BatchProgress | None:
-        """Return the last progress event, if it is near the end of the last file."""
+        """Return the last progress event of the last file, or None if there is none near the end of the file."""
         for epoch in self._epochs()[-1:]:
             path = self._directory / layout.events_name(epoch)
             size = self._files.size(path) or 0
@@ -115,7 +117,7 @@ class EventReader:
         return sorted(epoch for epoch in names if epoch is not None)
 
     def _lines(self, epoch: int) -> list[bytes]:
-        """Return the complete lines since the last call. A file that has become shorter is read from its start."""
+        """Return the complete lines since the last call. If the file has become shorter, read it from its start."""
         path = self._directory / layout.events_name(epoch)
         size = self._files.size(path) or 0
         place = self._places.get(epoch, 0)

@@ -11,7 +11,7 @@ TAIL_BYTES_MAX = 1 << 16
 
 
 def last_lines(files: FileReader, path: Path, lines: int) -> list[str]:
-    """Return the last lines of a log, or no lines if it is missing."""
+    """Return the last `lines` lines of a log as text, or an empty list if it is missing."""
     end = files.size(path) or 0
     begin = max(0, end - TAIL_BYTES_MAX)
     if not end:

@@ -24,9 +24,9 @@ class Questions:
         self._known: dict[str, Question | None] = {}
 
     def read(self) -> list[tuple[QuestionPlace, Question]]:
-        """Return the questions that appeared since the last call, in the order in which each attempt asked them.
+        """Return the questions that appeared since the last call. Those of one attempt are in the order of asking.
 
-        Unreadable questions are ignored. The attempt then keeps waiting, and can be cancelled.
+        Unreadable questions are skipped. Their attempts keep waiting, and users can cancel them.
         """
         places = {}
         for name in self._files.listing(self._directory):
@@ -40,7 +40,7 @@ class Questions:
         return questions
 
     def of_item(self, item: tuple[str, int]) -> Sequence[Question]:
-        """Return all questions of the attempts of an item of a shard, by round, epoch and number."""
+        """Return all questions of all attempts of an item, by round, epoch and number. `item` is (shard, number)."""
         self.read()
         places = [(layout.parse_question(name), question) for name, question in self._known.items() if question]
         return [question for place, question in sorted(places, key=_by_place) if place and place[:2] == item]

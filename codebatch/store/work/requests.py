@@ -27,7 +27,7 @@ class Requests:
     def read(self) -> list[Request]:
         """Return all requests in order, up to the first missing number. Raises StoreCorrupt if one is unreadable.
 
-        On return they are on disk, so a caller may act on them.
+        On return they are on disk, so the caller may act on them.
         """
         if self._files.size(self._next_path) is None:
             return self._known  # Checking one name is cheaper than listing the directory.

@@ -52,8 +52,8 @@ def make_work_batch(store: StoreDir, commands: Sequence[Command], work: Work, *,
     """
     assert {command.id for command in commands} == set(work.order)
     snapshot = _freeze(store, commands, work, at_ns)
-    # Decoded and encoded again, because omit_defaults compares by identity and decoding may replace an equal value by
-    # the default.
+    # Decoded and encoded again, so that equal work gives equal bytes. omit_defaults compares by identity, and decoding
+    # may replace a value by the equal default.
     written = encode_work(decode_work(encode_work(work)))
     plan = _plan(snapshot, written)
     project = b"" if store.project is None else store.project.root
@@ -146,7 +146,7 @@ def iter_reloads(batch: BatchDir) -> Iterator[Reload]:
 
 
 def _apply_reload(work: Work, reload: Reload) -> Work:
-    """Return the work with the policies and edges of a reload request. Commands of other batches are ignored."""
+    """Return the work with the policies and edges of a reload request. Commands that the batch lacks are ignored."""
     task_ids = {*work.order}
     changed = task_ids.intersection(reload.rounds)
     titles = {command.id: command.title for command in reload.commands if command.id in changed and command.title}
@@ -166,12 +166,12 @@ def _apply_reload(work: Work, reload: Reload) -> Work:
 
 
 def _merge_edges(then: Sequence[_Edge], now: Sequence[_Edge], changed: Collection[CommandId]) -> tuple[_Edge, ...]:
-    """Return the edges of unchanged commands and the new edges of changed ones."""
+    """Return the edges of `then` whose command is not in `changed`, followed by the edges of `now`."""
     return tuple(itertools.chain((edge for edge in then if edge.task not in changed), now))
 
 
 class CommandDefinitions:
-    """The definitions of the commands of a work batch, in each of their rounds."""
+    """The definitions of the commands of a work batch in each round. A reload request changes later rounds."""
 
     def __init__(self, store: StoreDir, batch: BatchDir) -> None:
         """Read the snapshot and the reload requests. Raises StoreCorrupt."""
@@ -187,7 +187,7 @@ class CommandDefinitions:
         return reloaded_command(self._reloads, command, round_) or _read_listed(self._snapshot, self._batch, command)
 
     def is_same(self, command: Command, round_: int | None = None) -> bool:
-        """Return whether a command equals the definition with its ID in a round. Raises the errors of `read`."""
+        """Return whether `command` equals the batch's definition of its ID in a round. Raises the errors of `read`."""
         reloaded = reloaded_command(self._reloads, command.id, round_)
         entry = self._snapshot.entry(command.id.encode())
         if reloaded is None and entry is not None and entry.object == digest_bytes(encode_command(command)):
@@ -203,7 +203,7 @@ def _command_snapshot(store: StoreDir, batch: BatchDir) -> Snapshot:
 
 
 def commands_of(store: StoreDir, batch: BatchDir, work: Work) -> list[CommandId]:
-    """Return the commands of a work batch in the order of the items of its plan. Raises StoreCorrupt."""
+    """Return the command IDs of a work batch in the order of its plan's items. Raises StoreCorrupt."""
     entries = items_of(_command_snapshot(store, batch).entries)
     commands = [CommandId(entry.text) for entry in entries]
     if sorted(commands) != sorted(work.order):

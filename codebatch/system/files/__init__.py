@@ -1,1 +1,1 @@
-"""Files: the interface that store code writes through, and its implementation."""
+"""Files: the interface through which store code reads and writes, and its implementation."""

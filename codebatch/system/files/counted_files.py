@@ -1,4 +1,4 @@
-"""Files that count how much is read from them."""
+"""Files that count how much is read."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from codebatch.system.files.files import RealFiles
 
 
 class CountedFiles(RealFiles):
-    """Files that count what is read. `root` is the directory of the last `confine`, or None.
+    """Files that count what is read. `root` is the directory of the last call of `confine`, or None.
 
-    `paths` is the set of files read. `read_bytes` is the total of all reads; repeated reads count again. Reads through
-    a memory map do not count.
+    `paths` is the set of files that were read. `read_bytes` is the total size of all reads. If a byte is read twice, it
+    counts twice. Reads through a memory map do not count.
     """
 
     def __init__(self) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 
 def reclaimable_bytes(roots: Iterable[Path], paths: Iterable[Path]) -> tuple[int, int]:
-    """Return the bytes that removing directories would free, and the further bytes that removing `paths` would free.
+    """Return the bytes that removing `roots` would free, and the further bytes that removing `paths` would free.
 
-    A file is counted only if all its hard links are among the removed names. `paths` are outside of `roots`.
+    A file counts only if all its hard links are removed. `paths` must not be below `roots`.
     """
     names: Counter[int] = Counter()
     stats_below = (status for root in roots for _, status in iter_files(root))
@@ -32,7 +32,7 @@ def _iter_stats(paths: Iterable[Path]) -> Iterator[os.stat_result]:
 
 
 def iter_files(root: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the path and status of every non-directory below a directory, sorted by name within each directory."""
+    """Yield the path and status of everything below a directory except directories. Names of a directory are sorted."""
     pending = [os.fspath(root)]
     while pending:
         with contextlib.suppress(OSError), os.scandir(pending.pop()) as items:

@@ -1,13 +1,12 @@
-"""Files below a store: the port that store code uses, and its implementation for the operating system.
+"""Files below a store: the interface for store code, and its implementation for the operating system.
 
-Files that must be complete and durable get their final name only from `write_atomic`, `publish_directory`,
-`create_exclusive` or `replace`, after their bytes are on disk. SPEC.md "Write ordering" lists the exceptions.
+A file that must be complete and durable gets its final name only from `write_atomic`, `publish_directory`,
+`create_exclusive` or `replace`, after its bytes are on disk. SPEC.md "Write ordering" lists the exceptions.
 
 The port and its implementation share one file, long as it is, because a change of one is a change of the other.
 
-If a path has an unexpected type or leads through a link below the store's root, UnsupportedEntry is raised immediately.
-Such an entry was not created by codebatch, which never reads, writes or waits there (SPEC.md "Threat model").
-
+If a path has an unexpected type, or leads through a link below the store's root, UnsupportedEntry is raised
+immediately. codebatch did not create such an entry, and never reads, writes or waits there (SPEC.md "Threat model").
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ from codebatch.system.files.system_calls import SHARED_MODE, RealCalls, SystemCa
 T = TypeVar("T")
 
 _FEW_FILES = 16
-# Below this mean time for a write, starting threads costs more than it saves.
+# If writes take less than this on average, starting threads costs more time than it saves.
 _QUICK_SECONDS = 0.001
 
 
 class Appender(Protocol):
-    """An append-only file with one writer."""
+    """A file to which one writer appends."""
 
     def append(self, data: bytes) -> int:
-        """Add bytes at the end and return the offset of the first. They are durable after `sync`."""
+        """Append bytes and return the offset of the first. They are durable after `sync`."""
 
     def sync(self) -> None:
         """Wait until everything appended so far is on disk."""
@@ -50,21 +49,22 @@ class Appender(Protocol):
 
 
 class Files(FileReader, Protocol):
-    """The file system operations that reading and writing a store need.
+    """The file system operations that are needed to read and write a store.
 
-    Every method raises StoreUnwritable if the system refuses a write, and StoreError if it refuses to read. If
-    something other than a regular file or directory is at the path, UnsupportedEntry is raised. Methods on hot paths
-    also accept `str`, because making a Path costs as much as a system call.
+    Every method raises StoreUnwritable if the system refuses a write, and StoreError if it refuses to read. It raises
+    UnsupportedEntry if something other than a regular file or directory is at the path. Methods on hot paths also
+    accept `str`, because making a Path costs as much as a system call.
 
     Methods that create a name also create a missing parent directory, because copies made by git, zip or object stores
-    lose empty directories. Exception: `write_new`. If the directory of its file is gone, so are the other files in it.
+    lose empty directories. Exception: `write_new`. If the directory of its file is missing, so are the other files in
+    it.
     """
 
     def confine(self, root: Path) -> None:
         """Follow no symbolic link below a store's root from now on. Must be called first."""
 
     def keeping_open(self, *directories: Path) -> AbstractContextManager[None]:
-        """Keep directories open inside the `with`, for faster access. No code that closes descriptors may run."""
+        """Keep directories open inside the `with`, for faster access. No code that closes descriptors may run there."""
 
     def unfinished(self, path: Path) -> list[str]:
         """Return the names of temporary files in a directory: they begin with `.` and end with `.tmp`."""
@@ -76,13 +76,13 @@ class Files(FileReader, Protocol):
         """
 
     def write_new(self, path: Path | str, data: bytes) -> None:
-        """Create a file that no other process knows yet and sync its bytes. Its name is durable after `sync_directory`.
+        """Create a file that no other process knows yet and sync its bytes. Raises FileExistsError.
 
-        Raises FileExistsError.
+        Its name is durable after `sync_directory`.
         """
 
     def write_many(self, contents: Iterable[tuple[Path, bytes]]) -> None:
-        """Call `write_new` for each file, perhaps several at a time. If one fails, any subset of the files exists."""
+        """Call `write_new` for each file, perhaps several at a time. If a call fails, any of the files may exist."""
 
     def make_link(self, target: str, path: Path) -> None:
         """Create a symbolic link. Its name is durable after `sync_directory`. Raises FileExistsError."""
@@ -94,17 +94,17 @@ class Files(FileReader, Protocol):
         """Create or replace a file atomically without syncing it, for files that may be lost."""
 
     def create_exclusive(self, source: Path | str, path: Path | str) -> bool:
-        """Link the complete file `source` to `path`: link(2). Return False if another file has the name.
+        """Link the complete file `source` to `path`: link(2). Return False if `path` is another file.
 
-        If the name exists, inodes are compared: the same inode means that our link succeeded and only its reply was
-        lost (NFS). The name is durable after `sync_directory`.
+        If `path` has the same inode, an earlier call succeeded and only its reply was lost (NFS). The name is durable
+        after `sync_directory`.
         """
 
     def publish_directory(self, source: Path, path: Path) -> bool:
         """Rename a finished directory to its final name. If the name exists, remove `source` and return False.
 
-        The files in `source` must have been written by `write_new`. On return the name is on disk, whichever process
-        created it.
+        Files in `source` must have been written by `write_new`. On return the name is on disk, whichever process made
+        it.
         """
 
     def retire(self, path: Path) -> Path | None:
@@ -114,22 +114,22 @@ class Files(FileReader, Protocol):
         """
 
     def replace(self, source: Path, path: Path) -> None:
-        """Rename a finished file over another file atomically: rename(2). A directory can take only an unused name.
+        """Rename a finished file over another file atomically: rename(2). A directory can only take an unused name.
 
         Durable after `sync_directory`. If both names are links to one file, nothing happens. Raises UnsupportedEntry if
-        a directory has the name.
+        `path` is a directory.
         """
 
     def sync_directory(self, path: Path) -> None:
-        """Wait until every name created in or moved within the directory so far is on disk."""
+        """Wait until all names that were created in, or moved into, the directory are on disk."""
 
     def open_append(self, path: Path | str, *, directory_mode: int = SHARED_MODE) -> Appender:
-        """Create a file for appending. The caller must be its only writer. Raises FileExistsError."""
+        """Create a file to which the caller alone appends. Raises FileExistsError."""
 
     def open_page(self, path: Path, *, create: bool) -> int:
-        """Return a descriptor for mmap(2), which the caller closes: of a new writable file, or of a file to read.
+        """Return a descriptor for mmap(2): of a new file to write if `create`, otherwise of a file to read.
 
-        Raises FileNotFoundError, FileExistsError.
+        The caller must close it. Raises FileNotFoundError or FileExistsError.
         """
 
     def remove(self, path: Path | str) -> None:
@@ -141,14 +141,14 @@ class Files(FileReader, Protocol):
     def try_lock(self, path: Path, *, create: bool = True) -> Lock | None:
         """Take the exclusive flock of a file without waiting. Return None if another process holds it.
 
-        Raises FileNotFoundError unless `create`.
+        Raises FileNotFoundError if the file is missing and `create` is false.
         """
 
     def is_locked(self, path: Path | str) -> bool:
         """Return whether a process holds the exclusive flock of a file. False if the file is missing."""
 
     def wait_lock(self, path: Path, *, shared: bool) -> Lock:
-        """Take the flock of a file and wait for its holder if necessary. Writes only if the file is missing."""
+        """Take the flock of a file. If another process holds it, wait. Writes only if the file is missing."""
 
 
 class _RealAppender:
@@ -160,7 +160,7 @@ class _RealAppender:
             self._fd = _with_directory(calls, path, lambda: calls.open(path, flags), directory_mode)
 
     def append(self, data: bytes) -> int:
-        # Read at each call: if a task writes to a descriptor that it does not own, it damages only its own work.
+        # Read at each call. If a task writes to a descriptor that is not its own, it damages only its own work.
         start = self._calls.fstat(self._fd).st_size
         with wrap_write_errors(self._path):
             try:
@@ -253,7 +253,8 @@ class RealFiles:
             except FileNotFoundError:
                 self.make_directory(path.parent)
                 if not _is_hidden(path.parent):
-                    # Sync also if another process has just created the parent: that process may die before it syncs.
+                    # Sync even if another process has just created the parent, because that process may die before it
+                    # syncs.
                     self._calls.sync_directory(path.parent.parent)
                 return self._make_one_directory(path, mode)
 
@@ -320,7 +321,7 @@ class RealFiles:
                 is_ours = False
             else:
                 is_ours = True
-        # Sync also if another process published the directory: that process may have died before it synced.
+        # Sync even if another process published the directory, because that process may have died before it synced.
         self.sync_directory(path.parent)
         return is_ours
 
@@ -386,7 +387,7 @@ class RealFiles:
     def wait_lock(self, path: Path, *, shared: bool) -> Lock:
         with wrap_write_errors(path):
             try:
-                # flock(2) does not require a writable descriptor. So commands without changes work on a read-only
+                # flock(2) does not need a writable descriptor. So commands that change nothing work on a read-only
                 # store.
                 fd, _ = self._open(path, os.O_RDONLY)
             except FileNotFoundError:
@@ -401,7 +402,7 @@ class RealFiles:
         return Lock(self._calls, fd)
 
     def _open(self, path: Path | str, flags: int) -> tuple[int, int]:
-        """Open a regular file; return descriptor and size. Others are refused: devices and FIFOs may block forever."""
+        """Open a regular file. Return its descriptor and size. Other types are refused: reading them may block."""
         fd = self._calls.open(path, flags)
         status = self._calls.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
@@ -422,10 +423,10 @@ class RealFiles:
 
 
 class Lock:
-    """An flock(2) held by this process until `release` or its end. Not inherited: the descriptor is close-on-exec.
+    """An flock(2) that this process holds until `release` or its end. Not inherited: its descriptor is close-on-exec.
 
-    A process that receives the descriptor shares the lock. The lock is never released by LOCK_UN but when its last
-    descriptor is closed.
+    If another process receives the descriptor, both share the lock. LOCK_UN is never used: the lock is released when
+    its last descriptor is closed.
     """
 
     def __init__(self, calls: SystemCalls, descriptor: int) -> None:
@@ -433,16 +434,16 @@ class Lock:
         self.descriptor = descriptor
 
     def share(self) -> None:
-        """Convert the lock to a shared one. Waits if another process takes the exclusive lock first."""
+        """Convert the lock to a shared one. If another process takes the exclusive lock in between, wait for it."""
         self._calls.flock(self.descriptor, fcntl.LOCK_SH)
 
     def release(self) -> None:
-        """Close our descriptor of the lock."""
+        """Close this process's descriptor of the lock."""
         self._calls.close(self.descriptor)
 
 
 def _read_at(calls: SystemCalls, fd: int, offset: int, length: int) -> bytes:
-    """Read with pread(2) until `length` bytes or the end of the file."""
+    """Read with pread(2) until `length` bytes have been read or the file ends."""
     data = calls.pread(fd, length, offset)
     if len(data) == length or not data:
         return data
@@ -461,7 +462,7 @@ def _write_all(calls: SystemCalls, fd: int, data: bytes) -> None:
 
 
 def _with_directory(calls: SystemCalls, path: Path | str, make: Callable[[], T], mode: int = SHARED_MODE) -> T:
-    """Create a name. If its directory is missing, create and sync the directory, then try again."""
+    """Create a name by `make`. If its directory is missing, create and sync the directory, and try again."""
     try:
         return make()
     except FileNotFoundError:
@@ -470,16 +471,16 @@ def _with_directory(calls: SystemCalls, path: Path | str, make: Callable[[], T],
             raise
         with contextlib.suppress(FileExistsError):
             calls.mkdir(directory, mode)
-        # Sync also if another process has just created the directory: that process may die before it syncs.
+        # Sync even if another process has just created the directory, because that process may die before it syncs.
         calls.sync_directory(directory.parent)
     return make()
 
 
 def _is_hidden(directory: Path) -> bool:
-    """Return whether a directory is unfinished, or the root of a store, which its creator syncs."""
+    """Return whether a directory is unfinished, or is the root of a store. The creator of such a directory syncs it."""
     return directory.name.startswith(".")
 
 
 def _temporary_beside(path: Path) -> Path:
-    """Return a unique name in the same directory that `listing` ignores."""
+    """Return a unique temporary name in the directory of a path. `listing` omits such names."""
     return path.with_name(f".{path.name[:64]}.{uuid.uuid4().hex}.tmp")

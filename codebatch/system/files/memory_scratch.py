@@ -1,9 +1,11 @@
 """Scratch directories in memory, for tools that accept only files (SPEC.md "Scratch").
 
-A directory of thousands of short-lived small files costs five times as much on a disk's file system as in memory. On
-disk it also waits for the journal whenever another worker commits. The directories are outside the store. So each is
-private (0700), held under flock(2) by the process that created it, and named after its user. Later processes remove
-directories of the same user that no process holds: the kernel releases a lock however its process ends.
+For a directory of thousands of short-lived small files, the file system of a disk takes five times as long as memory.
+It also waits for the journal whenever another worker commits.
+
+The directories are outside the store. So each is private (0700), and its name contains the ID of its user. The process
+that created it holds its flock(2), which the kernel releases however the process ends. Later processes remove
+directories of the same user whose lock is free.
 """
 
 from __future__ import annotations
@@ -20,13 +22,13 @@ from codebatch.system.files.system_calls import RealCalls
 
 # Shared memory of Linux. On systems without it, such as macOS, there is no scratch in memory.
 MEMORY = Path("/dev/shm")  # noqa: S108 - directories created there are private, owned by us and checked
-# A small file system, as in containers, is left to programs that depend on it.
+# If less is free, as often in containers, the space is left to other programs.
 _FREE_BYTES_MIN = 32 << 20
 _ATTEMPTS_MAX = 100
 
 
 class MemoryScratch:
-    """An empty directory in memory that is removed with this object or when its process ends."""
+    """An empty directory in memory. It is removed when this object is deleted or its process ends."""
 
     def __init__(self, path: Path, lock: int) -> None:
         self.path = path
@@ -38,7 +40,7 @@ class MemoryScratch:
 
 
 def try_memory_scratch(memory: Path = MEMORY, *, free_bytes: int = _FREE_BYTES_MIN) -> MemoryScratch | None:
-    """Create a scratch directory. Return None if the system has no shared memory or less than `free_bytes` free."""
+    """Create a scratch directory in memory. Return None if there is no shared memory or less than `free_bytes` free."""
     for _ in range(_ATTEMPTS_MAX):
         path = memory / f"{_prefix()}{uuid.uuid4().hex}"
         try:
@@ -47,8 +49,8 @@ def try_memory_scratch(memory: Path = MEMORY, *, free_bytes: int = _FREE_BYTES_M
             path.mkdir(mode=0o700)
         except OSError:
             return None
-        # Between mkdir and flock another process may sweep the directory as an orphan. Then that process still has the
-        # lock, or the directory that we locked has no name any more. In both cases another name is tried.
+        # Before this process locks the directory, another process may remove it as an orphan. Then that process holds
+        # the lock, or has removed the directory. In both cases, try again with another name.
         lock = _try_lock(path)
         if lock is not None and path.is_dir():
             return MemoryScratch(path, lock)
@@ -58,7 +60,7 @@ def try_memory_scratch(memory: Path = MEMORY, *, free_bytes: int = _FREE_BYTES_M
 
 
 def sweep_memory_scratch(memory: Path = MEMORY) -> int:
-    """Remove the scratch directories of this user that no living process holds. Return their number."""
+    """Remove the scratch directories of this user whose creator is dead. Return their number."""
     swept = 0
     with contextlib.suppress(OSError):
         for name in os.listdir(memory):
@@ -69,9 +71,9 @@ def sweep_memory_scratch(memory: Path = MEMORY) -> int:
 
 
 def _try_lock(path: Path) -> int | None:
-    """Return a descriptor that holds a directory's flock, or None.
+    """Return a descriptor that holds the flock of a directory, or None.
 
-    None if another process holds the flock, or the directory is not private to this user.
+    Return None if another process holds the flock, or if the directory is not private to this user.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

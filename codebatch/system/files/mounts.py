@@ -9,7 +9,7 @@ from pathlib import Path
 _MOUNTS = Path("/proc/self/mountinfo")
 _ESCAPE = re.compile(rb"\\([0-7]{3})")
 _FAR = re.compile(r"(?:nfs|cifs|smb|afs|ceph|lustre|gluster|beegfs|gpfs|ocfs|gfs|9p|davfs|fuse)")
-"""Prefixes of the types that other machines may write to or that a user process serves."""
+"""Prefixes of file system types to which other machines may write, or which a user process implements."""
 
 
 def far_kind(path: Path) -> str | None:
@@ -23,7 +23,10 @@ def far_kind(path: Path) -> str | None:
 
 
 def kind_at(mounts: bytes, path: bytes) -> str | None:
-    """Return the type of the file system that holds an absolute path. `mounts` is mountinfo; the last mount wins."""
+    """Return the type of the file system that contains an absolute path, or None. `mounts` is the content of mountinfo.
+
+    If several file systems are mounted at the same place, the last one counts.
+    """
     longest: tuple[int, str] | None = None
     for line in mounts.splitlines():
         mount_part, _, type_part = line.partition(b" - ")

@@ -1,4 +1,4 @@
-"""Translation of OSErrors: refusals of the disk or its permissions, foreign entries, and missing features."""
+"""Translation of OSErrors: refusals by the disk or its permissions, foreign entries, and missing features."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REFUSALS = {
 }  # fmt: skip
 _NO_PROCESS = {errno.EAGAIN, errno.ENOMEM}
 FILES_OPEN = 1024
-"""Limit of open files that hints recommend."""
+"""Limit of open files that hints for users recommend."""
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL}
 _UNREADABLE = {errno.EACCES, errno.EPERM, errno.EIO}
 FOREIGN = {
@@ -29,11 +29,11 @@ FOREIGN = {
 
 
 class ProcessRefused(OSError):
-    """The system refused to start a process: a limit of processes or memory is reached."""
+    """The system refused to start a process, because a limit of processes or memory is reached."""
 
 
 class _ErrorTranslation:
-    """A context that translates OSErrors to errors which name the failed operation."""
+    """A context that translates OSErrors to errors that name the failed operation and its path."""
 
     __slots__ = ("_path", "_translate")
 
@@ -50,21 +50,21 @@ class _ErrorTranslation:
 
 
 def wrap_write_errors(path: Path | str) -> AbstractContextManager[None]:
-    """Translate the system's refusal of a write to StoreUnwritable, and a foreign entry to UnsupportedEntry.
+    """Translate an OSError of a write: a refusal to StoreUnwritable, a foreign entry to UnsupportedEntry.
 
-    Other errors pass.
+    Other errors are not changed.
     """
     return _ErrorTranslation(path, _raise_unwritable)
 
 
 def wrap_read_errors(path: Path | str) -> AbstractContextManager[None]:
-    """Like `wrap_write_errors`, but translate the refusal of a read to StoreError."""
+    """Translate an OSError like `wrap_write_errors`, but a refusal to read to StoreError."""
     return _ErrorTranslation(path, _raise_unreadable)
 
 
 @contextlib.contextmanager
 def locking(path: Path | str) -> Iterator[None]:
-    """Translate the error of a file system without flock(2) to UnsupportedFileSystem."""
+    """Translate the OSError of a file system that does not support flock(2) to UnsupportedFileSystem."""
     try:
         yield
     except OSError as error:
@@ -75,7 +75,7 @@ def locking(path: Path | str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def starting_process() -> Iterator[None]:
-    """Translate the refusal of fork(2) to ProcessRefused. Other errors pass."""
+    """Translate the OSError of a refused fork(2) to ProcessRefused. Other errors are not changed."""
     try:
         yield
     except OSError as error:
@@ -114,7 +114,7 @@ def foreign(path: Path | str, what: str) -> UnsupportedEntry:
 
 
 def suggest_fix(error: BaseException | None) -> str:
-    """Return advice for people that prevents the error in future."""
+    """Return advice for users how to prevent an error."""
     if isinstance(error, ProcessRefused):
         return "stop other processes, or raise the process limit (ulimit -u, or the limit of the container)"
     if isinstance(error, OSError) and error.errno == errno.EMFILE:
@@ -125,5 +125,8 @@ def suggest_fix(error: BaseException | None) -> str:
 
 
 def is_refusal(error: OSError) -> bool:
-    """Return whether the system, the disk or its permissions refused an operation. False if a name is missing."""
+    """Return whether an error means that the system, the disk or permissions refused an operation.
+
+    False if a name is missing.
+    """
     return isinstance(error, ProcessRefused) or error.errno in _REFUSALS

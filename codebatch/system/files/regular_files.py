@@ -1,4 +1,4 @@
-"""Reading of small files that other programs may have created, in a source tree or beside it."""
+"""Reading of small files that other programs may have created, in a source tree or outside of it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from pathlib import Path
 
 
 def read_regular(path: Path | bytes, *, bytes_max: int, dir_fd: int | None = None, is_link_followed: bool) -> bytes:
-    """Return the bytes of a regular file. Never waits for a writer (FIFO) and never reads without end (device).
+    """Return the bytes of a regular file. Never waits for a writer (FIFO), and never reads without end (device).
 
-    Raises OSError, also if the path is not a regular file or longer than `bytes_max`. `strerror` has the reason.
+    Raises OSError, also if the path is not a regular file or the file is longer than `bytes_max`. `strerror` has the
+    reason.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if is_link_followed else os.O_NOFOLLOW)
     try:
@@ -31,7 +32,7 @@ def read_regular(path: Path | bytes, *, bytes_max: int, dir_fd: int | None = Non
 
 
 def file_fingerprint(path: str) -> tuple[int, ...]:
-    """Return inode, size, mtime and ctime (ns) of a file, which a change of content also changes.
+    """Return the inode, size, mtime and ctime (ns) of a file. If its content changes, at least one of them changes.
 
     Raises OSError if the file is missing.
     """

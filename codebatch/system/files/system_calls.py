@@ -1,9 +1,10 @@
-"""The system calls that files are implemented with: the seam at which tests inject faults.
+"""The system calls with which files are implemented. Tests replace them to inject faults.
 
-Below a confined root no symbolic link is followed, at any time (SPEC.md "Threat model"). The real calls open each
-directory from the root down relative to its parent with O_NOFOLLOW, and act relative to the last one. By default no
-descriptor stays open between two calls, because a task may close any descriptor. Processes that run no foreign code can
-keep directories open.
+Below a confined root, no symbolic link is ever followed (SPEC.md "Threat model"). To reach a path, each directory from
+the root down is opened relative to its parent with O_NOFOLLOW. The call then acts relative to the last directory.
+
+By default no descriptor stays open between two calls, because a task may close any descriptor. Processes that run no
+foreign code can keep directories open.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ SHARED_MODE = 0o777
 PRIVATE_MODE = 0o700
 _ENTERED = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CONFINED = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-# With O_PATH, a directory that may be searched but not read can be entered.
+# O_PATH can open a directory that has search permission but no read permission.
 _PASSED = getattr(os, "O_PATH", os.O_RDONLY) | _ENTERED
 
 
@@ -32,26 +33,26 @@ class SystemCalls(Protocol):
     """System calls by their names. Every method raises OSError as the system does. Descriptors are close-on-exec."""
 
     def confine(self, root: Path) -> None:
-        """Follow no link below a root from now on: a link in the path or at its end is ELOOP. Makes no system call.
+        """Follow no link below a root from now on. A link in a path, or at its end, is then the error ELOOP.
 
-        A path that leads out of the confined roots is EXDEV, as in openat2(2).
+        A path that is not in any confined root is the error EXDEV, as in openat2(2). This method makes no system call.
         """
 
     def keeping_open(self, *directories: Path) -> AbstractContextManager[None]:
         """Keep descriptors of directories inside the `with`, and access their files relative to them.
 
-        If another directory takes the place of one, the change is not noticed. If a directory is removed, this is
-        noticed once a name is not found in it. Only for processes that run no code that may close descriptors.
+        If a directory is replaced by another one, this is not noticed. If a directory is removed, this is noticed when
+        a name is not found in it. Only for processes that run no code that may close descriptors.
         """
 
     def open(self, path: Path | str, flags: int) -> int:
-        """open(2) with mode 0644. Below a confined root also O_NONBLOCK, so that opening a FIFO does not wait."""
+        """open(2) with mode 0644. Below a confined root, O_NONBLOCK is added, so that opening a FIFO does not wait."""
 
     def close(self, fd: int) -> None:
         """close(2)."""
 
     def write(self, fd: int, data: bytes | memoryview) -> int:
-        """write(2). Returns the number of bytes written, perhaps not all."""
+        """write(2). Returns the number of bytes written, which may be fewer than given."""
 
     def pread(self, fd: int, length: int, offset: int) -> bytes:
         """pread(2)."""
@@ -63,7 +64,7 @@ class SystemCalls(Protocol):
         """fsync(2), of a file or a directory."""
 
     def sync_directory(self, path: Path) -> None:
-        """open(2), fsync(2) and close(2) of a directory. Only fsync(2) if the directory is already open."""
+        """open(2), fsync(2) and close(2) of a directory. If it is already open, only fsync(2)."""
 
     def fstat(self, fd: int) -> os.stat_result:
         """fstat(2)."""
@@ -81,7 +82,7 @@ class SystemCalls(Protocol):
         """mkdir(2)."""
 
     def link(self, source: Path | str, path: Path | str) -> None:
-        """link(2). A symbolic link is not followed; it gets a further name itself."""
+        """link(2). If `source` is a symbolic link, the link itself gets a further name."""
 
     def symlink(self, target: str, path: Path) -> None:
         """symlink(2)."""
@@ -100,9 +101,10 @@ class SystemCalls(Protocol):
 
 
 class _SystemPath:
-    """The arguments of a system call for a path: a name and a directory descriptor, closed on exit if `is_ours`.
+    """The arguments of a system call for a path: a name and the descriptor of its directory.
 
-    A class instead of a generator context manager, because dozens are made for each attempt of a command.
+    If `is_ours` is set, the descriptor is closed on exit. This is a class and not a generator context manager, which
+    would be slower: each attempt of a command needs dozens.
     """
 
     __slots__ = ("_drop_if_removed", "is_confined", "is_ours", "name", "parent")
@@ -116,7 +118,10 @@ class _SystemPath:
         is_ours: bool = False,
         drop_if_removed: Callable[[int], None] | None = None,
     ) -> None:
-        """`drop_if_removed` is called if the name is not found: the open directory may have been removed."""
+        """Store the arguments.
+
+        `drop_if_removed` is called if the name is not found, because the open directory may have been removed.
+        """
         self.name = name
         self.parent = parent
         self.is_confined = is_confined
@@ -155,7 +160,7 @@ class RealCalls:
         opened: dict[str, int] = {}
         try:
             for directory in directories:
-                # Directories that are missing or cannot be opened are accessed by path.
+                # A directory that is missing or cannot be opened is accessed by its path.
                 with contextlib.suppress(OSError), self._at(directory) as at:
                     if at.is_confined:
                         opened[os.fspath(directory)] = _enter(at.name, at.parent)
@@ -252,7 +257,7 @@ class RealCalls:
             os.rmdir(at.name, dir_fd=at.parent)
 
     def _at(self, path: Path | str) -> _SystemPath:
-        """Return the name and parent directory to call a path with, and whether the path is below a confined root."""
+        """Return the name and parent directory with which to call a path, and whether it is below a confined root."""
         path_text = os.fspath(path)
         above, _, name = path_text.rpartition("/")
         if name != ".." and (descriptor := self._open_directories.get(above)) is not None:
@@ -280,21 +285,21 @@ class RealCalls:
         return _SystemPath(name, fd, is_confined=True, is_ours=True)
 
     def _drop_if_removed(self, directory: int) -> None:
-        """Access a directory by path again if it was removed, because it may be created again."""
+        """If a directory that is kept open was removed, access it by its path from now on: it may be created again."""
         if os.fstat(directory).st_nlink == 0:
             self._open_directories = {
                 path: descriptor for path, descriptor in self._open_directories.items() if descriptor != directory
             }
 
     def _open_descriptor(self, path: str) -> int | None:
-        """Return the descriptor of an open directory, or None if it was removed or is not open."""
+        """Return the descriptor of a directory that is kept open. None if it is not open or was removed."""
         descriptor = self._open_directories.get(path)
         if descriptor is not None:
             self._drop_if_removed(descriptor)
         return self._open_directories.get(path)
 
     def _nearest_open_ancestor(self, path: str) -> tuple[int | None, list[str]]:
-        """Return the descriptor of the nearest open ancestor of a path, and the names below it."""
+        """Return the descriptor of the nearest open ancestor of a path, and the names from there to the path."""
         below: list[str] = []
         while path:
             path, _, name = path.rpartition("/")
@@ -304,7 +309,7 @@ class RealCalls:
         return None, []
 
     def _is_outside_roots(self, path: str) -> bool:
-        """Return whether a path is neither a root nor above one. Paths from documents may be absolute."""
+        """Return whether a path is neither a confined root nor above one. Paths in documents may be absolute."""
         return bool(self._roots) and not any(f"{root}/".startswith(f"{path.rstrip('/')}/") for root in self._roots)
 
 
@@ -318,7 +323,7 @@ def open_and_sync(calls: SystemCalls, path: Path) -> None:
 
 
 def _enter(name: str, parent: int | None) -> int:
-    """Open a directory for reading or, if that is not permitted, only for searching."""
+    """Open a directory for reading. If this is not permitted, open it for searching only."""
     try:
         return _open_at(name, os.O_RDONLY | _ENTERED, parent)
     except PermissionError:
@@ -326,7 +331,7 @@ def _enter(name: str, parent: int | None) -> int:
 
 
 def _open_at(name: str, flags: int, parent: int | None) -> int:
-    """Call openat(2). Raises ELOOP for a link also if a directory is expected; the system raises ENOTDIR."""
+    """Call openat(2). For a link in place of a directory, raise ELOOP, while the system raises ENOTDIR."""
     try:
         return os.open(name, flags, FILE_MODE, dir_fd=parent)
     except NotADirectoryError:
@@ -336,7 +341,7 @@ def _open_at(name: str, flags: int, parent: int | None) -> int:
 
 
 def _remove_files(directory: int) -> list[str]:
-    """Remove everything in a directory except its directories. Return the names of these."""
+    """Remove everything in a directory except directories. Return the names of the directories."""
     directories = []
     with os.scandir(directory) as entries:
         items = list(entries)
@@ -351,7 +356,7 @@ def _remove_files(directory: int) -> list[str]:
 def _remove_and_lift_subdirectories(name: str, parent: int) -> None:
     """Remove a directory after moving its subdirectories into its parent.
 
-    At any depth this needs a constant number of descriptors and stack frames.
+    So a tree of any depth needs a constant number of descriptors and stack frames.
     """
     fd = _open_at(name, os.O_RDONLY | _ENTERED, parent)
     try:

@@ -1,4 +1,4 @@
-"""The port for running commands, implemented by real and by simulated processes."""
+"""The interface for running commands. Real and simulated processes implement it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import msgspec
 
 
 class ProcessStart(msgspec.Struct, frozen=True, kw_only=True):
-    """A command to start: an argument vector, a directory and an environment. `stdin` is a file, or None for no input.
+    """A command to start: arguments, directory and environment. `stdin` is a file, or None for no input.
 
-    `mark` is the value of ATTEMPT_VARIABLE in the environment, which identifies all processes that the command starts.
+    `mark` is the value of ATTEMPT_VARIABLE in the environment. It identifies all processes that the command starts.
     """
 
     arguments: Sequence[str]
@@ -23,13 +23,13 @@ class ProcessStart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NotStarted(Exception):
-    """A command could not be started. The text is for people."""
+    """A command could not be started. The message is for people."""
 
 
 class ProcessEnded(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of a command: its exit status, negative if a signal ended it, and its CPU seconds.
+    """The end of a command: its exit status and its CPU seconds. If a signal ended it, the status is negative.
 
-    `memory_peak_bytes` is the largest resident memory of one of its processes, 0 if unknown.
+    `memory_peak_bytes` is the largest resident memory of any of its processes, or 0 if unknown.
     """
 
     exit_status: int
@@ -38,44 +38,44 @@ class ProcessEnded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Running(Protocol):
-    """A running command. It leads a session; processes that it starts belong to it unless they create their own."""
+    """A running command. It leads a session, to which its processes belong unless they create their own session."""
 
     pid: int
     start_ticks: int
 
     def wait(self, seconds: float, channel: int | None) -> None:
-        """Wait until the command writes or ends, or `channel` is readable, for at most `seconds`."""
+        """Wait until the command writes output or ends, or `channel` is readable, but at most `seconds`."""
 
     def read(self) -> bytes:
-        """Return what the command has written since the last call to standard output and error. Never waits."""
+        """Return what the command has written to standard output and error since the last call. Never waits."""
 
     def poll(self) -> bool:
         """Return whether the command has ended, even if processes that it started still run.
 
-        Its pid is not reused before `end` or `close`.
+        Its pid is not used for another process before `end` or `close` is called.
         """
 
     def signal(self, number: int) -> None:
-        """Signal the process group of the command."""
+        """Send a signal to the process group of the command."""
 
     def has_company(self) -> bool:
-        """Return whether other processes of its session still run after its end."""
+        """Return whether other processes of its session still run after the command has ended."""
 
     def resident_bytes(self) -> int:
         """Return the resident memory of the command and of all processes that it started."""
 
     def end(self, *, everything: bool, seconds: float) -> list[str]:
-        """Kill its session, or `everything` that it ever started, and wait for at most `seconds`.
+        """Kill the session of the command, or `everything` that it ever started. Wait for at most `seconds`.
 
         Return descriptions, for people, of the processes that still run or were not killed.
         """
 
     def close(self) -> ProcessEnded | None:
-        """Release the command. Return its end, or None if it has not ended."""
+        """Release the resources of the command. Return its end, or None if it has not ended."""
 
 
 class Commands(Protocol):
-    """A starter of commands. A supervisor runs one command at a time."""
+    """A starter of commands. Each supervisor runs one command at a time."""
 
     def start(self, start: ProcessStart) -> Running:
         """Start a command. Raises NotStarted."""

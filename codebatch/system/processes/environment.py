@@ -1,4 +1,4 @@
-"""The environment that this process was started with, without Python's changes."""
+"""The environment with which this process was started, without changes that Python made."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _COERCED = {"C.UTF-8", "C.utf8", "UTF-8"}
 
 
 def given_environment() -> dict[str, str]:
-    """Return the environment without LC_CTYPE if Python added it to replace the C locale (PEP 538).
+    """Return the environment, without LC_CTYPE if Python set it to replace the C locale (PEP 538).
 
-    Programs such as `sort` and `grep` give other output in another locale.
+    Programs such as `sort` and `grep` produce other output in another locale.
     """
     variables = dict(os.environ)
     if variables.get(_LOCALE) in _COERCED:

@@ -1,4 +1,4 @@
-"""Function calls in forks of this process, with results in frames through a pipe.
+"""Function calls in forks of this process. The forks send results through a pipe, one frame each.
 
 `map_forked` distributes the calls of a function over several forks. `call_isolated` makes calls that run foreign code
 in one fork. That fork leads its own session and has no descriptors of this process, so its code cannot affect this
@@ -31,19 +31,19 @@ _READ_BYTES = 1 << 16
 _POLL_SECONDS = 0.05
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 _ANSWER_BYTES_MAX = 1 << 28
-"""Limit for a result of an isolated fork, whose code may write anything to the pipe."""
+"""Maximum bytes of a result from an isolated fork. Its code may write anything to the pipe."""
 _DESCRIPTORS_CLOSED_MAX = 1 << 16
-"""Number of descriptors closed one by one if the system does not list the open ones."""
+"""Number of descriptors that are closed one by one if the system cannot list the open ones."""
 
 
 class ForkFailure(msgspec.Struct, frozen=True):
-    """A fork that returned no result. `reason` is for people: `it took longer than 30 s`."""
+    """A fork returned no result. `reason` is for people, for example `it took longer than 30 s`."""
 
     reason: str
 
 
 class ForkException(msgspec.Struct, frozen=True):
-    """An exception in place of a result. The exception itself stays in the fork."""
+    """The function raised an exception, which stays in the fork. Returned in place of a result."""
 
 
 @contextlib.contextmanager
@@ -55,11 +55,11 @@ def map_forked(
     *,
     seconds: float | None = None,
 ) -> Iterator[Iterator[T | ForkFailure]]:
-    """Call a function with each argument. Yield the results in the order of the arguments, until the `with` ends.
+    """Call a function with each argument. Yield an iterator over the results, in the order of the arguments.
 
-    `answer` is the type of a result, which msgspec can encode. If a result takes longer than `seconds`, its fork is
-    killed. With one process and no limit, the calls are made in this process. If the function raises in a fork, it is
-    called again in this process to raise here.
+    The forks end with the `with`. `answer` is the type of a result, which msgspec must be able to encode. If a result
+    takes longer than `seconds`, its fork is killed. With one process and no time limit, no fork is made. If the
+    function raises in a fork, it is called again in this process, so that it raises here.
     """
     if processes <= 1 and seconds is None:
         yield map(function, arguments)
@@ -76,10 +76,11 @@ def map_forked(
 def call_isolated(
     function: Callable[[A], T], arguments: Sequence[A], answer: type[T], *, seconds: float
 ) -> Iterator[Iterator[T | ForkFailure]]:
-    """Call a function that runs foreign code with each argument in one fork, until the `with` ends.
+    """Call a function that runs foreign code with each argument, in one fork that ends with the `with`.
 
-    `answer` is the type of a result, which msgspec can encode. `seconds` is the limit for each. The first failure is
-    the last result. All processes that the code starts end with the fork, unless they leave its session.
+    Yield an iterator over the results. `answer` is the type of a result, which msgspec must be able to encode.
+    `seconds` is the time limit of each call. After the first failure there are no more results. All processes that the
+    code starts end with the fork, unless they leave its session.
     """
     fork = Fork(function, arguments, is_isolated=True)
     try:
@@ -105,7 +106,7 @@ def _iter_decoded(fork: Fork[A], count: int, answer: type[T], seconds: float) ->
 
 
 class Fork(Generic[A]):
-    """One fork, which calls a function with each argument in turn and writes each result to its pipe.
+    """A fork that calls a function with each argument in turn, and writes each result to its pipe.
 
     If the pipe is full, the fork waits until its results are read.
     """
@@ -125,18 +126,18 @@ class Fork(Generic[A]):
         os.close(writing)
 
     def read(self, seconds: float | None = None) -> bytes | ForkException | ForkFailure:
-        """Wait for the next result and return its encoding."""
+        """Wait for the next result and return it encoded. If there is none, return why."""
         deadline = None if seconds is None else running_ns() + round(seconds * 1e9)
         while (frame := self._next_frame()) is None:
             if deadline is not None and running_ns() > deadline:
                 return ForkFailure(f"it took longer than {seconds:g} s")
-            is_dead = self._is_dead()  # Tested before the last read, so that everything written before the end is read.
+            is_dead = self._is_dead()  # Tested first, so that all its output is read.
             if not self._receive(0.0 if is_dead else _POLL_SECONDS) and is_dead:
                 return ForkFailure(f"its process ended ({self.end()})")
         return frame
 
     def end(self) -> str:
-        """Kill the fork, with its session if it is isolated, and wait. Return a description of its end, for people."""
+        """Kill the fork, and its session if it is isolated, and wait for it. Return how it ended, for people."""
         if self._ended is None:
             os.close(self._pipe)
             for kill in (os.killpg, os.kill) if self._is_isolated else (os.kill,):
@@ -154,9 +155,9 @@ class Fork(Generic[A]):
             return True
 
     def _receive(self, seconds: float) -> bool:
-        """Wait for bytes for at most `seconds`. Return whether there were any."""
+        """Wait for bytes for at most `seconds`. Return whether any arrived."""
         poll = select.poll()
-        # After end of file, wait only for its end: the fork may have closed the pipe and still run.
+        # After end of file, only wait for the end of the fork: it may have closed the pipe and still run.
         if not self._is_at_end:
             poll.register(self._pipe, select.POLLIN)
         if not poll.poll(seconds * 1e3):
@@ -181,7 +182,7 @@ class Fork(Generic[A]):
 
 
 class _Share(Generic[A, T]):
-    """The arguments of one of several forks, and of the forks that replace it."""
+    """The arguments for one of several forks. If the fork fails, another fork replaces it."""
 
     def __init__(
         self,
@@ -200,7 +201,7 @@ class _Share(Generic[A, T]):
         self._start_fork(0)
 
     def answer(self, position: int) -> T | ForkFailure:
-        """Return the next result, which must be that of a position."""
+        """Return the next result, which must be the one of `position`."""
         reply = self._fork.read(self._seconds)
         match reply:
             case ForkException():
@@ -238,8 +239,8 @@ def _work(
             except Exception:
                 is_raised, body = True, b""
             if is_isolated:
-                _flush_streams()  # The reader of the result may kill this process.
-            # Foreign code may have forked, and the parent may have ended. The copy must not write to the pipe.
+                _flush_streams()  # The reader may kill this process after the result.
+            # Foreign code may have forked, and this may be the copy. The copy must not write to the pipe.
             if os.getpid() != pid:
                 break
             _write_all(writing, _FRAME.pack(is_raised, len(body)) + body)
@@ -251,7 +252,7 @@ def _work(
 
 
 def _isolate(writing_descriptor: int) -> None:
-    """Leave the terminal, close descriptors and reset signal handlers. Standard output becomes standard error."""
+    """Leave the session, close descriptors and reset signal handlers. Standard output then goes to standard error."""
     os.setsid()
     signal.set_wakeup_fd(-1)
     for number in signal.valid_signals():
@@ -262,7 +263,7 @@ def _isolate(writing_descriptor: int) -> None:
     os.dup2(_STDERR, _STDOUT)
     sys.stdout = open(_STDERR, "w", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115
     for descriptor in _descriptors() - {_STDIN, _STDOUT, _STDERR, writing_descriptor}:
-        with contextlib.suppress(OSError):  # The listing's own descriptor is closed already.
+        with contextlib.suppress(OSError):  # The descriptor of the listing is already closed.
             os.close(descriptor)
 
 

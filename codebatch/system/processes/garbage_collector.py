@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def collector_paused() -> Iterator[None]:
-    """Disable the collector while hundreds of thousands of objects are created that stay alive without cycles.
+    """Disable the collector while many objects are created that stay alive and form no cycles.
 
-    Otherwise collections take a sixth of the time to read a large task list, and a ninth of that of a snapshot. On exit
-    the new objects move to the oldest generation, so that the next collection does not scan them.
+    Otherwise collections take a sixth of the time in which a large task list is read, and a ninth of the time of a
+    snapshot. On exit the new objects move to the oldest generation, so that the next collection does not scan them.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -1,4 +1,4 @@
-"""Memory of the machine and of processes, for limits, and the killing of marked processes.
+"""Memory of the machine and of processes, for limits. Also kills processes by a mark in their environment.
 
 On Linux the values come from /proc (proc.py), on other systems from psutil. psutil is imported where it is used, so
 that a run without work does not wait for the import.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def available_memory() -> int:
-    """Return the bytes available without swapping: the lower of the machine's and the cgroup's."""
+    """Return the bytes available without swapping: the lower value of the machine and of the cgroup."""
     available = proc.available_memory() or _available_memory()
     for limit, used in zip(cgroup_texts("memory.max"), cgroup_texts("memory.current"), strict=False):
         with contextlib.suppress(ValueError):
@@ -49,9 +49,10 @@ def oom_kills() -> int:
 
 
 def resident_bytes(pids: Collection[int], *, with_children: bool) -> dict[int, int]:
-    """Map each pid to its resident memory in bytes, on request with all descendants. Ended processes are left out.
+    """Map each pid to its resident memory in bytes. Processes that have ended are omitted.
 
-    If the kernel lists no children, every process of the machine is read to find them.
+    If `with_children` is set, the memory of all descendants is added. If the kernel does not list children, every
+    process of the machine is read to find them.
     """
     children_of = _children_finder() if with_children else _no_children
     resident: dict[int, int] = {}
@@ -76,13 +77,16 @@ def kill_marked(variable: str, values: Collection[str]) -> int:
     for process in _processes():
         with contextlib.suppress(psutil.Error):
             if process.environ().get(variable) in values:
-                process.kill()  # psutil checks that the pid was not reused.
+                process.kill()  # psutil checks that the pid is not of another process.
                 killed += 1
     return killed
 
 
 def _kill_if_marked(pid: int, marks: Set[tuple[bytes, bytes]]) -> bool:
-    """Kill a process whose environment has one of the marks, but no process that later reuses its pid."""
+    """Kill a process if its environment has one of the marks. Return whether it was killed.
+
+    A process that reuses the pid is not killed, if the system has pidfd.
+    """
     try:
         process = os.pidfd_open(pid)
     except ProcessLookupError:

@@ -1,6 +1,6 @@
-"""Memory and processes as reported by Linux in /proc. psutil has the same data but takes longer to import.
+"""Memory and processes as Linux reports them in /proc. psutil has the same data but takes longer to import.
 
-Functions leave out values that cannot be read: the process has ended, is not visible, or there is no /proc.
+Values that cannot be read are omitted: the process has ended or is not visible, or there is no /proc.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ def processes() -> list[int]:
 class ProcessStat(msgspec.Struct, frozen=True):
     """The kernel's state of a process.
 
-    `is_zombie`: it has ended and is not reaped. `is_stopped`: it is stopped by a signal or, if `is_traced`, by a tracer
-    (ptrace(2)). `parent` is the current parent's pid. `start_ticks` is the start time in clock ticks after boot. Pid
-    and start time identify a process until the machine stops.
+    - `is_zombie`: it has ended but is not reaped.
+    - `is_stopped`: it is stopped, by a signal or, if `is_traced`, by a tracer (ptrace(2)).
+    - `parent`: the pid of its current parent.
+    - `start_ticks`: its start time in clock ticks after boot. With the pid, it identifies a process until a reboot.
     """
 
     is_zombie: bool
@@ -64,7 +65,7 @@ def stat(pid: int) -> ProcessStat | None:
 
 
 def waits_for_fifo(pid: int) -> bool:
-    """Return whether a process waits for another one to open a FIFO. False if the kernel does not report it."""
+    """Return whether a process waits until another process opens a FIFO. False if the kernel does not report it."""
     return _read(f"{pid}/wchan") == b"wait_for_partner"
 
 
@@ -91,7 +92,7 @@ def lists_children() -> bool:
 
 
 def children(pid: int) -> list[int]:
-    """Return the pids of a process's children, including adopted ones. While others end, some may be missing."""
+    """Return the pids of a process's children, including adopted ones. If some end meanwhile, others may be missing."""
     try:
         threads = os.listdir(f"{_PROC}/{pid}/task")
     except OSError:
@@ -100,7 +101,7 @@ def children(pid: int) -> list[int]:
 
 
 def has_open(pid: int, path: Path) -> bool:
-    """Return whether a process has a file open, under any name."""
+    """Return whether a process has a file open, by this or another name of the file."""
     try:
         status = os.stat(path)
         names = os.listdir(f"{_PROC}/{pid}/fd")

@@ -1,4 +1,4 @@
-"""Process-wide state that foreign code may change, restored afterwards."""
+"""State of the whole process that foreign code may change. It is restored afterwards."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _LIMITS = tuple(getattr(resource, name) for name in dir(resource) if name.starts
 
 
 class ProcessState:
-    """The umask, signal handlers, resource limits and `sys.path` of the process at construction.
+    """The umask, signal handlers, resource limits and `sys.path` of the process when this object is created.
 
-    The working directory is not included: custom tasks may rely on the directory that their module chose.
+    The working directory is not included, because custom tasks may rely on the directory that their module chose.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class ProcessState:
         self._path = list(sys.path)
 
     def restore(self) -> None:
-        """Undo changes, stop all timers (codebatch uses none), and end this process if it is a fork."""
+        """Undo all changes and stop all timers, which codebatch does not use. If this process is a fork, end it."""
         self.restore_files()
         if threading.current_thread() is threading.main_thread():  # Only the main thread may set handlers.
             for number, handler in self._handlers.items():
@@ -43,7 +43,10 @@ class ProcessState:
         sys.path += [entry for entry in self._path if entry not in sys.path]
 
     def restore_files(self) -> None:
-        """Restore the umask, which applies to new files. End a fork, which would write the same files."""
+        """Restore the umask, which applies to new files. If this process is a fork, end it.
+
+        A fork of foreign code would write the same files.
+        """
         if os.getpid() != self._pid:
             os._exit(0)
         os.umask(self._umask)

@@ -1,4 +1,4 @@
-"""Starting of workers, and cleanup of the processes that they leave behind."""
+"""Starting of workers, and killing of the processes that they leave behind."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ REAP_SECONDS = 5.0
 
 
 def die_with_parent(parent: int) -> None:
-    """Have the kernel kill this process when the thread that started it ends (prctl(2), Linux). No effect elsewhere.
+    """Let the kernel kill this process when the thread that started it ends (prctl(2), Linux only).
 
-    The parent may have died before the call took effect, so its pid is compared afterwards.
+    The parent may have died before this call. So afterwards, compare the pid of the parent, and end if it differs.
     """
     if sys.platform == "linux":
         _libc().prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -36,12 +36,14 @@ def die_with_parent(parent: int) -> None:
 
 
 class Orphans:
-    """Orphaned descendants of this process, including detached ones and ones without a mark in the environment.
+    """Orphaned descendants of this process. They need no mark in their environment, and may be detached.
 
-    The kernel makes orphans our children (prctl(2), Linux), so that they can be reaped and killed. Children from before
-    this object was created are excluded: a shell may have started them and then become this process by exec. On other
-    systems and without /proc, no orphans are found. The same holds in threads other than the main one, because their
-    own children would be found too.
+    The kernel makes orphans children of this process (prctl(2), Linux), so that it can reap and kill them. Children
+    from before this object was created are excluded: a shell may have started them and then become this process by
+    exec.
+
+    No orphans are found on other systems and without /proc. The same holds in threads other than the main thread,
+    because children that the thread itself started would be found too.
     """
 
     def __init__(self) -> None:
@@ -51,13 +53,13 @@ class Orphans:
             be_subreaper(True)
 
     def reap(self, ours: Collection[int]) -> None:
-        """Reap orphans that have ended. `ours` are children that other code waits for."""
+        """Reap orphans that have ended. `ours` are children for which other code waits."""
         with contextlib.suppress(ChildProcessError):
             for pid in self._orphans() - set(ours):
                 os.waitpid(pid, os.WNOHANG)
 
     def end(self) -> None:
-        """Kill all orphans, also those that killed ones leave, and stop adopting. No other child may be alive."""
+        """Kill all orphans, and those that a killed orphan leaves. Then stop adopting. No other child may be alive."""
         self._kill()
         if self._is_main_thread:
             be_subreaper(False)
@@ -77,18 +79,18 @@ class Orphans:
 
 
 def be_subreaper(is_enabled: bool) -> None:
-    """Make this process the parent of its orphaned descendants, or stop that (prctl(2), Linux)."""
+    """Make this process the parent of its orphaned descendants, or stop doing so (prctl(2), Linux)."""
     if sys.platform == "linux":
         _libc().prctl(_PR_SET_CHILD_SUBREAPER, int(is_enabled), 0, 0, 0)
 
 
 def bequeath_no_descriptors() -> None:
-    """Mark all open descriptors above 2 close-on-exec, so that later programs do not inherit them (close_range(2))."""
+    """Mark all open descriptors above 2 close-on-exec, so that programs do not inherit them (close_range(2))."""
     libc = _libc()
     # glibc has close_range since 2.34.
     if not hasattr(libc, "close_range") or libc.close_range(3, 0xFFFFFFFF, _CLOSE_RANGE_CLOEXEC) != 0:
         for name in os.listdir("/dev/fd"):
-            with contextlib.suppress(OSError):  # The listing's own descriptor is closed already.
+            with contextlib.suppress(OSError):  # The descriptor of the listing is already closed.
                 os.set_inheritable(int(name), int(name) <= 2)
 
 
@@ -107,10 +109,10 @@ def _children() -> set[int]:
 def start_process(
     arguments: list[str], *, cwd: Path, environment: dict[str, str], inherited: Sequence[int], stderr: int
 ) -> subprocess.Popen[bytes]:
-    """Start a process in its own session, so that Ctrl-C in a terminal does not reach it.
+    """Start a process in its own session, so that Ctrl-C in a terminal does not reach it. Raises ProcessRefused.
 
-    It gets only the descriptors in `inherited`, with the same numbers. The calling thread must outlive the process: the
-    kernel ties the death signal to the thread. Raises ProcessRefused.
+    The process gets only the descriptors in `inherited`, with the same numbers. The calling thread must live longer
+    than the process, because the kernel sends the death signal when that thread ends.
     """
     with starting_process():
         return subprocess.Popen(
@@ -126,22 +128,23 @@ def start_process(
 
 
 def has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Return whether a process has ended. It stays unreaped, so that its pid and process group id cannot be reused."""
+    """Return whether a process has ended. It is not reaped, so its pid and process group ID are not used again."""
     if not hasattr(os, "waitid"):  # macOS before Python 3.13 has no waitid.
         return process.poll() is not None
     return is_dead_child(process.pid)
 
 
 def is_dead_child(pid: int) -> bool:
-    """Return whether a child of this process has ended. It stays unreaped."""
+    """Return whether a child of this process has ended. It is not reaped."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def reap(process: subprocess.Popen[bytes]) -> int:
-    """Wait for a killed process, set its `returncode`, and return its peak resident memory in bytes: wait4(2).
+    """Wait for a killed process and set its `returncode`. Return its peak resident memory in bytes: wait4(2).
 
-    On Linux a child starts from the peak of its parent, so the value is never below the parent's. A traced process
-    stays a zombie until its tracer ends or detaches (ptrace(2)). After REAP_SECONDS the process counts as killed.
+    On Linux a child starts with the peak of its parent, so the value is never below that of the parent. If a tracer
+    (ptrace(2)) traces the process, it remains a zombie until the tracer ends or detaches. After REAP_SECONDS the
+    process counts as killed.
     """
     if process.returncode is not None:
         return 0
@@ -163,10 +166,10 @@ def kill_group(process: subprocess.Popen[bytes], signal_number: int = signal.SIG
 
 
 def kill_holder(pid: int, file: Path) -> bool:
-    """Kill the process that has a holder file open. Return whether `pid` is such a process.
+    """Kill the process with a pid if it has a holder file open. Return whether it has.
 
-    `pid` may come from another namespace, so the open file is checked: a different process with the same pid does not
-    have it open. Only on Linux.
+    The pid may come from another PID namespace. A different process with the same pid does not have the file open.
+    Works only on Linux.
     """
     if sys.platform != "linux":
         return False

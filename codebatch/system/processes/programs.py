@@ -1,4 +1,4 @@
-"""Running of a program as a filter: bytes in, bytes out, with limits of time and size."""
+"""Running of a program as a filter: bytes in, bytes out, with limits of time and output size."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _LINE_CHARACTERS_MAX = 200
 
 
 class ProgramFailed(Exception):
-    """A program returned no usable output. The text has the reason."""
+    """A program returned no usable output. The message is the reason."""
 
 
 def run_with_input(arguments: Sequence[str], directory: Path, data: bytes, *, seconds: float, bytes_max: int) -> bytes:
-    """Run a program with `data` on standard input and return its standard output.
+    """Run a program with `data` on standard input, and return its standard output.
 
-    Raises ProgramFailed if it ends with another status than 0 or exceeds a limit. The program leads its own session,
-    which is killed at the end.
+    Raises ProgramFailed if the program ends with another status than 0, or exceeds the limit of `seconds` or
+    `bytes_max`. The program leads its own session, which is killed at the end.
     """
     try:
         process = subprocess.Popen(
@@ -62,7 +62,7 @@ def run_with_input(arguments: Sequence[str], directory: Path, data: bytes, *, se
 def _communicate(
     process: subprocess.Popen[bytes], data: bytes, end_ns: int, seconds: float, bytes_max: int
 ) -> tuple[bytes, bytes]:
-    """Feed the input, and return standard output and the tail of standard error after the program has ended."""
+    """Write the input. After the program has ended, return its standard output and the end of its standard error."""
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
@@ -77,7 +77,7 @@ def _communicate(
         ended_ns: int | None = None
         while selector.get_map():
             if process.poll() is not None and ended_ns is None:
-                ended_ns = running_ns()  # Processes that the program left behind may hold its pipes open.
+                ended_ns = running_ns()  # Orphans of the program may keep its pipes open.
             if ended_ns is not None and running_ns() > ended_ns + _DRAIN_SECONDS * 1e9:
                 break
             if running_ns() > end_ns:
@@ -101,7 +101,7 @@ def _communicate(
 
 
 def _write_available(selector: selectors.BaseSelector, pipe: IO[bytes], unwritten: memoryview) -> memoryview:
-    """Write what the pipe accepts and return the rest. The program need not read all of it."""
+    """Write as many bytes as the pipe accepts, and return the rest. The program may not read all of it."""
     try:
         unwritten = unwritten[os.write(pipe.fileno(), unwritten[:_PIECE_BYTES]) :] if unwritten else unwritten
     except BlockingIOError:

@@ -1,7 +1,8 @@
-"""The progress cell: a memory-mapped page in which a worker records each step before it begins.
+"""The progress cell: a memory-mapped page in which a worker records each step before it begins the step.
 
-The coordinator reads the page while the worker lives (progress, time limits) and after its death, to find the step that
-killed it. A read that races a write may mix two steps. After death there is no writer, so the last step is read.
+The coordinator reads the page while the worker lives, for progress and time limits. After the worker's death, the page
+shows the step that killed it. A read during a write may mix two steps. After death there is no writer, so the last step
+is read correctly.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ _CHILD_OFFSET = 64
 
 
 class Step(NamedTuple):
-    """The step of a worker: items [item, end) of its unit's shard, since `since_ns` (running clock).
+    """A step of a worker: items [item, end) of its unit's shard, since `since_ns` (running clock).
 
-    Between units, `item` equals `end`. `items_done` and `records` are totals since the worker started. `unit` numbers
-    the units that it received. `task` is the position in the plan of the running task, or NO_TASK.
+    Between units, `item` equals `end`. `items_done` and `records` are totals since the worker started. `unit` is the
+    number of the unit, in the order in which the worker got its units. `task` is the position of the running task in
+    the plan, or NO_TASK.
     """
 
     since_ns: int
@@ -46,9 +48,9 @@ class Step(NamedTuple):
 
 
 class Child(NamedTuple):
-    """The command that a worker runs: its process, a session leader, by pid and start (clock ticks after boot).
+    """The command that a worker runs: the pid and start time (clock ticks after boot) of its process, a session leader.
 
-    `output_bytes` is the size of its output so far. `output_ns` is the time of the last output (running clock).
+    `output_bytes` is the size of its output so far. `output_ns` is the time of its last output (running clock).
     """
 
     pid: int
@@ -71,10 +73,11 @@ class ProgressCell:
     """A memory-mapped progress cell."""
 
     def __init__(self, files: Files, path: Path, *, create: bool) -> None:
-        """Create a cell for writing, or map an existing one for reading.
+        """Create a cell for writing, or map an existing cell for reading.
 
-        Raises FileNotFoundError if an existing cell is missing or has the wrong size. A new page is written in full
-        before it is mapped: on a full disk a write raises an error, but an access to a mapping would kill the process.
+        Raises FileNotFoundError if the existing cell is missing or has another size. A new page is written in full
+        before it is mapped. On a full disk this write raises an error, while an access to the mapped page would kill
+        the process.
         """
         fd = files.open_page(path, create=create)
         try:
@@ -102,7 +105,7 @@ class ProgressCell:
         _child_layout.pack_into(self._map, _CHILD_OFFSET, *child)
 
     def read_child(self) -> Child | None:
-        """Return the command that runs, or None."""
+        """Return the command that runs now, or None."""
         child = Child(*_child_layout.unpack_from(self._map, _CHILD_OFFSET))
         return child if child.pid else None
 
