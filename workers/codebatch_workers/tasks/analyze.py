@@ -42,10 +42,10 @@ def create(_environment: TaskEnvironment[NoConfig]) -> Analyze:
 
 
 class Analyze:
-    """The task: `metric` records in the order of the module's docstring, then the `fingerprints` of the file."""
+    """The task: `metric` records in the order that the module's docstring describes, then the `fingerprints` record."""
 
     def run_file(self, file: SourceFile) -> list[Record]:
-        """Return the records of a file."""
+        """Return the metrics and fingerprints of a file."""
         path, path_b64 = file.path_fields
         outside, functions = _functions(file)
         records: list[Record] = [
@@ -81,7 +81,7 @@ class Analyze:
 
 
 def metrics(file: SourceFile) -> dict[str, int]:
-    """Return the metrics of a file by name, in their order, without those of its functions."""
+    """Return the metrics of a file by name, in the order of the records. Metrics of its functions are not included."""
     return _metrics(file, *_functions(file))
 
 
