@@ -25,7 +25,10 @@ _ACCESSOR_NAMES = {
 
 
 def accessor_name(node: Node, utf8: bytes) -> str:
-    """Return the name of such a function: its operator, the name of its property, or a keyword."""
+    """Return a name for such a function.
+
+    It is the operator, the name of the property that contains an accessor, or a keyword.
+    """
     kind = node.type
     if kind in _ACCESSOR_NAMES:
         return _ACCESSOR_NAMES[kind]
