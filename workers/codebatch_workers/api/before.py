@@ -1,4 +1,4 @@
-"""The older batch from which a project task can continue: the same tasks on another state of the tree."""
+"""The older batch from which a project task can continue: it had the same tasks, on an older state of the tree."""
 
 from __future__ import annotations
 

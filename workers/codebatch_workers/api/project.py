@@ -26,13 +26,13 @@ class Project(Protocol):
 
     @property
     def outside(self) -> Sequence[Entry]:
-        """The other files of the snapshot, if the batch is restricted to paths."""
+        """The files of the snapshot outside the batch. Empty unless the batch is restricted to paths."""
 
     def records(self, task: str, *kinds: str, holding: str = "") -> Iterator[tuple[Entry, list[Record]]]:
         """Yield each file with its records from the task `task`. A task can read only records of tasks that it needs.
 
         - `kinds`: include only records of these kinds.
-        - `holding`: include only records whose JSON line contains this text. Such a search is faster.
+        - `holding`: include only records whose JSON line contains this text. This is faster than filtering records.
 
         Files without such records are left out. If `task` failed for a file, the file has a `failure` record.
 

@@ -57,7 +57,7 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_ended_by_itself(self) -> bool:
-        """Whether the command ended without being stopped."""
+        """Whether the command ended by itself: no limit or request stopped it."""
         return self.type == "result" or self.reason in ("exit", "signal")
 
 
@@ -68,11 +68,11 @@ class PeriodicChecks(Protocol):
         """Return the number of seconds until the work is due, or None if there is none."""
 
     def look(self, now_ns: int) -> None:
-        """Do the work if it is due."""
+        """Do the work if it is due at `now_ns`."""
 
 
 class Attempt:
-    """An attempt with a running process."""
+    """An attempt whose process has started. `run` waits for its end."""
 
     def __init__(
         self,

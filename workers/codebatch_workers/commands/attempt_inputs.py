@@ -114,7 +114,7 @@ class MaterialsMaker:
         self._requests = requests
 
     def make(self, command: Command, assign: Assign, directory: Path) -> Materials:
-        """Write the files into a directory. Raises NotStarted or StoreUnwritable."""
+        """Write the files of an attempt into its directory. Raises NotStarted or StoreUnwritable."""
         brief, unit = assign.brief, assign.unit
         # With epoch 1, no earlier attempt can have asked a question.
         answers = self._answers(unit) if assign.epoch > 1 else []

@@ -107,9 +107,9 @@ def _environment(command: Command, root: Path, given: Mapping[str, str], values:
 
 
 def _expand_value(name: str, value: str, scope: Mapping[str, str], values: Mapping[str, str]) -> str:
-    """Return the value of a variable, in which `value` has its variables and placeholders replaced. Raises NotStarted.
+    """Return the value of the variable `name`: `value` with its variables and placeholders replaced.
 
-    Replaced texts are not expanded again.
+    Replaced texts are not expanded again. Raises NotStarted.
     """
     try:
         return expand_value(value, scope, lambda text: expand_arguments([text], values)[0])

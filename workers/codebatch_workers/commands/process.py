@@ -173,7 +173,7 @@ class RealRunning:
             if not _has_children():  # Orphaned processes would be children of this worker, so there are none.
                 return []
         deadline = time.monotonic() + seconds
-        # While processes end, the kernel's list of children may lack others (proc_pid_task_children(5)).
+        # While processes end, the kernel's list of children can be incomplete (proc_pid_task_children(5)).
         quiet_looks = 2 if everything else 1
         while True:
             orphans = self._orphans()

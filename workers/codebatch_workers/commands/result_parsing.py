@@ -19,7 +19,7 @@ from codebatch.system.files.files import Files
 from codebatch.system.regex_timeout import MATCH_SECONDS_MAX, MatchTimeout, cpu_time_limit
 
 RESULT_BYTES_MAX = 256 * 1024
-"""The number of bytes at the end of the output that are searched for a report."""
+"""The end of the output, of at most this size, is searched for a report and by `retry_if` and `wait_if`."""
 
 TEXT_MAX = 2_000
 _SESSION_MAX = 200

@@ -99,7 +99,7 @@ class PrefetchedRun:
         self._seconds += result.seconds
 
     def look(self, now_ns: int) -> None:
-        """If the report is due, send it although a command is running. Failed commits are retried at the next call.
+        """If the report is due, send it although a command is running. A failed commit is retried every second.
 
         The report has all earlier results and returns the commands that have not started.
         """

@@ -125,7 +125,7 @@ class CodeText:
         return data
 
     def wholes(self) -> Iterator[Span]:
-        """Yield the stretches that are repeats as a whole, in order."""
+        """Yield the spans of all stretches added with `is_whole`, in order."""
         ends = (start - 1 for start in (*self._starts[1:], len(self.numbers)))
         return compress(zip(self._starts, ends, strict=False), self._whole)
 

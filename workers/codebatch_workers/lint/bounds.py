@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# The maximum number of findings of one rule in one file. Nobody would read more.
+# The maximum number of findings of one rule in one file. Users would not read more.
 FINDINGS_MAX = 1000
 
 # Rules whose message contains a name. All findings for one name have the same cause, so only the first is reported.

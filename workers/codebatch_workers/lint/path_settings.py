@@ -31,7 +31,7 @@ def is_below(patterns: PatternList, path: bytes) -> bool:
 
 
 def is_on(code: str, settings: Sequence[RuleSettings], *, default: bool) -> bool:
-    """Return whether a rule is on. The last settings that mention it decide. If they mention it in both, `off` wins."""
+    """Return whether a rule is on. The last settings that mention it in `on` or `off` decide; `off` wins over `on`."""
     for level in reversed(settings):
         if matches(code, level.off):
             return False

@@ -43,7 +43,8 @@ class CompilerConfigurations:
     def options_of(self, directory: str) -> CompilerOptions:
         """Return the options that the nearest configuration file sets for a directory.
 
-        If this file sets neither `paths` nor `baseUrl`, use the first file in its `references` that does.
+        If this file sets neither `paths` nor `baseUrl`, use the first file in its `references` that does. This must be
+        in the same directory.
         """
         file = self._tree.nearest_file(directory, *_NAMES)
         if file is None:

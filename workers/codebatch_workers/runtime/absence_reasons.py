@@ -1,7 +1,7 @@
 """Functions that explain why a batch lacks a finding: its rule is off, a limit was reached, or a comment suppresses it.
 
 `codebatch.plugins.worker_services.load_question` loads these functions by name for comparisons of batches. Of these
-functions, only `are_silenced` imports a parser.
+functions, only `are_silenced` reads and parses a file.
 """
 
 from __future__ import annotations

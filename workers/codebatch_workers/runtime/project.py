@@ -17,7 +17,7 @@ from codebatch_workers.syntax.source import SourceFile
 
 
 class BatchProject:
-    """A `Project` over the outcomes of a batch."""
+    """A `Project` whose records come from the outcomes of a batch."""
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ class ReusedRecords(msgspec.Struct, frozen=True):
 
 
 class EncodedRecords(msgspec.Struct, frozen=True):
-    """The records of one file with their encoded lines and their types."""
+    """The records of one item, with their encoded lines and their types."""
 
     lines: bytes
     records: list[Record]

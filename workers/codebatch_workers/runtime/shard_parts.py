@@ -20,7 +20,7 @@ Adopt: TypeAlias = "Callable[[Shard, str, ShardPlace], EncodedOutcome | None]"
 
 
 def adopt_none(_shard: Shard, _task: str, _place: ShardPlace) -> None:
-    """Return None, because there is no directory of results to link a file into."""
+    """Return None. Used if there is no directory of results to link a file into."""
 
 
 Keep = Callable[[EncodedOutcome, Sequence[EncodedRecords | ReusedRecords]], None]
@@ -28,7 +28,7 @@ Keep = Callable[[EncodedOutcome, Sequence[EncodedRecords | ReusedRecords]], None
 
 
 def keep_nothing(_encoded: EncodedOutcome, _said: Sequence[EncodedRecords | ReusedRecords]) -> None:
-    """Store nothing, because no index is wanted."""
+    """Store nothing. Used if no index is wanted."""
 
 
 def make_part(

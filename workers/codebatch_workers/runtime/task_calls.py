@@ -1,4 +1,4 @@
-"""Calls of tasks that return a failure with the traceback as evidence if the task raises an exception."""
+"""Calls of tasks. If a task raises an exception, the result is a failure with the traceback as evidence."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class FileFunction(_Function):
 
 
 class ProjectFunction(_Function):
-    """A custom task that is called for the project."""
+    """A custom task that is called once, for the whole project."""
 
     def run_project(self, project: Project) -> list[Record]:
         """Return the records of the function. Raises TypeError or ValueError if a value is not a record."""

@@ -376,10 +376,10 @@ class Worker:
         return end
 
     def _check_descriptors(self) -> None:
-        """If tasks left many file descriptors open, set `_is_worn`, so that this worker takes no further unit.
+        """If tasks left many file descriptors open, set `_is_worn`: this worker ends its unit early, as its last one.
 
         dup(2) returns the lowest free descriptor, so its value shows how many are open. A worn worker closes its
-        reserved descriptors, so that it can still finish the unit.
+        reserved descriptors, so that it can still commit the unit.
         """
         if self._is_worn:
             return

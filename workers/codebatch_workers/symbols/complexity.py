@@ -2,8 +2,8 @@
 
 McCabe's complexity is one plus the number of decision points. Cognitive complexity follows Campbell's paper: a
 structure costs one plus its nesting depth. An `else`, an `elif`, a jump to a label, and a run of equal logical
-operators (left to right, through parentheses) cost one each. Recursion costs nothing. Nesting is the depth of
-structures and closures in each other. An inner function has its own metrics. Captures:
+operators (left to right, through parentheses) cost one each. Recursion costs nothing. Nesting is the largest number of
+structures and closures that are within each other. An inner function has its own metrics. Captures:
 
     function       a function
     nest, block    a closure that counts as part of the enclosing function, and nests its content

@@ -1,6 +1,6 @@
 """Further details of a definition: parameters, decorators, visibility.
 
-Text before a name that belongs to it is found by position: it belongs to the next name. Captures:
+Decorators and keywords belong to the next name after them. Captures:
 
     parameter               a parameter of the enclosing function
     decorator, decorated    a decorator or annotation, as written

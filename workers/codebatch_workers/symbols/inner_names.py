@@ -70,7 +70,7 @@ def _is_interpolated(node: Node, utf8: bytes, start: int, _end: int) -> bool:
 
 
 def _is_in_format(node: Node, utf8: bytes, start: int, end: int) -> bool:
-    """Return whether the part is a name in a format string of Rust: `{name}`, `{name:?}`, `{:name$}`."""
+    """Return whether the part is a name in a format string of Rust: `{name}`, `{name:?}` or `{:name$}`."""
     literal = node.parent
     if literal is None or not _is_format_string(literal, utf8):
         return False

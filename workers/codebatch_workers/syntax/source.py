@@ -430,7 +430,7 @@ class SourceFile:
         return {}
 
     def lasting(self, make: Callable[[SourceFile], T]) -> T:
-        """Like `derived`, but `release` keeps the result. It must not contain nodes of the tree."""
+        """Like `derived`, but `release` keeps the result. The result must not contain nodes of the tree."""
         return self._get_or_make(self._kept_results, make)
 
     def _get_or_make(self, results: dict[object, Any], make: Callable[[SourceFile], T]) -> T:

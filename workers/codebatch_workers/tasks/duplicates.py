@@ -128,7 +128,7 @@ def _fingerprinted_file(item: int, file: Entry, fingerprints: Fingerprints) -> F
 
 
 def _changed_hashes(before: Before, new_fingerprints: Mapping[bytes, Fingerprints]) -> tuple[set[int], list[Entry]]:
-    """Return the hashes of old and new texts of changed files, and the files that no longer have fingerprints."""
+    """Return the hashes in old and new fingerprints of changed files, and the files that no longer have any."""
     hashes: set[int] = set()
     unfingerprinted: list[Entry] = []
     for old, file in before.changes:

@@ -58,7 +58,7 @@ def count_lines(file: SourceFile) -> LineCounts:
 
 
 def lines_of(file: SourceFile) -> int:
-    """Return the number of lines of a text file. For a notebook, return the lines of its code cells."""
+    """Return the number of lines of a text file. For a notebook, only lines of code cells count."""
     return file.line_count if file.notebook is None else file.notebook.code_line_count
 
 

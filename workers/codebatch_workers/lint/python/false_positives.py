@@ -232,7 +232,7 @@ def _is_read_later(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
 def _is_interface_method(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
     """Return whether a method without `self` belongs to an interface of zope.
 
-    Either a base class is named so, or most methods of the class have no `self`.
+    Either the name of a base class contains `Interface`, or most methods of the class have no `self`.
     """
     body = next((ancestor.parent for ancestor in around(node) if ancestor.type == "function_definition"), None)
     if body is not None and body.type == "decorated_definition":

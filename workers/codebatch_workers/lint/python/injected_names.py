@@ -1,8 +1,8 @@
 """Python names that a file uses but does not define, although they are valid.
 
-The program that runs the file defines them: `exec` runs configuration files with predefined names. Code for two
-versions of Python uses builtins that only one has. A string in `Literal[…]` is not a name, even if `Literal` is the
-project's own. The same applies to `Mapped[…]`.
+Three kinds are recognized. A program runs the file by `exec` and predefines the names, as for configuration files. Code
+for two versions of Python uses builtins that only one has. A string in `Literal[…]`, even if `Literal` is the project's
+own, or in `Mapped[…]` is not a name at all.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def is_bound_in_previous_iteration(file: SourceFile, node: Node) -> bool:
 
 
 def _bound_names(file: SourceFile) -> dict[bytes, list[int]]:
-    """Return the offsets of assignments to each name in indented lines."""
+    """Map each name to the offsets of assignments to it. Only indented lines count."""
     starts: dict[bytes, list[int]] = {}
     for match in _TARGETS.finditer(file.utf8):
         for name in match[1].split(b","):

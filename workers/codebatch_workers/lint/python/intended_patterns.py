@@ -67,7 +67,7 @@ def is_of_except_by_condition(file: SourceFile, finding: Diagnostic, text: bytes
 
 
 def is_replaced_by_itself(_file: SourceFile, finding: Diagnostic, _text: bytes) -> bool | None:
-    """Return whether a function replaces itself when it is called: the other definition is below this one."""
+    """Return whether a function replaces itself when it is called: its first definition is below the reported one."""
     first = _FIRST_LINE.search(finding.message)
     return True if first is not None and int(first[1]) > finding.line else None
 
@@ -126,7 +126,7 @@ def is_reexport_or_alternative(file: SourceFile, _finding: Diagnostic, node: Nod
 
 
 def is_handler(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
-    """Return whether the enclosing function has a parameter for an exception. It is called while this is handled."""
+    """Return whether the enclosing function has a parameter for an exception. Such a function runs during handling."""
     *_, function = around(node)
     parameters = function.child_by_field_name("parameters")
     return (

@@ -98,7 +98,7 @@ class Ruff:
         *,
         respects_noqa: bool = True,
     ) -> None:
-        """Create a runner. If `respects_noqa` is false, findings suppressed by `# noqa` are included."""
+        """Create a runner. If `respects_noqa` is false, `# noqa` suppresses nothing."""
         self.codes = sorted(codes)
         self._answers: dict[SourceFile, list[Diagnostic]] = {}
         self._scratch = scratch

@@ -114,7 +114,7 @@ def is_vendored(path: bytes, utf8: bytes, language: str) -> bool:
 # Files are classified in path order, so a small cache suffices.
 @lru_cache(maxsize=16)
 def _classify_directory(directory: bytes) -> tuple[bool, bool]:
-    """Return whether files below a directory are generated, and whether they are vendored."""
+    """Return two flags: the path of a directory shows that files below it are generated, or vendored."""
     if _RELEASE.search(directory) or _CODEMIRROR.search(directory):
         return False, True
     names = directory.lower().split(b"/")

@@ -179,7 +179,7 @@ def _tokens(utf8: bytes, start: int) -> tuple[list[_Token], int]:
 
 
 def _stand_ins_of_head(tokens: Sequence[_Token]) -> Iterator[MacroStandIn]:
-    """Yield the stand-ins for one head."""
+    """Yield the stand-ins for the macros in one head."""
     while (after := _index_after_statement(tokens)) > 0:
         for token in tokens[: after - 2]:
             yield token.blank
@@ -287,7 +287,7 @@ def _is_wrapped(items: Sequence[_Token]) -> bool:
 
 
 def _stand_ins_of_old_style(before: Sequence[_Token]) -> Iterator[MacroStandIn]:
-    """Yield the stand-ins before the name of an old-style function, which declares its parameters after its head."""
+    """Yield the stand-ins for text before the name of an old-style function: macros, and stars of its type."""
     for token in (*_macros_before_name(before), *(token for token in before if token.kind == "star")):
         yield token.blank
 
@@ -330,7 +330,7 @@ def _are_attributes(after: Sequence[_Token]) -> bool:
 
 
 def _stand_ins_before_name(before: Sequence[_Token], *, is_in_brackets: bool) -> Iterator[MacroStandIn]:
-    """Yield the stand-ins before the name of a function."""
+    """Yield the stand-ins for macros before the name of a function."""
     call_indexes = [index for index, token in enumerate(before) if token.kind == "brackets" and index]
     plain = [token for index, token in enumerate(before) if token.kind != "brackets" and index + 1 not in call_indexes]
     if call_indexes and (_is_typed(plain) or _name_indexes(plain)):

@@ -130,7 +130,7 @@ def _count_brackets(arm: _Arm, code: bytes) -> None:
 
 
 def _cuts_code(utf8: bytes, conditional: _Conditional) -> bool:
-    """Return whether an arm of a conditional is not a sequence of complete constructs."""
+    """Return whether a conditional splits a construct: an arm begins or ends within one."""
     is_cut = not all(arm.is_whole for arm in conditional.arms)
     is_cut = is_cut or any(
         _REST.match(utf8, directive.end(), directive.end() + _AROUND_BYTES_MAX)

@@ -42,7 +42,7 @@ def read_query(text: str, language: str) -> tuple[Query, str]:
 
 
 def literals_of(query: Query, text: str) -> tuple[bytes, ...]:
-    """Return texts that every file with a match contains: `#eq?` compares them with captures that always exist."""
+    """Return texts that every file with a match contains: those that `#eq?` requires of mandatory captures."""
     if query.pattern_count != 1 or ";" in text:
         return ()
     index = {query.capture_name(number): number for number in range(query.capture_count)}
